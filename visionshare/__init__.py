@@ -1,0 +1,35 @@
+"""Feature learning for fast image classifiers: few shared features, found by greedy search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier, load
+    from visionshare.generators.patches import PatchTemplates
+    from visionshare.generators.pixels import Pixels
+    from visionshare.learners.shareboost import ShareBoost
+
+__version__ = "0.1.0"
+__all__ = ["CompactClassifier", "PatchTemplates", "Pixels", "ShareBoost", "__version__", "load"]
+
+_HOMES = {
+    "CompactClassifier": "visionshare.classifier",
+    "PatchTemplates": "visionshare.generators.patches",
+    "Pixels": "visionshare.generators.pixels",
+    "ShareBoost": "visionshare.learners.shareboost",
+    "load": "visionshare.classifier",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Rooms are imported when first used: `import visionshare` alone takes milliseconds.
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'visionshare' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,62 @@
+"""Typed errors: each says what was wrong, what was given and what is accepted."""
+
+from __future__ import annotations
+
+__all__ = [
+    "ClassifierFileError",
+    "DataError",
+    "InputError",
+    "RecipeError",
+    "StoreError",
+    "VisionshareError",
+]
+
+
+class VisionshareError(Exception):
+    """Base of every error that this library raises on purpose."""
+
+
+class InputError(VisionshareError, ValueError):
+    """An argument is not acceptable.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument.
+    given : object
+        What was given; shown in the message.
+    accepted : str
+        What is accepted.
+
+    Examples
+    --------
+    >>> raise InputError("rounds", -1, "a whole number of at least 1")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.InputError: rounds: got -1; accepted: a whole number of at least 1
+    """
+
+    def __init__(self, argument: str, given: object, accepted: str) -> None:
+        super().__init__(f"{argument}: got {given!r}; accepted: {accepted}")
+        self.argument = argument
+        self.given = given
+        self.accepted = accepted
+
+    def __reduce__(self) -> tuple[type, tuple[str, object, str]]:
+        return type(self), (self.argument, self.given, self.accepted)
+
+
+class DataError(VisionshareError, ValueError):
+    """A data file is missing, broken, foreign or too large."""
+
+
+class StoreError(VisionshareError, RuntimeError):
+    """A column store is broken, locked, or belongs to other images or another pool."""
+
+
+class ClassifierFileError(VisionshareError, ValueError):
+    """A classifier file is broken, foreign, or of a version this library does not know."""
+
+
+class RecipeError(VisionshareError, ValueError):
+    """A recipe (TOML) has an unknown key, a wrong type or an impossible value."""

@@ -1,0 +1,52 @@
+"""Fingerprints: the identity of an array or of a JSON-like description, as sha256."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["array_fingerprint", "spec_fingerprint"]
+
+
+def array_fingerprint(*arrays: np.ndarray) -> str:
+    """Return the sha256 of dtype, shape and bytes of each array, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> array_fingerprint(np.zeros(2)) == array_fingerprint(np.zeros(2))
+    True
+    >>> array_fingerprint(np.zeros(2)) == array_fingerprint(np.zeros((1, 2)))
+    False
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        array = np.asarray(array)
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        if array.flags.c_contiguous:
+            digest.update(memoryview(array.reshape(-1)).cast("B") if array.size else b"")
+        else:
+            for part in array:
+                digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def spec_fingerprint(spec: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the sha256 of a JSON-like description together with named arrays.
+
+    Parameters
+    ----------
+    spec : mapping
+        Plain JSON values only.
+    arrays : mapping of str to ndarray
+        Arrays that belong to the description.
+    """
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(array_fingerprint(arrays[name]).encode())
+    return digest.hexdigest()

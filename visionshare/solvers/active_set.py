@@ -1,0 +1,165 @@
+"""The columns chosen so far, kept in tiles of examples that fit a processor's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from typing import TypeVar
+
+import numpy as np
+
+from visionshare.losses import Loss
+
+__all__ = ["TILE", "ActiveSet"]
+
+TILE = 2048
+T = TypeVar("T")
+
+
+class ActiveSet:
+    """Scaled columns of the active set, a constant column first, and the products a solver needs.
+
+    Every product runs over tiles of :data:`TILE` examples and adds the tiles' results in
+    order, in float64: the bits do not depend on the number of threads.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,), int64
+        Class indexes.
+    omega : ndarray of shape (m,), float64
+        Weights of the examples; an example of weight 0 is scored but teaches nothing.
+    n_classes : int
+        k.
+    capacity : int
+        Number of columns to make room for at first; grows when needed.
+    dtype : numpy dtype, default float32
+        Of the columns and the products.
+    executor : concurrent.futures.Executor, optional
+        Threads for the tiles.
+    """
+
+    def __init__(
+        self,
+        y: np.ndarray,
+        omega: np.ndarray,
+        n_classes: int,
+        capacity: int = 16,
+        dtype: np.dtype | type = np.float32,
+        executor: Executor | None = None,
+    ) -> None:
+        self.m, self.k, self.n = len(y), n_classes, 0
+        self.dtype = np.dtype(dtype)
+        self.tile = min(TILE, max(self.m, 1))
+        self.n_tiles = -(-self.m // self.tile)
+        self.y = self._tiled(y.astype(np.int64))
+        self.omega = self._tiled(omega.astype(np.float64))
+        self.columns = np.zeros((self.n_tiles, capacity + 1, self.tile), self.dtype)
+        self.columns[:, 0] = 1
+        self.executor = executor
+
+    def _tiled(self, values: np.ndarray) -> np.ndarray:
+        padded = np.zeros((self.n_tiles * self.tile,), values.dtype)
+        padded[: self.m] = values
+        return padded.reshape(self.n_tiles, self.tile)
+
+    def _map(self, function: Callable[[int], T]) -> Iterable[T]:
+        if self.executor is None or self.n_tiles == 1:
+            return [function(i) for i in range(self.n_tiles)]
+        return list(self.executor.map(function, range(self.n_tiles)))
+
+    def append(self, new: np.ndarray) -> None:
+        """Add scaled columns, given as rows of an array (n_new, m)."""
+        n_new = len(new)
+        needed = self.n + n_new + 1
+        if needed > self.columns.shape[1]:
+            grown = np.zeros((self.n_tiles, max(needed, 2 * self.columns.shape[1]), self.tile), self.dtype)
+            grown[:, : self.n + 1] = self.columns[:, : self.n + 1]
+            self.columns = grown
+        for row, column in enumerate(new, start=self.n + 1):
+            self.columns[:, row] = self._tiled(np.asarray(column, self.dtype))
+        self.n += n_new
+
+    def keep(self, positions: np.ndarray) -> None:
+        """Keep only the columns at these positions (0 is the first chosen column), in this order."""
+        rows = np.concatenate(([0], np.asarray(positions, np.int64) + 1))
+        self.columns[:, : len(rows)] = self.columns[:, rows]
+        self.n = len(positions)
+
+    def scores(self, W: np.ndarray) -> np.ndarray:
+        """Return Z (tiles, k, tile) for W (k, n + 1), intercept first."""
+        weights = np.ascontiguousarray(W, self.dtype)
+        Z = np.empty((self.n_tiles, self.k, self.tile), self.dtype)
+
+        def one(i: int) -> None:
+            np.matmul(weights, self.columns[i, : self.n + 1], out=Z[i])
+
+        self._map(one)
+        return Z
+
+    def value(self, loss: Loss, Z: np.ndarray) -> float:
+        """Return the weighted loss at scores Z."""
+        return float(sum(self._map(lambda i: loss.value(Z[i], self.y[i], self.omega[i]))))
+
+    def gradient(self, loss: Loss, Z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the weighted loss and its gradient (k, n + 1), float64, at scores Z."""
+
+        def one(i: int) -> tuple[float, np.ndarray]:
+            value, R = loss.residual(Z[i], self.y[i], self.omega[i])
+            return value, np.matmul(self.columns[i, : self.n + 1], R.T)
+
+        value, gradient = 0.0, np.zeros((self.n + 1, self.k))
+        for part, tile in self._map(one):
+            value += part
+            gradient += tile
+        return value, gradient.T
+
+    def residual(self, loss: Loss, Z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the weighted loss and R (m, k), the residual a search works with."""
+        R = np.empty((self.n_tiles, self.tile, self.k), self.dtype)
+
+        def one(i: int) -> float:
+            value, tile = loss.residual(Z[i], self.y[i], self.omega[i])
+            R[i] = tile.T
+            return value
+
+        value = float(sum(self._map(one)))
+        return value, R.reshape(-1, self.k)[: self.m]
+
+    def flat(self, Z: np.ndarray) -> np.ndarray:
+        """Return tiled scores as (m, k)."""
+        return np.ascontiguousarray(Z.transpose(0, 2, 1).reshape(-1, self.k)[: self.m])
+
+    def curvature_grams(self, loss: Loss, Z: np.ndarray, stride: int) -> np.ndarray:
+        """Return Σ_i ω_i ρ_qi (1 − ρ_qi) x_i x_iᵀ for each class q, on every ``stride``-th example.
+
+        Returns
+        -------
+        ndarray of shape (k, n + 1, n + 1), float64
+        """
+
+        def one(i: int) -> np.ndarray:
+            X = np.ascontiguousarray(self.columns[i, : self.n + 1, ::stride])
+            P = loss.curvature(np.ascontiguousarray(Z[i][:, ::stride]), self.y[i, ::stride])
+            H = (P * (1 - P) * (stride * self.omega[i, ::stride])).astype(self.dtype)
+            return np.stack([np.matmul(X * h, X.T) for h in H])
+
+        grams = np.zeros((self.k, self.n + 1, self.n + 1))
+        for tile in self._map(one):
+            grams += tile
+        return grams
+
+    def hessian(self, loss: Loss, Z: np.ndarray) -> np.ndarray:
+        """Return the loss's whole Hessian (k(n+1), k(n+1)), float64; for small problems."""
+        p = self.n + 1
+        H = np.zeros((self.k, p, self.k, p))
+        for i in range(self.n_tiles):
+            X = self.columns[i, :p].astype(np.float64)
+            P = loss.curvature(Z[i], self.y[i]).astype(np.float64)
+            for q in range(self.k):
+                for r in range(q, self.k):
+                    h = self.omega[i] * P[q] * ((q == r) - P[r])
+                    H[q, :, r] += (X * h) @ X.T
+        for q in range(self.k):
+            for r in range(q):
+                H[q, :, r] = H[r, :, q].T
+        return H.reshape(self.k * p, self.k * p)

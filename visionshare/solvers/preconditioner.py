@@ -1,0 +1,69 @@
+"""Preconditioners: the metric in which the accelerated gradient runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.losses import Loss
+from visionshare.penalties import Penalty
+from visionshare.solvers.active_set import ActiveSet
+
+__all__ = ["Preconditioner"]
+
+# Below this number of weights the whole Hessian is cheaper than the iterations it saves.
+_WHOLE_HESSIAN = 160
+# Examples that estimate the class blocks of a larger problem: a metric needs no more digits.
+_SAMPLE = 16384
+
+
+class Preconditioner:
+    """An approximate inverse Hessian at a given point.
+
+    Small problems use the whole Hessian (each step is then a Newton step); larger ones its
+    diagonal blocks, a class a block, estimated on a fixed sample of the examples. Relative to
+    these blocks the Hessian's eigenvalues lie in [0, 2], whatever the columns' scaling and
+    correlation: that is what makes a refit converge in tens of steps.
+
+    Parameters
+    ----------
+    active : ActiveSet
+    loss : Loss
+    penalty : Penalty
+        Applied to all weights but the intercepts.
+    W : ndarray of shape (k, n + 1), float64
+        Where to measure the curvature; intercept first.
+    Z : ndarray
+        The tiled scores at W.
+    """
+
+    def __init__(
+        self, active: ActiveSet, loss: Loss, penalty: Penalty, W: np.ndarray, Z: np.ndarray
+    ) -> None:
+        k, p = W.shape
+        diagonal = np.zeros((k, p))
+        diagonal[:, 1:] = penalty.curvature(W[:, 1:])
+        self.whole = k * p <= _WHOLE_HESSIAN
+        if self.whole:
+            H = active.hessian(loss, Z)
+            size = k * p
+            H[np.arange(size), np.arange(size)] += diagonal.ravel() + _floor(np.diag(H), 1e-10)
+            self.inverse = np.linalg.inv(H)
+            return
+        stride = max(1, active.m // _SAMPLE)
+        blocks = active.curvature_grams(loss, Z, stride)
+        entries = np.arange(p)
+        for q in range(k):
+            blocks[q, entries, entries] += diagonal[q] + _floor(np.diag(blocks[q]), 1e-6)
+        self.inverse = np.linalg.inv(blocks)
+
+    def apply(self, G: np.ndarray) -> np.ndarray:
+        """Return P⁻¹G for a gradient G (k, n + 1)."""
+        if self.whole:
+            return (self.inverse @ G.ravel()).reshape(G.shape)
+        return np.matmul(self.inverse, G[:, :, None])[:, :, 0]
+
+
+def _floor(diagonal: np.ndarray, share: float) -> float:
+    # Keeps the metric positive along directions without curvature, such as adding a constant
+    # to all classes or a class that is already certain.
+    return share * float(np.mean(diagonal)) + 1e-12

@@ -30,7 +30,7 @@ class Loss(Protocol):
         ...
 
     def curvature(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return ρ (k, n) such that the Hessian in the scores of example i is diag(ρ_i) − ρ_iρ_iᵀ."""
+        """Return ρ (k, n): the Hessian in the scores of example i is diag(ρ_i) − ρ_iρ_iᵀ."""
         ...
 
 

@@ -88,7 +88,8 @@ class SmoothL1:
     def value(self, W: np.ndarray) -> float:
         """Return the penalty, each log-sum-exp shifted by its maximum."""
         scaled = np.abs(self.sharpness * W)
-        return float(self.strength / self.sharpness * np.sum(scaled + np.log1p(np.exp(-2 * scaled))))
+        smoothed = np.sum(scaled + np.log1p(np.exp(-2 * scaled)))
+        return float(self.strength / self.sharpness * smoothed)
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """Return λ tanh(βW)."""

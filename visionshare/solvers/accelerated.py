@@ -50,6 +50,7 @@ def minimise(
     tol: float = 1e-6,
     max_iter: int = 200,
     refresh: int = 12,
+    Z: np.ndarray | None = None,
 ) -> Solution:
     """Minimise loss plus penalty over the weights of the active set.
 
@@ -72,6 +73,8 @@ def minimise(
         Gradients at most.
     refresh : int, default 12
         Steps between two metrics.
+    Z : ndarray, optional
+        Tiled scores at ``W``; may hold a fixed part that no weight here stands for.
 
     Returns
     -------
@@ -79,7 +82,7 @@ def minimise(
     """
     slack = 64 * float(np.finfo(active.dtype).eps)
     X = np.array(W, np.float64)
-    Zx = active.scores(X)
+    Zx = active.scores(X) if Z is None else Z
     metric = Preconditioner(active, loss, penalty, X, Zx)
     Y, Zy = X, Zx
     momentum, step, since = 1.0, 1.0, 0

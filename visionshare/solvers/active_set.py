@@ -36,6 +36,8 @@ class ActiveSet:
         Of the columns and the products.
     executor : concurrent.futures.Executor, optional
         Threads for the tiles.
+    intercept : bool, default True
+        Whether the first column is one; otherwise zero, so that its weight stays at 0.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class ActiveSet:
         capacity: int = 16,
         dtype: np.dtype | type = np.float32,
         executor: Executor | None = None,
+        intercept: bool = True,
     ) -> None:
         self.m, self.k, self.n = len(y), n_classes, 0
         self.dtype = np.dtype(dtype)
@@ -54,7 +57,7 @@ class ActiveSet:
         self.y = self._tiled(y.astype(np.int64))
         self.omega = self._tiled(omega.astype(np.float64))
         self.columns = np.zeros((self.n_tiles, capacity + 1, self.tile), self.dtype)
-        self.columns[:, 0] = 1
+        self.columns[:, 0] = 1 if intercept else 0
         self.executor = executor
 
     def _tiled(self, values: np.ndarray) -> np.ndarray:
@@ -72,15 +75,23 @@ class ActiveSet:
         n_new = len(new)
         needed = self.n + n_new + 1
         if needed > self.columns.shape[1]:
-            grown = np.zeros((self.n_tiles, max(needed, 2 * self.columns.shape[1]), self.tile), self.dtype)
+            room = max(needed, 2 * self.columns.shape[1])
+            grown = np.zeros((self.n_tiles, room, self.tile), self.dtype)
             grown[:, : self.n + 1] = self.columns[:, : self.n + 1]
             self.columns = grown
         for row, column in enumerate(new, start=self.n + 1):
             self.columns[:, row] = self._tiled(np.asarray(column, self.dtype))
         self.n += n_new
 
+    def beside(self, new: np.ndarray) -> ActiveSet:
+        """Return an active set of these columns alone, on the same examples, no intercept."""
+        y, omega = self.y.reshape(-1)[: self.m], self.omega.reshape(-1)[: self.m]
+        alone = ActiveSet(y, omega, self.k, len(new), self.dtype, self.executor, intercept=False)
+        alone.append(new)
+        return alone
+
     def keep(self, positions: np.ndarray) -> None:
-        """Keep only the columns at these positions (0 is the first chosen column), in this order."""
+        """Keep only the columns at these positions, in this order (0 is the first chosen)."""
         rows = np.concatenate(([0], np.asarray(positions, np.int64) + 1))
         self.columns[:, : len(rows)] = self.columns[:, rows]
         self.n = len(positions)

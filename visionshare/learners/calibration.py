@@ -1,0 +1,97 @@
+"""Honest probabilities: a temperature for scores that were trained with a margin."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from visionshare.losses import Loss, MulticlassLogistic
+from visionshare.penalties import Penalty
+from visionshare.solvers import ActiveSet, minimise
+
+__all__ = ["cross_fitted_scores", "fit_temperature", "row_folds"]
+
+
+def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
+    """Return the T that minimises the weighted log loss of softmax(scores / T).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k)
+        Scores of examples that did not train the weights.
+    y : ndarray of shape (m,)
+        Class indexes.
+    omega : ndarray of shape (m,)
+        Weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[4.0, 0.0]] * 4)
+    >>> y = np.array([0, 0, 0, 1])
+    >>> round(fit_temperature(scores, y, np.ones(4)) * np.log(3), 3)
+    4.0
+    """
+    from scipy.optimize import minimize_scalar
+
+    plain = MulticlassLogistic(margin=0.0)
+    Z = np.ascontiguousarray(scores.T, dtype=np.float64)
+    weights = omega / omega.sum()
+    found = minimize_scalar(
+        lambda t: plain.value(Z * np.exp(-t), y, weights),
+        bounds=(-4.0, 6.0),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    return float(np.exp(found.x))
+
+
+def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:
+    """Return a fold for each row, by its content.
+
+    Equal rows share a fold, and a row's fold depends on nothing else: neither on the order of
+    the examples nor on which others are there.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, n)
+    n_folds : int
+    """
+    rows = np.ascontiguousarray(rows)
+    return np.array([zlib.crc32(row.tobytes()) % n_folds for row in rows], dtype=np.int64)
+
+
+def cross_fitted_scores(
+    active: ActiveSet,
+    loss: Loss,
+    penalty: Penalty,
+    W: np.ndarray,
+    folds: np.ndarray,
+    refit_tol: float,
+) -> np.ndarray | None:
+    """Return each example's scores from a refit that left its fold out.
+
+    The features stay as chosen on all examples; only the weights are fitted anew.
+
+    Returns
+    -------
+    ndarray of shape (m, k) or None
+        None where a fold or a class would be left without examples.
+    """
+    omega, y = active.omega.copy(), active.y.reshape(-1)[: active.m]
+    flat = omega.reshape(-1)[: active.m]
+    present = np.unique(y[flat > 0])
+    scores = np.zeros((active.m, active.k))
+    try:
+        for fold in range(int(folds.max()) + 1):
+            held = folds == fold
+            kept = flat * ~held
+            if not (flat * held).any() or not np.array_equal(np.unique(y[kept > 0]), present):
+                return None
+            active.omega = active._tiled(kept / kept.sum())
+            W_fold = minimise(active, loss, penalty, W, tol=refit_tol).W
+            scores[held] = active.flat(active.scores(W_fold))[held]
+    finally:
+        active.omega = omega
+    return scores

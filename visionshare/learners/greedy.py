@@ -1,0 +1,164 @@
+"""The one loop: residual, search, refit; again until a budget or a tolerance is reached."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.losses import Loss
+from visionshare.penalties import Penalty
+from visionshare.search import Criterion, Pool, Search, SearchState
+from visionshare.solvers import ActiveSet, minimise
+
+__all__ = ["GreedySettings", "Round", "best_round", "greedy_rounds"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class GreedySettings:
+    """The choices that make a learner out of the loop.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds at most.
+    loss, penalty, criterion, search
+        What is minimised, and how the next feature is found.
+    tol : float
+        Stop when a round lowers the objective by less than ``tol`` times its value.
+    refit_tol, max_iter
+        Of the restricted master problem.
+    patience : int or None
+        Stop after so many rounds without a lower error on the validation examples.
+    """
+
+    rounds: int
+    loss: Loss
+    penalty: Penalty
+    criterion: Criterion
+    search: Search
+    tol: float = 0.0
+    refit_tol: float = 1e-6
+    max_iter: int = 200
+    patience: int | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round did; ``W`` (k, n + 1) holds the weights after it, intercept first."""
+
+    number: int
+    candidate: int
+    features: np.ndarray
+    score: float
+    W: np.ndarray
+    value: float
+    loss: float
+    train_error: float
+    validation_error: float
+    seconds: float
+
+
+def _errors(active: ActiveSet, Z: np.ndarray, judged: np.ndarray | None) -> tuple[float, float]:
+    """Return the weighted training error and the plain error on the judged examples."""
+    wrong = (np.argmax(Z, axis=1) != active.y).reshape(-1)[: active.m]
+    omega = active.omega.reshape(-1)[: active.m]
+    training = float(np.dot(wrong, omega) / omega.sum())
+    if judged is None or not judged.any():
+        return training, float("nan")
+    return training, float(wrong[judged].mean())
+
+
+def best_round(history: Sequence[Round]) -> int:
+    """Return the number of the first round with the lowest validation error."""
+    errors = [r.validation_error for r in history]
+    return history[int(np.argmin(errors))].number
+
+
+def _stalled(history: Sequence[Round], settings: GreedySettings, start_value: float) -> bool:
+    if not history:
+        return False
+    before = history[-2].value if len(history) > 1 else start_value
+    if settings.tol > 0 and before - history[-1].value < settings.tol * abs(before):
+        return True
+    late = settings.patience is not None and not np.isnan(history[-1].validation_error)
+    return late and history[-1].number - best_round(history) >= (settings.patience or 0)
+
+
+def greedy_rounds(
+    pool: Pool,
+    active: ActiveSet,
+    settings: GreedySettings,
+    judged: np.ndarray | None = None,
+    history: Sequence[Round] = (),
+) -> Iterator[Round]:
+    """Yield the rounds that follow ``history``.
+
+    A round depends on the weights before it and on the data alone, so a run that was stopped
+    and resumed yields the same bits as one that was not.
+
+    Parameters
+    ----------
+    pool : Pool
+        The candidates.
+    active : ActiveSet
+        Empty; the loop fills it, first from ``history``.
+    settings : GreedySettings
+    judged : ndarray of bool, optional
+        Validation examples (of weight 0 in ``active``).
+    history : sequence of Round, optional
+        Rounds already done, in order.
+
+    Yields
+    ------
+    Round
+    """
+    loss, penalty = settings.loss, settings.penalty
+    history = list(history)
+    columns = pool.columns
+    flat = np.asarray(columns.scale) == 0
+    excluded = np.array([flat[pool.features(c)].all() for c in range(pool.size)])
+    for done in history:
+        active.append(columns.columns_of(done.features))
+        excluded[done.candidate] = True
+
+    def refit(W: np.ndarray) -> np.ndarray:
+        found = minimise(active, loss, penalty, W, settings.refit_tol, settings.max_iter)
+        if not found.converged:
+            _logger.info("refit of %d columns stopped at a gap of %.2g", active.n, found.gap)
+        return found.W
+
+    W_start = refit(np.zeros((active.k, 1))) if active.n == 0 else history[0].W[:, :1]
+    W = history[-1].W if history else W_start
+    start_value = float("inf")
+    while True:
+        begun = time.perf_counter()
+        Z = active.scores(W)
+        loss_value, residual = active.residual(loss, Z)
+        value = loss_value + penalty.value(W[:, 1:])
+        start_value = value if not history else start_value
+        if len(history) >= settings.rounds or _stalled(history, settings, start_value):
+            return
+        number = len(history) + 1
+        state = SearchState(residual, value, loss_value, active, W, Z, loss, penalty, number)
+        found = settings.search.best(pool, state, settings.criterion, excluded)
+        if found is None or not found.score > 0:
+            _logger.info("no candidate lowers the loss after %d rounds", len(history))
+            return
+        excluded[found.number] = True
+        active.append(columns.columns_of(found.features))
+        W = refit(np.pad(W, ((0, 0), (0, len(found.features)))))
+        Z = active.scores(W)
+        loss_value = active.value(loss, Z)
+        value = loss_value + penalty.value(W[:, 1:])
+        errors = _errors(active, Z, judged)
+        seconds = time.perf_counter() - begun
+        history.append(
+            Round(number, found.number, found.features, found.score, W, value, loss_value, *errors, seconds)
+        )
+        yield history[-1]

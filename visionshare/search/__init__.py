@@ -1,0 +1,53 @@
+"""Search: which feature, or group of features, enters next.
+
+To add a search, write a class with :meth:`Search.best` in a file of its own and add one line to
+:data:`SEARCHES`; to add a criterion, a class with :meth:`Criterion.score` and a line in
+:data:`visionshare.search.criteria.CRITERIA`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from visionshare.errors import InputError
+from visionshare.search.criteria import CRITERIA, Criterion, make_criterion
+from visionshare.search.exhaustive import ExhaustiveSearch
+from visionshare.search.pool import Candidate, Pool, Search, SearchState
+from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
+from visionshare.search.screened import ScreenedSearch
+
+__all__ = [
+    "CRITERIA",
+    "SEARCHES",
+    "Candidate",
+    "Criterion",
+    "ExhaustiveSearch",
+    "Pool",
+    "RandomSubsetSearch",
+    "ScreenedSearch",
+    "Search",
+    "SearchState",
+    "make_criterion",
+    "make_search",
+    "samples_needed",
+]
+
+SEARCHES: dict[str, Callable[..., Search]] = {
+    "exhaustive": ExhaustiveSearch,
+    "random": RandomSubsetSearch,
+    "screened": ScreenedSearch,
+}
+
+
+def make_search(name: str, **parameters: Any) -> Search:
+    """Return the search registered as ``name``.
+
+    Raises
+    ------
+    InputError
+        If no search has that name.
+    """
+    if name not in SEARCHES:
+        raise InputError("search", name, " or ".join(map(repr, SEARCHES)))
+    return SEARCHES[name](**parameters)

@@ -1,0 +1,143 @@
+"""Criteria: how much a candidate promises (ShareBoost, algorithm 1 and §3.1).
+
+``gradient`` is the cheapest and the paper's choice; ``line``, ``column`` and ``full`` measure the
+decrease of the objective that more and more free steps give, at growing cost. On a large pool use
+them with the ``screened`` search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.search.pool import Pool, SearchState
+from visionshare.solvers import ActiveSet, minimise
+
+__all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_criterion"]
+
+
+class Criterion(Protocol):
+    """What a search asks of a criterion."""
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the scores (higher is better) of these candidates, or of all for ``None``."""
+        ...
+
+
+class Gradient:
+    """Σ_{j∈J} ‖∂L/∂W_{·,j}‖₁, the gradient's norm (algorithm 1, §3.2)."""
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the gradient norms."""
+        return pool.gradient_norms(state.residual, numbers)
+
+
+class _Decrease:
+    """Base of the criteria that try each candidate: the decrease of the objective."""
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the decreases."""
+        numbers = np.arange(pool.size) if numbers is None else numbers
+        return np.array([self._decrease(pool, state, pool.features(c)) for c in numbers])
+
+    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+        raise AssertionError("a criterion says how it tries a candidate")
+
+
+class Line(_Decrease):
+    """L(W) − min_{α ≥ 0} L(W − α g_J), a line search along the gradient (§3.1, with L for R).
+
+    The penalty is left out, as in the paper.
+    """
+
+    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+        X = pool.columns.columns_of(features)
+        active, loss = state.active, state.loss
+        D = active.beside(X)
+        direction = np.zeros((active.k, len(X) + 1))
+        direction[:, 1:] = -(X.astype(np.float64) @ state.residual.astype(np.float64)).T
+        Zd = D.scores(direction)
+        alpha, best = 0.0, state.loss_value
+        for _ in range(12):
+            slope, bend = _derivatives(active, state, state.Z + active.dtype.type(alpha) * Zd, Zd)
+            if bend <= 0:
+                break
+            step = -slope / bend
+            while alpha + step < 0:
+                step *= 0.5
+            value = active.value(loss, state.Z + active.dtype.type(alpha + step) * Zd)
+            while value > best and abs(step) > 1e-9 * (1 + alpha):
+                step *= 0.5
+                value = active.value(loss, state.Z + active.dtype.type(alpha + step) * Zd)
+            if best - value <= 1e-7 * abs(best):
+                best = min(best, value)
+                break
+            alpha, best = alpha + step, value
+        return state.loss_value - best
+
+
+class Column(_Decrease):
+    """F(W) − min over the candidate's own weights, all others fixed (§3.1)."""
+
+    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+        alone = state.active.beside(pool.columns.columns_of(features))
+        start = np.zeros((state.active.k, alone.n + 1))
+        found = minimise(alone, state.loss, state.penalty, start, tol=1e-7, Z=state.Z)
+        at_zero = state.penalty.value(start[:, 1:])
+        return state.loss_value + at_zero - found.value
+
+
+class Full(_Decrease):
+    """F(W) − min over the whole support with the candidate added (§3.1)."""
+
+    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+        active = state.active
+        n = active.n
+        active.append(pool.columns.columns_of(features))
+        try:
+            start = np.zeros((active.k, active.n + 1))
+            start[:, : n + 1] = state.W
+            added = state.penalty.value(start[:, 1:]) - state.penalty.value(state.W[:, 1:])
+            found = minimise(active, state.loss, state.penalty, start, tol=1e-6, Z=state.Z)
+            return state.value + added - found.value
+        finally:
+            active.keep(np.arange(n))
+
+
+def _derivatives(
+    active: ActiveSet, state: SearchState, Z: np.ndarray, Zd: np.ndarray
+) -> tuple[float, float]:
+    """Return the first and second derivative of the loss along the scores' direction Zd."""
+    slope = bend = 0.0
+    for i in range(active.n_tiles):
+        _, R = state.loss.residual(Z[i], active.y[i], active.omega[i])
+        P = state.loss.curvature(Z[i], active.y[i])
+        mean = np.sum(P * Zd[i], axis=0)
+        slope += float(np.sum(R * Zd[i], dtype=np.float64))
+        spread = np.sum(P * Zd[i] ** 2, axis=0) - mean**2
+        bend += float(np.dot(spread.astype(np.float64), active.omega[i]))
+    return slope, bend
+
+
+CRITERIA: dict[str, Callable[[], Criterion]] = {
+    "gradient": Gradient,
+    "line": Line,
+    "column": Column,
+    "full": Full,
+}
+
+
+def make_criterion(name: str) -> Criterion:
+    """Return the criterion registered as ``name``.
+
+    Raises
+    ------
+    InputError
+        If no criterion has that name.
+    """
+    if name not in CRITERIA:
+        raise InputError("criterion", name, " or ".join(map(repr, CRITERIA)))
+    return CRITERIA[name]()

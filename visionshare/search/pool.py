@@ -1,0 +1,147 @@
+"""The candidates of a search: single columns, or groups of columns that enter together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from visionshare.losses import Loss
+from visionshare.penalties import Penalty
+from visionshare.solvers import ActiveSet
+from visionshare.store import Columns
+
+if TYPE_CHECKING:
+    from visionshare.search.criteria import Criterion
+
+__all__ = ["Candidate", "Pool", "Search", "SearchState"]
+
+
+@dataclass(frozen=True)
+class SearchState:
+    """Where the learner stands when it asks for the next feature.
+
+    Attributes
+    ----------
+    residual : ndarray of shape (m, k)
+        R, the weighted derivative of the loss in the scores: the gradient of column r is x_rᵀR.
+    value : float
+        Loss plus penalty.
+    loss_value : float
+        Loss alone.
+    active : ActiveSet
+    W : ndarray of shape (k, n + 1)
+        Weights, intercept first.
+    Z : ndarray
+        Tiled scores.
+    loss : Loss
+    penalty : Penalty
+    round : int
+        The round that is about to begin, from 1.
+    """
+
+    residual: np.ndarray
+    value: float
+    loss_value: float
+    active: ActiveSet
+    W: np.ndarray
+    Z: np.ndarray
+    loss: Loss
+    penalty: Penalty
+    round: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a search found: the candidate's number, its columns' ids and its score."""
+
+    number: int
+    features: np.ndarray
+    score: float
+
+
+class Pool:
+    """The candidates of a matrix of columns.
+
+    Parameters
+    ----------
+    columns : Columns
+        ``columns.groups`` says which columns enter together; ``None`` is a column each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare.store import ArrayColumns
+    >>> pool = Pool(ArrayColumns(np.eye(3), groups=np.array([1, 0, 1])))
+    >>> pool.size, [pool.features(c).tolist() for c in range(pool.size)]
+    (2, [[1], [0, 2]])
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        d = columns.shape[1]
+        if columns.groups is None:
+            self.order, self.starts = None, np.arange(d + 1)
+        else:
+            groups = np.asarray(columns.groups)
+            self.order = np.argsort(groups, kind="stable")
+            _, first = np.unique(groups[self.order], return_index=True)
+            self.starts = np.append(first, d)
+
+    @property
+    def size(self) -> int:
+        """Number of candidates."""
+        return len(self.starts) - 1
+
+    def features(self, number: int) -> np.ndarray:
+        """Return the column ids of one candidate."""
+        span = np.arange(self.starts[number], self.starts[number + 1])
+        return span if self.order is None else self.order[span]
+
+    def gradient_norms(
+        self,
+        R: np.ndarray,
+        numbers: np.ndarray | None = None,
+        spans: Sequence[slice] | None = None,
+    ) -> np.ndarray:
+        """Return Σ_{j∈J} ‖x_jᵀR‖₁ of each candidate J (ShareBoost, algorithm 1 and §3.2).
+
+        Parameters
+        ----------
+        R : ndarray of shape (m, k)
+        numbers : ndarray of int, optional
+            Which candidates; all when omitted.
+        spans : sequence of slice, optional
+            Only these examples; all when omitted.
+        """
+        if numbers is None and self.order is None:
+            return self._column_norms(R, None, spans)
+        numbers = np.arange(self.size) if numbers is None else numbers
+        members = [self.features(c) for c in numbers]
+        norms = self._column_norms(R, np.concatenate(members), spans)
+        return np.add.reduceat(norms, np.cumsum([0] + [len(ids) for ids in members[:-1]]))
+
+    def _column_norms(
+        self, R: np.ndarray, ids: np.ndarray | None, spans: Sequence[slice] | None
+    ) -> np.ndarray:
+        if spans is None:
+            G = self.columns.correlate(R, ids)
+        else:
+            parts = [self.columns.correlate(R[rows], ids, rows=rows) for rows in spans]
+            G = np.sum(parts, axis=0, dtype=np.float64)
+        return np.abs(G).sum(axis=1, dtype=np.float64)
+
+
+class Search(Protocol):
+    """What the learner asks of a search."""
+
+    def best(
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+    ) -> Candidate | None:
+        """Return the best candidate that is not ``excluded`` (a mask), or None when none is left.
+
+        Ties go to the lowest number, so that a run can be repeated.
+        """
+        ...

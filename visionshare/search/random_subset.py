@@ -1,0 +1,64 @@
+"""Random-subset search: the exact criterion on a fresh random part of the candidates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.search.criteria import Criterion
+from visionshare.search.exhaustive import winner
+from visionshare.search.pool import Candidate, Pool, SearchState
+
+__all__ = ["RandomSubsetSearch", "samples_needed"]
+
+
+def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
+    """Return how many draws hold one of the ``best`` share with this confidence: the 59 rule.
+
+    Parameters
+    ----------
+    best : float, default 0.05
+        The share of the candidates that is good enough, in (0, 1).
+    confidence : float, default 0.95
+        The wanted probability, in (0, 1).
+
+    Examples
+    --------
+    >>> samples_needed()
+    59
+    """
+    if not 0 < best < 1:
+        raise InputError("best", best, "a share between 0 and 1")
+    if not 0 < confidence < 1:
+        raise InputError("confidence", confidence, "a probability between 0 and 1")
+    return math.ceil(math.log(1 - confidence) / math.log(1 - best))
+
+
+class RandomSubsetSearch:
+    """Score ``n`` candidates drawn anew each round.
+
+    Parameters
+    ----------
+    n : int, default 59
+        Candidates a round; see :func:`samples_needed`.
+    random_state : int, default 0
+        Seed; a round's draw depends on it and on the round's number alone.
+    """
+
+    def __init__(self, n: int = 59, random_state: int = 0) -> None:
+        if isinstance(n, bool) or n < 1:
+            raise InputError("n", n, "a number of candidates of at least 1")
+        self.n, self.random_state = int(n), int(random_state)
+
+    def best(
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+    ) -> Candidate | None:
+        """Return the best of the draw."""
+        numbers = np.flatnonzero(~excluded)
+        rng = np.random.default_rng([self.random_state, state.round])
+        drawn = np.sort(rng.choice(numbers, min(self.n, len(numbers)), replace=False))
+        if len(drawn) == 0:
+            return None
+        return winner(pool, drawn, criterion.score(pool, state, drawn))

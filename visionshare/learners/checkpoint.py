@@ -14,7 +14,16 @@ from visionshare.learners.greedy import Round
 
 __all__ = ["Checkpoint"]
 
-_NUMBERS = ("number", "candidate", "score", "value", "loss", "train_error", "validation_error", "seconds")
+_NUMBERS = (
+    "number",
+    "candidate",
+    "score",
+    "value",
+    "loss",
+    "train_error",
+    "validation_error",
+    "seconds",
+)
 
 
 class Checkpoint:
@@ -42,7 +51,9 @@ class Checkpoint:
                 found = None
             if found != fingerprint:
                 raise InputError(
-                    "checkpoint", str(folder), "a folder of the same run, or one that does not exist"
+                    "checkpoint",
+                    str(folder),
+                    "a folder of the same run, or one that does not exist",
                 )
         else:
             write_text(identity, json.dumps({"format": 1, "fingerprint": fingerprint}))

@@ -159,6 +159,16 @@ def greedy_rounds(
         errors = _errors(active, Z, judged)
         seconds = time.perf_counter() - begun
         history.append(
-            Round(number, found.number, found.features, found.score, W, value, loss_value, *errors, seconds)
+            Round(
+                number,
+                found.number,
+                found.features,
+                found.score,
+                W,
+                value,
+                loss_value,
+                *errors,
+                seconds,
+            )
         )
         yield history[-1]

@@ -203,7 +203,9 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         with thread_limit(self.n_jobs), ThreadPoolExecutor(resolve_jobs(self.n_jobs)) as threads:
             columns.n_jobs = resolve_jobs(self.n_jobs)
             columns.fit_scaling(self.scaling, omega)
-            active = ActiveSet(y_index, omega, len(self.classes_), 16, columns.compute_dtype, threads)
+            active = ActiveSet(
+                y_index, omega, len(self.classes_), 16, columns.compute_dtype, threads
+            )
             history = self._run(columns, active, settings, judged)
             self._finish(columns, active, settings, judged, history)
         return self
@@ -229,7 +231,9 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         try:
             search = make_search(self.search, **options)
         except TypeError as error:
-            raise InputError("search_options", options, f"arguments of the search ({error})") from None
+            raise InputError(
+                "search_options", options, f"arguments of the search ({error})"
+            ) from None
         return GreedySettings(
             rounds=int(self.rounds),
             loss=MulticlassLogistic(self.margin),
@@ -410,7 +414,10 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         return scores / scores.sum(axis=1, keepdims=True)
 
     def to_classifier(
-        self, family: Any, classes: Sequence[Any] | None = None, metadata: dict[str, Any] | None = None
+        self,
+        family: Any,
+        classes: Sequence[Any] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
         """Return the compact classifier: the chosen features of ``family`` and their weights.
 

@@ -1,0 +1,86 @@
+"""Searches against a full scan, and the 59 rule."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from visionshare.errors import InputError
+from visionshare.search import Pool, make_search, samples_needed
+from visionshare.search.criteria import Gradient
+from visionshare.store import ArrayColumns
+
+
+def _pool(groups=None, m=200, d=40, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)).astype(np.float32)
+    R = rng.normal(size=(m, k)).astype(np.float32)
+    return X, R, Pool(ArrayColumns(X, groups=groups)), SimpleNamespace(residual=R, round=1)
+
+
+def test_gradient_norms_are_the_definition():
+    groups = np.arange(40) % 7
+    X, R, pool, state = _pool(groups)
+    norms = np.abs(X.T @ R).sum(axis=1)
+    assert_allclose(Gradient().score(pool, state, None), np.bincount(groups, norms), rtol=1e-5)
+    some = np.array([5, 2])
+    assert_allclose(
+        Gradient().score(pool, state, some), np.bincount(groups, norms)[some], rtol=1e-5
+    )
+
+
+def test_exhaustive_takes_the_best_that_is_left():
+    X, R, pool, state = _pool()
+    norms = np.abs(X.T @ R).sum(axis=1)
+    excluded = np.zeros(40, bool)
+    for expected in np.argsort(-norms):
+        found = make_search("exhaustive").best(pool, state, Gradient(), excluded)
+        assert found.number == expected
+        excluded[found.number] = True
+    assert make_search("exhaustive").best(pool, state, Gradient(), excluded) is None
+
+
+@pytest.mark.parametrize("name", ["random", "screened"])
+def test_a_search_of_everything_is_exhaustive(name):
+    options = {"random": {"n": 40}, "screened": {"keep": 40}}[name]
+    _, _, pool, state = _pool()
+    excluded = np.zeros(40, bool)
+    found = make_search(name, **options).best(pool, state, Gradient(), excluded)
+    assert found == make_search("exhaustive").best(pool, state, Gradient(), excluded)
+
+
+def test_random_subset_depends_on_seed_and_round_alone():
+    _, _, pool, state = _pool()
+    excluded = np.zeros(40, bool)
+
+    def draw(seed, number):
+        state.round = number
+        search = make_search("random", n=3, random_state=seed)
+        return search.best(pool, state, Gradient(), excluded).number
+
+    assert draw(1, 5) == draw(1, 5)
+    assert len({draw(s, r) for s in range(3) for r in range(4)}) > 3
+
+
+@pytest.mark.parametrize("fraction", [0.05, 0.3, 1.0])
+def test_screening_spans_lie_apart_and_inside(fraction):
+    search = make_search("screened", fraction=fraction)
+    for m in (1, 17, 1000, 60_000):
+        for number in (1, 9):
+            seen = np.concatenate([np.arange(m)[s] for s in search._spans(m, number)])
+            assert len(set(seen.tolist())) == len(seen) >= min(1, m)
+            assert len(seen) <= max(16, 1.2 * fraction * m + 16)
+
+
+def test_59_rule():
+    assert samples_needed() == 59
+    assert samples_needed(0.01, 0.99) == 459
+    with pytest.raises(InputError, match="best"):
+        samples_needed(0)
+
+
+def test_bad_options_are_named():
+    for name, options in {"random": {"n": 0}, "screened": {"fraction": 0}}.items():
+        with pytest.raises(InputError, match=next(iter(options))):
+            make_search(name, **options)

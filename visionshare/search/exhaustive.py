@@ -35,6 +35,8 @@ class ExhaustiveSearch:
     ) -> Candidate | None:
         """Return the best candidate."""
         numbers = np.flatnonzero(~excluded)
+        if len(numbers) == 0:
+            return None
         if len(numbers) > pool.size // 2:
             # Nearly all are wanted: one plain scan beats gathering them.
             return winner(pool, numbers, criterion.score(pool, state, None)[numbers])

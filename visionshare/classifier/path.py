@@ -1,0 +1,52 @@
+"""One step of a learning path: the classifier after a round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["PathStep"]
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """The classifier after one round, and what that round was worth.
+
+    Attributes
+    ----------
+    round : int
+        From 1.
+    feature : tuple of int
+        Ids, in the pool, of the features that entered in this round.
+    n_features : int
+        Features after the round.
+    weights : ndarray of shape (k, n_features), float32
+        Weights of the features as they are (unscaled).
+    intercept : ndarray of shape (k,), float32
+    loss : float
+        Training loss after the round.
+    train_error : float
+        Share of the training weight that is misclassified.
+    validation_error, test_error : float or None
+        The same on examples that taught nothing, where there were any.
+    seconds : float
+        Time since the first round began.
+    macs : int
+        Multiply-accumulates an image.
+    score : float
+        The criterion of what entered.
+    """
+
+    round: int
+    feature: tuple[int, ...]
+    n_features: int
+    weights: np.ndarray
+    intercept: np.ndarray
+    loss: float
+    train_error: float
+    validation_error: float | None
+    test_error: float | None
+    seconds: float
+    macs: int
+    score: float

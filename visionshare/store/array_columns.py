@@ -1,0 +1,108 @@
+"""Columns in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.store.columns import Columns, Span
+
+__all__ = ["ArrayColumns"]
+
+_DTYPES = ("float16", "float32", "float64")
+
+
+class ArrayColumns(Columns):
+    """Columns of an array in memory.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, d), optional
+        Examples by features.
+    columns : ndarray of shape (d, m), optional
+        The same transposed, kept without a copy where dtype and order fit. Give one of the two.
+    dtype : {"float32", "float16", "float64"}, default "float32"
+        How values are kept.
+    groups : ndarray of int, shape (d,), optional
+        Columns of one number enter a model together.
+    n_jobs : int, default 1
+        Threads of the scans.
+    family : FeatureFamily, optional
+        Where the columns come from; tells their cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = ArrayColumns(np.array([[1.0, 2.0], [3.0, 5.0]]))
+    >>> X.correlate(np.array([[1.0], [1.0]])).ravel().tolist()
+    [4.0, 7.0]
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray | None = None,
+        *,
+        columns: np.ndarray | None = None,
+        dtype: str = "float32",
+        groups: np.ndarray | None = None,
+        n_jobs: int = 1,
+        family: Any = None,
+    ) -> None:
+        if dtype not in _DTYPES:
+            raise InputError("dtype", dtype, " or ".join(map(repr, _DTYPES)))
+        if (X is None) == (columns is None):
+            raise InputError("X", "both or neither", "either X or columns")
+        held = np.asarray(columns) if X is None else np.asarray(X).T
+        if held.ndim != 2 or held.dtype.kind not in "fiub":
+            raise InputError("X", f"{held.dtype} of shape {held.shape}", "a 2-D array of numbers")
+        held = np.ascontiguousarray(held, dtype)
+        super().__init__((held.shape[1], held.shape[0]), dtype, groups, n_jobs)
+        self._family = family
+        flat = held.reshape(-1)
+        self._buffer = flat.view(np.uint16) if dtype == "float16" else flat
+
+    @classmethod
+    def from_family(
+        cls,
+        family: Any,
+        images: np.ndarray,
+        dtype: str = "float32",
+        n_jobs: int = 1,
+        progress: bool = False,
+    ) -> ArrayColumns:
+        """Evaluate all features of a fitted family on images.
+
+        Parameters
+        ----------
+        family : FeatureFamily
+            A finite family.
+        images : ndarray of shape (m, H, W[, C])
+        dtype : {"float32", "float16"}, default "float32"
+        n_jobs : int, default 1
+        progress : bool, default False
+            Show a progress bar.
+        """
+        held = np.empty((family.n_features_, len(images)), dtype)
+        step = max(1, (64 << 20) // max(1, held.itemsize * family.n_features_))
+        starts: Any = range(0, len(images), step)
+        if progress:
+            from tqdm import tqdm
+
+            starts = tqdm(starts, "columns")
+        for i in starts:
+            batch = images[i : i + step]
+            held[:, i : i + step] = family.evaluate_columns(batch, n_jobs=n_jobs, dtype=dtype)
+        return cls(columns=held, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
+
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield one span: everything lies in one buffer."""
+        m, d = self.shape
+        which = np.arange(d) if ids is None else ids
+        yield Span(self._buffer, which.astype(np.int64) * m, slice(0, len(which)))
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features, None where unknown."""
+        return None if self._family is None else int(self._family.macs(ids))

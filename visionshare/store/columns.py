@@ -1,0 +1,200 @@
+"""Columns: a matrix that is only ever asked for columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.resources import thread_limit
+
+__all__ = ["Columns", "Span", "check_ids"]
+
+SCALINGS = ("none", "unit_variance", "max_abs")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Columns that lie in one buffer.
+
+    Attributes
+    ----------
+    buffer : ndarray of one dimension
+        float64, float32, or the bits of float16 as uint16.
+    offsets : ndarray of int64, shape (n,)
+        Where each column begins.
+    places : ndarray of int64, shape (n,), or slice
+        The columns' places among those that were asked for.
+    """
+
+    buffer: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray | slice
+
+
+def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
+    """Return column ids as int64, or None for all.
+
+    Raises
+    ------
+    InputError
+        If an id is no column.
+    """
+    if ids is None:
+        return None
+    ids = np.asarray(ids)
+    if ids.size == 0:
+        return ids.astype(np.int64)
+    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of whole numbers")
+    if ids.min() < 0 or ids.max() >= d:
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise InputError("ids", int(wrong), f"column numbers from 0 to {d - 1}")
+    return ids.astype(np.int64)
+
+
+class Columns(ABC):
+    """A matrix (m, d) of feature columns with a scaling each, in memory or in a store.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Examples and columns, (m, d).
+    dtype : {"float16", "float32", "float64"}
+        How values are kept.
+    offset, scale : ndarray of float64, shape (d,)
+        A scaled column is (x − offset) · scale. See :meth:`fit_scaling`.
+    groups : ndarray of int64, shape (d,), or None
+        Columns of one number enter a model together; None is a column each.
+    n_jobs : int
+        Threads of the scans; no result depends on it.
+    """
+
+    shape: tuple[int, int]
+    dtype: str
+    groups: np.ndarray | None
+    n_jobs: int
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: str, groups: np.ndarray | None, n_jobs: int
+    ) -> None:
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (shape[1],) or not np.issubdtype(groups.dtype, np.integer):
+                raise InputError("groups", groups.shape, f"a whole number for each of {shape[1]}")
+            groups = groups.astype(np.int64)
+        self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
+        self.offset = np.zeros(shape[1])
+        self.scale = np.ones(shape[1])
+
+    @property
+    def compute_dtype(self) -> np.dtype:
+        """float64 where values are kept so, else float32."""
+        return np.dtype(np.float64 if self.dtype == "float64" else np.float32)
+
+    @abstractmethod
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield the columns ``ids`` (all for None), each in exactly one span."""
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features, None where unknown."""
+        return None
+
+    def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
+        """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
+
+        Parameters
+        ----------
+        ids : ndarray of int, optional
+            Which columns, in this order; all when omitted.
+        scaled : bool, default True
+            Whether to apply the scaling.
+        """
+        ids = check_ids(ids, self.shape[1])
+        from visionshare.store.kernels import gather
+
+        n = self.shape[1] if ids is None else len(ids)
+        out = np.empty((n, self.shape[0]), self.compute_dtype)
+        with thread_limit(self.n_jobs):
+            for span in self.spans(ids):
+                if isinstance(span.places, slice):
+                    gather(span.buffer, span.offsets, out[span.places])
+                else:
+                    part = np.empty((len(span.offsets), self.shape[0]), out.dtype)
+                    gather(span.buffer, span.offsets, part)
+                    out[span.places] = part
+        if scaled:
+            which = slice(None) if ids is None else ids
+            out -= self.offset[which, None].astype(out.dtype)
+            out *= self.scale[which, None].astype(out.dtype)
+        return out
+
+    def take(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
+        """Return columns as an array (m, n), each column contiguous."""
+        return self.columns_of(ids, scaled).T
+
+    def correlate(
+        self, R: np.ndarray, ids: np.ndarray | None = None, rows: slice | None = None
+    ) -> np.ndarray:
+        """Return XᵀR (n, k), float64, for scaled columns.
+
+        Parameters
+        ----------
+        R : ndarray of shape (m, k), or (examples in ``rows``, k)
+        ids : ndarray of int, optional
+            Which columns; all when omitted.
+        rows : slice, optional
+            Examples from start to stop; all when omitted.
+        """
+        from visionshare.store.kernels import correlate
+
+        ids = check_ids(ids, self.shape[1])
+        first, stop, _ = (rows or slice(None)).indices(self.shape[0])
+        R = np.asarray(R)
+        if R.ndim != 2 or len(R) != stop - first:
+            raise InputError("R", R.shape, f"an array of shape ({stop - first}, k)")
+        which = slice(None) if ids is None else ids
+        G = np.empty((self.shape[1] if ids is None else len(ids), R.shape[1]))
+        with thread_limit(self.n_jobs):
+            for span in self.spans(ids):
+                G[span.places] = correlate(span.buffer, span.offsets, R, first)
+        G -= np.outer(self.offset[which], R.sum(axis=0, dtype=np.float64))
+        G *= self.scale[which, None]
+        return G
+
+    def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
+        """Choose offset and scale of every column.
+
+        Parameters
+        ----------
+        kind : {"none", "unit_variance", "max_abs"}
+            "unit_variance": mean 0 and variance 1; "max_abs": into [−1, 1], the offset 0.
+            A column that is constant gets scale 0: scaled, it is zero.
+        omega : ndarray of shape (m,), optional
+            Weights of the examples, at least 0; equal when omitted.
+        """
+        from visionshare.store.kernels import moments
+
+        if kind not in SCALINGS:
+            raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
+        m, d = self.shape
+        self.offset, self.scale = np.zeros(d), np.ones(d)
+        omega = np.full(m, 1 / m) if omega is None else np.asarray(omega) / np.sum(omega)
+        found = np.empty((d, 3))
+        with thread_limit(self.n_jobs):
+            for span in self.spans(None):
+                found[span.places] = moments(span.buffer, span.offsets, omega)
+        mean, square, peak = found.T
+        noise = 64 * np.finfo(self.compute_dtype).eps ** 2 if self.dtype != "float64" else 1e-14
+        variance = square - mean**2
+        flat = (variance <= noise * square) | ~np.isfinite(square)
+        if kind == "unit_variance":
+            self.offset = mean
+            self.scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
+        elif kind == "max_abs":
+            self.scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
+        else:
+            self.scale = np.where(flat, 0.0, 1.0)

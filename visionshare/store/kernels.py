@@ -1,0 +1,168 @@
+"""Kernels that read columns where they lie: at given offsets of a flat buffer.
+
+A buffer is a one-dimensional array of float64, float32, or float16 seen as uint16; column j is
+``buffer[offsets[j] : offsets[j] + m]``. Memory, memory-mapped shards and subsets of columns are
+then all the same to a kernel. Tiles of a fixed size go through single-threaded BLAS, one thread a
+tile, so that a column's result depends on nothing but the column.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["correlate", "gather", "moments"]
+
+_COLUMNS = 32
+_ROWS = 1024
+# A half's exponent is 112 less than a single's: moving the bits scales by 2^-112, exactly.
+_HALF_SCALE = np.float32(2.0**112)
+
+
+@njit(cache=True, nogil=True)
+def _expand(half: np.ndarray, bits: np.ndarray) -> None:
+    """Write float16 bits as the bits of float32 values that are 2^112 times too small."""
+    for i in range(half.shape[0]):
+        h = np.uint32(half[i])
+        bits[i] = ((h & np.uint32(0x8000)) << np.uint32(16)) | (
+            (h & np.uint32(0x7FFF)) << np.uint32(13)
+        )
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _correlate_half(
+    buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, first: int
+) -> np.ndarray:
+    n, (m, k) = offsets.shape[0], R.shape
+    G = np.empty((n, k), np.float64)
+    for block in prange((n + _COLUMNS - 1) // _COLUMNS):
+        bits = np.zeros((_COLUMNS, _ROWS), np.uint32)
+        tile = bits.view(np.float32)
+        total = np.zeros((_COLUMNS, k), np.float64)
+        lowest = block * _COLUMNS
+        count = min(_COLUMNS, n - lowest)
+        for row in range(0, m, _ROWS):
+            size = min(_ROWS, m - row)
+            for j in range(count):
+                start = offsets[lowest + j] + first + row
+                _expand(buffer[start : start + size], bits[j])
+            if size == _ROWS:
+                total += np.dot(tile, R[row : row + _ROWS])
+            else:
+                total += np.dot(np.ascontiguousarray(tile[:, :size]), R[row:])
+        for j in range(count):
+            for q in range(k):
+                G[lowest + j, q] = total[j, q] * 2.0**112
+    return G
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _correlate_full(
+    buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, first: int
+) -> np.ndarray:
+    n, (m, k) = offsets.shape[0], R.shape
+    G = np.empty((n, k), np.float64)
+    for block in prange((n + _COLUMNS - 1) // _COLUMNS):
+        tile = np.zeros((_COLUMNS, _ROWS), buffer.dtype)
+        total = np.zeros((_COLUMNS, k), np.float64)
+        lowest = block * _COLUMNS
+        count = min(_COLUMNS, n - lowest)
+        for row in range(0, m, _ROWS):
+            size = min(_ROWS, m - row)
+            for j in range(count):
+                start = offsets[lowest + j] + first + row
+                tile[j, :size] = buffer[start : start + size]
+            if size == _ROWS:
+                total += np.dot(tile, R[row : row + _ROWS])
+            else:
+                total += np.dot(np.ascontiguousarray(tile[:, :size]), R[row:])
+        for j in range(count):
+            for q in range(k):
+                G[lowest + j, q] = total[j, q]
+    return G
+
+
+def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, first: int = 0) -> np.ndarray:
+    """Return x_jᵀR (n, k), float64, for the columns at ``offsets``, from example ``first`` on.
+
+    Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
+    sums of blocks are float64.
+    """
+    R = np.ascontiguousarray(R, np.float64 if buffer.dtype == np.float64 else np.float32)
+    kernel = _correlate_half if buffer.dtype == np.uint16 else _correlate_full
+    return kernel(buffer, offsets, R, first)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _gather_half(
+    buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray, bits: np.ndarray
+) -> None:
+    m = out.shape[1]
+    for j in prange(out.shape[0]):
+        _expand(buffer[offsets[j] : offsets[j] + m], bits[j])
+        for i in range(m):
+            out[j, i] *= _HALF_SCALE
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _gather_full(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+    m = out.shape[1]
+    for j in prange(out.shape[0]):
+        out[j] = buffer[offsets[j] : offsets[j] + m]
+
+
+def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+    """Write the columns at ``offsets`` into ``out`` (n, m), float32 (float64 from float64)."""
+    if buffer.dtype == np.uint16:
+        _gather_half(buffer, offsets, out, out.view(np.uint32))
+    else:
+        _gather_full(buffer, offsets, out)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _moments_half(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    m = omega.shape[0]
+    out = np.zeros((offsets.shape[0], 3), np.float64)
+    for j in prange(offsets.shape[0]):
+        bits = np.zeros(_ROWS, np.uint32)
+        values = bits.view(np.float32)
+        for row in range(0, m, _ROWS):
+            size = min(_ROWS, m - row)
+            start = offsets[j] + row
+            _expand(buffer[start : start + size], bits)
+            _add_moments(values, omega[row : row + size], 2.0**112, out[j])
+    return out
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _moments_full(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    m = omega.shape[0]
+    out = np.zeros((offsets.shape[0], 3), np.float64)
+    for j in prange(offsets.shape[0]):
+        for row in range(0, m, _ROWS):
+            size = min(_ROWS, m - row)
+            start = offsets[j] + row
+            _add_moments(buffer[start : start + size], omega[row : row + size], 1.0, out[j])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _add_moments(values: np.ndarray, omega: np.ndarray, unit: float, out: np.ndarray) -> None:
+    mean, square, peak = 0.0, 0.0, out[2]
+    for i in range(omega.shape[0]):
+        x = values[i] * unit
+        weighted = omega[i] * x
+        mean += weighted
+        square += weighted * x
+        if omega[i] > 0 and abs(x) > peak:
+            peak = abs(x)
+    out[0] += mean
+    out[1] += square
+    out[2] = peak
+
+
+def moments(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column, (n, 3) float64."""
+    omega = np.ascontiguousarray(omega, np.float64)
+    kernel = _moments_half if buffer.dtype == np.uint16 else _moments_full
+    return kernel(buffer, offsets, omega)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -72,9 +73,9 @@ class Checkpoint:
         history: list[Round] = []
         while (path := self._file(len(history) + 1)).exists():
             try:
-                with np.load(path, allow_pickle=False) as held:
+                with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as held:
                     fields = {name: held[name].item() for name in _NUMBERS}
                     history.append(Round(features=held["features"], W=held["W"], **fields))
-            except (OSError, ValueError, KeyError, EOFError):
+            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 break
         return history

@@ -1,0 +1,155 @@
+"""What every feature family offers, and the checks of images that all share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["FeatureFamily", "check_features", "check_images", "check_state"]
+
+
+class FeatureFamily(Protocol):
+    """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``."""
+
+    name: ClassVar[str]
+    n_features_: int
+    image_shape_: tuple[int, ...]
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Number of each column's group, or None: columns of a group enter together."""
+        ...
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> FeatureFamily:
+        """Learn what the family needs from images."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return ``n`` different feature ids."""
+        ...
+
+    def evaluate(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+        ...
+
+    def evaluate_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return the same transposed, (n, n_images), float32 or float16."""
+        ...
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids in groups that are cheap to evaluate together."""
+        ...
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image of these features together."""
+        ...
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return plain values and small arrays for pictures and exports."""
+        ...
+
+    def take(self, features: np.ndarray) -> FeatureFamily:
+        """Return the family restricted to these features, in this order."""
+        ...
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return plain values and arrays from which the family can be made again."""
+        ...
+
+
+def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return images as (n, H, W, C), uint8 or float32; vectors become (n, 1, p, 1).
+
+    Parameters
+    ----------
+    images : ndarray
+        (n, p), (n, H, W) or (n, H, W, C), numbers.
+    shape : tuple of int, optional
+        The shape of one image that is expected.
+
+    Raises
+    ------
+    InputError
+        If the array has another shape, is empty, or holds values that are not finite.
+    """
+    images = np.asarray(images)
+    if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
+        given = f"{images.dtype} of shape {images.shape}"
+        raise InputError("images", given, "numbers of shape (n, H, W), (n, H, W, C) or (n, p)")
+    if 0 in images.shape[1:]:
+        raise InputError("images", images.shape, "images of at least one pixel")
+    if shape is not None and images.shape[1:] != tuple(shape):
+        raise InputError("images", images.shape, f"images of shape {(len(images), *shape)}")
+    if images.dtype.kind == "f" and not np.isfinite(images).all():
+        raise InputError("images", "NaN or infinity", "finite values")
+    if images.dtype != np.uint8:
+        images = images.astype(np.float32, copy=False)
+    if images.ndim == 2:
+        return images[:, None, :, None]
+    return images[..., None] if images.ndim == 3 else images
+
+
+def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
+    """Return feature ids as int64; all for None.
+
+    Raises
+    ------
+    InputError
+        If an id is no feature of the family.
+    """
+    if features is None:
+        return np.arange(n_features)
+    ids = np.atleast_1d(np.asarray(features))
+    if ids.size == 0:
+        return ids.astype(np.int64)
+    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+        raise InputError("features", f"{ids.dtype} of shape {ids.shape}", "a vector of ids")
+    if ids.min() < 0 or ids.max() >= n_features:
+        raise InputError("features", int(ids.max()), f"ids from 0 to {n_features - 1}")
+    return ids.astype(np.int64)
+
+
+def check_state(
+    state: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    family: str,
+    wanted: Mapping[str, int],
+) -> None:
+    """Check that a description is of this family and version 1 and has these arrays.
+
+    Parameters
+    ----------
+    state, arrays
+        The description.
+    family : str
+        Registered name.
+    wanted : mapping of str to int
+        Names of arrays and their dimensions.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    if state.get("family") != family or state.get("version") != 1:
+        given = (state.get("family"), state.get("version"))
+        raise InputError("family", given, f"{family!r}, version 1; a newer library may read it")
+    for name, dimensions in wanted.items():
+        array = arrays.get(name)
+        if array is None or array.ndim != dimensions:
+            given = None if array is None else array.shape
+            raise InputError(name, given, f"an array of {dimensions} dimensions")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(name, "NaN or infinity", "finite values")

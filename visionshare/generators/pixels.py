@@ -1,0 +1,123 @@
+"""Pixels, or the columns of a table, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from visionshare.errors import InputError
+from visionshare.generators.base import check_features, check_images, check_state
+
+__all__ = ["Pixels"]
+
+
+class Pixels(BaseEstimator):
+    """Each value of an image, or of a table's row, is a feature. uint8 is read as value / 255.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+    n_features_ : int
+    ids_ : ndarray of int64
+        Which values of the flattened image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Pixels().fit(np.eye(3)).evaluate(np.eye(3), [2]).ravel().tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+    name: ClassVar[str] = "pixels"
+    groups: ClassVar[np.ndarray | None] = None
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Pixels:
+        """Remember the shape of the images."""
+        images = np.asarray(images)
+        check_images(images)
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self.n_features_ = int(np.prod(self.image_shape_))
+        self.ids_ = np.arange(self.n_features_)
+        return self
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return ``n`` different feature ids."""
+        return rng.choice(self.n_features_, n, replace=False)
+
+    def evaluate(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+        ids = self.ids_[check_features(features, self.n_features_)]
+        images = check_images(images, self.image_shape_)
+        values = images.reshape(len(images), -1)[:, ids].astype(np.float32)
+        return values * np.float32(1 / 255) if images.dtype == np.uint8 else values
+
+    def evaluate_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return the same transposed, (n, n_images)."""
+        return np.ascontiguousarray(self.evaluate(images, features).T, dtype)
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return the ids in one group."""
+        return [check_features(features, self.n_features_)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return 0: a pixel is read, not computed."""
+        return 0
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the pixel's place in the image."""
+        place = np.unravel_index(int(self.ids_[feature]), self.image_shape_)
+        return {"kind": "pixel", "place": tuple(int(v) for v in place)}
+
+    def take(self, features: np.ndarray) -> Pixels:
+        """Return the family restricted to these features, in this order."""
+        chosen = Pixels()
+        chosen.image_shape_ = self.image_shape_
+        chosen.ids_ = self.ids_[check_features(features, self.n_features_)]
+        chosen.n_features_ = len(chosen.ids_)
+        return chosen
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the shape and the ids."""
+        state = {"family": self.name, "version": 1, "image_shape": list(self.image_shape_)}
+        return state, {"ids": self.ids_}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Pixels:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"ids": 1})
+        shape = image_shape(state.get("image_shape"))
+        size = int(np.prod(shape))
+        family = cls()
+        family.image_shape_, family.n_features_ = shape, size
+        family.ids_ = check_features(arrays["ids"], size)
+        family.n_features_ = len(family.ids_)
+        return family
+
+
+def image_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of one image from a file, checked.
+
+    Raises
+    ------
+    InputError
+        If it is not 1 to 3 sizes of at most 65536, 2^28 values together.
+    """
+    accepted = "1 to 3 whole numbers, at most 2^28 values"
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 3:
+        raise InputError("image_shape", value, accepted)
+    if any(isinstance(s, bool) or not isinstance(s, int) or not 0 < s <= 65536 for s in value):
+        raise InputError("image_shape", value, accepted)
+    if int(np.prod(value, dtype=np.int64)) > 2**28:
+        raise InputError("image_shape", value, accepted)
+    return tuple(value)

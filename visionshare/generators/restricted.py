@@ -1,0 +1,115 @@
+"""Chosen patch features: what they need and no more, for one image or many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.generators.masks import mask_spans
+from visionshare.resources import thread_limit
+
+__all__ = ["RestrictedPlan", "templates_macs"]
+
+
+def _windows(
+    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the templates, their windows (y0, y1, x0, x1), and each feature's two spans."""
+    rows, cols = mask_spans(row_masks)[layout[:, 1]], mask_spans(col_masks)[layout[:, 2]]
+    used, place = np.unique(layout[:, 0], return_inverse=True)
+    windows = np.empty((len(used), 4), np.int64)
+    for t in range(len(used)):
+        mine = place == t
+        windows[t] = (
+            rows[mine, 0].min(), rows[mine, 1].max(), cols[mine, 0].min(), cols[mine, 1].max(),
+        )  # fmt: skip
+    return used, windows, rows, cols
+
+
+def templates_macs(
+    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray, taps: int
+) -> int:
+    """Return the multiply-accumulates of chosen features.
+
+    A template's responses are computed once, on the smallest rectangle that holds the supports
+    of all its masks; a mask costs its support once (rows) and its width once (columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.array([[1.0, 0.5, 0.0]])
+    >>> templates_macs(np.array([[0, 0, 0]]), mask, mask, taps=9)
+    42
+    """
+    _, windows, rows, cols = _windows(layout, row_masks, col_masks)
+    positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
+    heights, widths = rows[:, 1] - rows[:, 0], cols[:, 1] - cols[:, 0]
+    return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
+
+
+class RestrictedPlan:
+    """Everything about chosen features that does not depend on the image, made once.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (n_templates, q, q, C), float32
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    layout : ndarray of shape (n_features, 3), int64
+        Template, row mask and column mask of each feature.
+    pads : tuple of int
+        Zero pixels around the image, vertical and horizontal.
+    shape : tuple of int
+        Shape of one image.
+    """
+
+    def __init__(
+        self,
+        templates: np.ndarray,
+        row_masks: np.ndarray,
+        col_masks: np.ndarray,
+        layout: np.ndarray,
+        pads: tuple[int, ...],
+        shape: tuple[int, ...],
+    ) -> None:
+        used, windows, rows, cols = _windows(layout, row_masks, col_masks)
+        _, q, _, channels = templates.shape
+        self.q, self.pads = q, pads
+        self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]
+        n_taps = -(-q // 4) * 4
+        self.taps = np.zeros((len(used), channels, q, n_taps), np.float32)
+        self.taps[..., :q] = templates[used].transpose(0, 3, 1, 2)
+        widths = windows[:, 3] - windows[:, 2] + q - 1
+        pairs = np.stack([windows[:, 2], widths], axis=1)
+        self.strips, strip = np.unique(pairs, axis=0, return_inverse=True)
+        sizes = self.strips[:, 1] * self.height * channels
+        self.starts = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
+        # The four taps at a time read a little past a strip's end.
+        self.scratch = int(sizes.sum()) + n_taps
+        heights = windows[:, 1] - windows[:, 0]
+        columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2])
+        self.windows = np.stack(columns, axis=1).astype(np.int64)
+        place = np.searchsorted(used, layout[:, 0])
+        order = np.argsort(place, kind="stable")
+        self.members = np.searchsorted(place[order], np.arange(len(used) + 1)).astype(np.int64)
+        fields = (layout[:, 1], rows[:, 0], rows[:, 1], layout[:, 2], cols[:, 0], cols[:, 1])
+        numbered = np.stack([*fields, np.arange(len(layout))], axis=1)
+        self.features = np.ascontiguousarray(numbered[order].astype(np.int64))
+        self.row_masks, self.col_masks = row_masks, col_masks
+
+    def evaluate(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return features (n, n_features), float32, of images (n, H, W, C)."""
+        from visionshare.generators.patch_kernels import chosen_features
+
+        out = np.empty((len(images), len(self.features)), np.float32)
+        unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
+        arguments = (
+            images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
+            self.scratch, self.windows, self.members, self.features,
+            self.row_masks, self.col_masks, out,
+        )  # fmt: skip
+        if len(images) == 1:
+            # No thread pool for one image: setting it up costs more than the image.
+            chosen_features(*arguments)
+        else:
+            with thread_limit(n_jobs):
+                chosen_features(*arguments)
+        return out

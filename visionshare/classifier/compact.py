@@ -1,0 +1,206 @@
+"""Compact classifiers: evaluation, prefixes of the learning path, cost, saving and loading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from visionshare.classifier.path import PathStep
+from visionshare.errors import InputError
+from visionshare.generators.base import FeatureFamily
+
+__all__ = ["CompactClassifier"]
+
+_BATCH = 4096
+
+
+class CompactClassifier:
+    """A classifier of a few image features that all classes share.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        The chosen features: a family restricted to them.
+    weights : ndarray of shape (k, n_features), float32
+    intercept : ndarray of shape (k,), float32
+    classes : ndarray of shape (k,)
+        Integers or strings.
+    temperature : float, default 1.0
+        Divides the scores in :meth:`predict_proba`.
+    path : sequence of PathStep, optional
+        The classifier after each round of learning.
+    metadata : dict, optional
+        Plain values that travel in the file.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+    image_shape : tuple of int
+        Shape of one image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> weights = np.array([[1, 0], [0, 1]], np.float32)
+    >>> model = CompactClassifier(family, weights, np.zeros(2, np.float32), np.array(["a", "b"]))
+    >>> model.predict(np.array([[0.0, 0.0], [0.0, 1.0]]))
+    array(['b'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        family: FeatureFamily,
+        weights: np.ndarray,
+        intercept: np.ndarray,
+        classes: np.ndarray,
+        temperature: float = 1.0,
+        path: Sequence[PathStep] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.family = family
+        self.weights = np.ascontiguousarray(weights, np.float32)
+        self.intercept = np.ascontiguousarray(intercept, np.float32)
+        self.classes_ = np.asarray(classes)
+        self.temperature = float(temperature)
+        self.path = tuple(path)
+        self.metadata = dict(metadata or {})
+        k, n = len(self.classes_), family.n_features_
+        if self.weights.shape != (k, n):
+            raise InputError("weights", self.weights.shape, f"an array of shape {(k, n)}")
+        if self.intercept.shape != (k,):
+            raise InputError("intercept", self.intercept.shape, f"an array of shape {(k,)}")
+        if k < 2 or self.classes_.ndim != 1:
+            raise InputError("classes", self.classes_.shape, "a vector of two classes or more")
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
+            raise InputError("weights", "NaN or infinity", "finite numbers")
+        if not (np.isfinite(self.temperature) and self.temperature > 0):
+            raise InputError("temperature", temperature, "a finite number above 0")
+        self._transposed = np.ascontiguousarray(self.weights.T)
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Shape of one image."""
+        return tuple(self.family.image_shape_)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.family.n_features_)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates an image: features and scores."""
+        return int(self.family.macs()) + self.weights.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that prediction needs."""
+        _, arrays = self.family.to_state()
+        held = sum(array.nbytes for array in arrays.values())
+        return int(held + self.weights.nbytes + self.intercept.nbytes)
+
+    @property
+    def features(self) -> list[dict[str, Any]]:
+        """Each feature's description, with its weights by class."""
+        described = []
+        for j in range(self.n_features):
+            weights = dict(zip(self.classes_.tolist(), self.weights[:, j].tolist(), strict=True))
+            described.append({**self.family.describe(j), "weights": weights})
+        return described
+
+    def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return scores (n, k), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, *image_shape) or image_shape
+            One image or many, uint8 or float.
+        n_jobs : int, default 1
+            Threads for many images; the result does not depend on it.
+
+        Raises
+        ------
+        InputError
+            If the images have another shape or hold values that are not finite.
+        """
+        images = np.asarray(images)
+        if images.shape == self.image_shape:
+            images = images[None]
+        if len(images) <= _BATCH:
+            return self._scores(images, n_jobs)
+        parts = range(0, len(images), _BATCH)
+        return np.concatenate([self._scores(images[i : i + _BATCH], n_jobs) for i in parts])
+
+    def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
+        values = self.family.evaluate(images, None, n_jobs)
+        return np.dot(values, self._transposed) + self.intercept
+
+    def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the class of each image."""
+        return self.classes_[np.argmax(self.decision_function(images, n_jobs), axis=1)]
+
+    def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return probabilities (n, k), the softmax of scores / temperature."""
+        scores = self.decision_function(images, n_jobs).astype(np.float64) / self.temperature
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+    def at(self, t: int) -> CompactClassifier:
+        """Return the classifier after the first ``t`` rounds of learning.
+
+        Raises
+        ------
+        InputError
+            If the path has no such round.
+        """
+        if isinstance(t, bool) or not hasattr(t, "__index__") or not 1 <= t <= len(self.path):
+            raise InputError("t", t, f"a round from 1 to {len(self.path)}")
+        step = self.path[t - 1]
+        return CompactClassifier(
+            self.family.take(np.arange(step.n_features)),
+            step.weights,
+            step.intercept,
+            self.classes_,
+            self.temperature,
+            self.path[:t],
+            self.metadata,
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return plain values that describe the classifier."""
+        return {
+            "family": type(self.family).name,
+            "features": self.n_features,
+            "classes": self.classes_.tolist(),
+            "image_shape": list(self.image_shape),
+            "macs": self.macs,
+            "nbytes": self.nbytes,
+            "rounds": len(self.path),
+            "temperature": self.temperature,
+            "metadata": self.metadata,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the classifier to one data-only file, whole or not at all."""
+        from visionshare.classifier.file_format import write_classifier
+
+        write_classifier(path, self)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> CompactClassifier:
+        """Read a classifier file.
+
+        Raises
+        ------
+        ClassifierFileError
+            If the file is missing, broken, foreign, or of a version this library does not know.
+        """
+        from visionshare.classifier.file_format import read_classifier
+
+        return read_classifier(path)

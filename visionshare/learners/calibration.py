@@ -30,7 +30,7 @@ def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> flo
     >>> import numpy as np
     >>> scores = np.array([[4.0, 0.0]] * 4)
     >>> y = np.array([0, 0, 0, 1])
-    >>> round(fit_temperature(scores, y, np.ones(4)) * np.log(3), 3)
+    >>> round(float(fit_temperature(scores, y, np.ones(4)) * np.log(3)), 3)
     4.0
     """
     from scipy.optimize import minimize_scalar

@@ -131,6 +131,8 @@ def greedy_rounds(
         found = minimise(active, loss, penalty, W, settings.refit_tol, settings.max_iter)
         if not found.converged:
             _logger.info("refit of %d columns stopped at a gap of %.2g", active.n, found.gap)
+        # A constant added to all intercepts changes nothing: keep the one with mean zero.
+        found.W[:, 0] -= found.W[:, 0].mean()
         return found.W
 
     W_start = refit(np.zeros((active.k, 1))) if active.n == 0 else history[0].W[:, :1]

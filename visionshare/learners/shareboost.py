@@ -404,6 +404,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return the class of each example."""
+        check_is_fitted(self)
         return self.classes_[np.argmax(self._scores(X), axis=1)]
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:

@@ -1,0 +1,23 @@
+"""Datasets: images and labels from files, folders, arrays, bundled sets and the catalogue."""
+
+from visionshare.datasets.catalogue import (
+    dataset_info,
+    fetch_dataset,
+    list_datasets,
+    load_dataset,
+    verify_dataset,
+)
+from visionshare.datasets.deformations import elastic_deformations
+from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.sources import load_images
+
+__all__ = [
+    "ImageSet",
+    "dataset_info",
+    "elastic_deformations",
+    "fetch_dataset",
+    "list_datasets",
+    "load_dataset",
+    "load_images",
+    "verify_dataset",
+]

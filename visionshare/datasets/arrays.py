@@ -1,0 +1,77 @@
+"""Arrays from ``.npz`` and HDF5 files, their sizes checked before they are held."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.errors import DataError
+
+__all__ = ["read_hdf5", "read_npz"]
+
+_LARGEST = 8 << 30
+
+
+def read_npz(path: str | os.PathLike[str], largest: int = _LARGEST) -> dict[str, np.ndarray]:
+    """Read all arrays of a ``.npz`` file; objects that would need pickle are refused.
+
+    Parameters
+    ----------
+    path : path-like
+    largest : int
+        Bytes of all arrays together that are accepted at most.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, broken, foreign or too large.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as handle, zipfile.ZipFile(handle) as packed:
+            size = sum(member.file_size for member in packed.infolist())
+            if size > largest:
+                raise DataError(f"{path}: holds {size} bytes, at most {largest} are accepted")
+            handle.seek(0)
+            with np.load(handle, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files}
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from None
+    except (ValueError, KeyError, EOFError, MemoryError, SyntaxError) as error:
+        raise DataError(f"{path}: not a sound .npz file ({error})") from None
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+        raise DataError(f"{path}: not a sound .npz file ({error})") from None
+
+
+def read_hdf5(
+    path: str | os.PathLike[str], names: tuple[str, ...], largest: int = _LARGEST
+) -> dict[str, np.ndarray]:
+    """Read these datasets of an HDF5 file.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, broken or foreign, lacks a name, or is too large.
+    """
+    import h5py
+
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    try:
+        with h5py.File(path, "r", locking="best-effort") as held:
+            found = {}
+            for name in names:
+                node = held.get(name)
+                if not isinstance(node, h5py.Dataset) or node.dtype.kind not in "fiubSO":
+                    raise DataError(f"{path}: no array {name!r}; it has {sorted(held)[:10]}")
+                if node.size * node.dtype.itemsize > largest:
+                    raise DataError(f"{path}: {name} is larger than {largest} bytes")
+                found[name] = node[()]
+            return found
+    except (OSError, RuntimeError, ValueError, TypeError) as error:
+        raise DataError(f"{path}: not a sound HDF5 file ({error})") from None

@@ -1,0 +1,67 @@
+"""Data sets that come inside Python packages: digits and textures. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.datasets.imageset import ImageSet
+
+__all__ = ["load_digits", "load_textures"]
+
+TEXTURES = ("brick", "grass", "gravel")
+
+
+def load_digits(split: str, random_state: int = 0) -> ImageSet:
+    """Return scikit-learn's 8×8 digits: two thirds of each class train, a third tests.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+    random_state : int, default 0
+        Seed of the split.
+
+    Examples
+    --------
+    >>> len(load_digits("train")) + len(load_digits("test"))
+    1797
+    """
+    from sklearn.datasets import load_digits as bundled
+
+    held = bundled()
+    rng = np.random.default_rng(random_state)
+    tests = np.zeros(len(held.target), bool)
+    for c in range(10):
+        members = rng.permutation(np.flatnonzero(held.target == c))
+        tests[members[: round(len(members) / 3)]] = True
+    chosen = tests if split == "test" else ~tests
+    images = np.round(held.images[chosen] * (255 / 16)).astype(np.uint8)
+    return ImageSet(images, held.target[chosen].astype(np.int64), tuple("0123456789"), "digits")
+
+
+def load_textures(
+    split: str, size: int = 16, n_per_class: int = 1000, random_state: int = 0
+) -> ImageSet:
+    """Return patches of scikit-image's textures: the left halves train, the right halves test.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+    size : int, default 16
+        Side of a patch.
+    n_per_class : int, default 1000
+    random_state : int, default 0
+        Seed of the patches' places.
+    """
+    from skimage import data
+
+    rng = np.random.default_rng([random_state, split == "test"])
+    images, labels = [], []
+    for label, name in enumerate(TEXTURES):
+        plate = getattr(data, name)()
+        middle = plate.shape[1] // 2
+        half = plate[:, middle:] if split == "test" else plate[:, :middle]
+        ys = rng.integers(half.shape[0] - size + 1, size=n_per_class)
+        xs = rng.integers(half.shape[1] - size + 1, size=n_per_class)
+        images += [half[y : y + size, x : x + size] for y, x in zip(ys, xs, strict=True)]
+        labels += [label] * n_per_class
+    return ImageSet(np.stack(images), np.array(labels, np.int64), TEXTURES, "textures")

@@ -1,0 +1,159 @@
+"""Folders of images: a class a folder, any size and mode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.datasets.imageset import ImageSet
+from visionshare.errors import DataError, InputError
+
+__all__ = ["EXTENSIONS", "find_images", "iter_images", "read_folder", "read_image"]
+
+EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
+_LARGEST = 1 << 26
+
+
+def read_image(
+    path: str | os.PathLike[str],
+    size: tuple[int, int] | None = None,
+    mode: str = "grey",
+    fit: str = "resize",
+    largest: int = _LARGEST,
+) -> np.ndarray:
+    """Read one image; its EXIF orientation is respected.
+
+    Parameters
+    ----------
+    path : path-like
+    size : tuple of int, optional
+        Height and width of the result; the image's own when omitted.
+    mode : {"grey", "color"}, default "grey"
+    fit : {"resize", "centre"}, default "resize"
+        With a size: stretch to it, or shrink where needed and centre on a black canvas.
+    largest : int
+        Pixels that are accepted at most, checked before they are decoded.
+
+    Returns
+    -------
+    ndarray of shape (H, W) or (H, W, 3), uint8
+
+    Raises
+    ------
+    DataError
+        If the file is no image, broken or too large.
+    """
+    import warnings
+
+    from PIL import Image, ImageOps
+
+    if mode not in ("grey", "color"):
+        raise InputError("mode", mode, "'grey' or 'color'")
+    if fit not in ("resize", "centre"):
+        raise InputError("fit", fit, "'resize' or 'centre'")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path) as held:
+                if held.width * held.height > largest:
+                    raise DataError(f"{path}: {held.width}×{held.height} pixels are too many")
+                upright = ImageOps.exif_transpose(held)
+                if upright.mode in ("I;16", "I", "F"):
+                    upright = _to_bytes(upright)
+                elif "A" in upright.mode or "transparency" in upright.info:
+                    upright = upright.convert("RGBA")
+                    canvas = Image.new("RGBA", upright.size, (0, 0, 0, 255))
+                    upright = Image.alpha_composite(canvas, upright)
+                image = upright.convert("L" if mode == "grey" else "RGB")
+    except DataError:
+        raise
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, EOFError) as error:
+        raise DataError(f"{path}: cannot be read as an image ({error})") from None
+    if size is not None and image.size != (size[1], size[0]):
+        image = _fitted(image, size, fit)
+    return np.asarray(image)
+
+
+def _to_bytes(image: object) -> object:
+    from PIL import Image
+
+    values = np.asarray(image, np.float64)
+    top = 65535.0 if values.max(initial=0) > 255 else 255.0
+    return Image.fromarray(np.clip(values / top * 255, 0, 255).astype(np.uint8))
+
+
+def _fitted(image: object, size: tuple[int, int], fit: str) -> object:
+    from PIL import Image
+
+    height, width = size
+    if fit == "resize":
+        return image.resize((width, height), Image.Resampling.BOX)  # type: ignore[attr-defined]
+    ratio = min(1.0, height / image.height, width / image.width)  # type: ignore[attr-defined]
+    inner = max(1, round(image.width * ratio)), max(1, round(image.height * ratio))  # type: ignore[attr-defined]
+    canvas = Image.new(image.mode, (width, height))  # type: ignore[attr-defined]
+    shrunk = image.resize(inner, Image.Resampling.BOX)  # type: ignore[attr-defined]
+    canvas.paste(shrunk, ((width - inner[0]) // 2, (height - inner[1]) // 2))
+    return canvas
+
+
+def find_images(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the image files below a folder, sorted by path."""
+    root = Path(folder)
+    return sorted(p for p in root.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+
+
+def iter_images(
+    paths: Iterable[str | os.PathLike[str]],
+    size: tuple[int, int],
+    mode: str = "grey",
+    fit: str = "resize",
+    batch: int = 1024,
+) -> Iterator[np.ndarray]:
+    """Yield images of one size in batches, without ever holding more than one batch."""
+    held = []
+    for path in paths:
+        held.append(read_image(path, size, mode, fit))
+        if len(held) == batch:
+            yield np.stack(held)
+            held = []
+    if held:
+        yield np.stack(held)
+
+
+def read_folder(
+    folder: str | os.PathLike[str],
+    size: tuple[int, int] | None = None,
+    mode: str = "grey",
+    fit: str = "resize",
+) -> ImageSet:
+    """Read a folder that holds a folder of images for each class.
+
+    Parameters
+    ----------
+    folder : path-like
+    size : tuple of int, optional
+        Height and width; needed where the images differ in size.
+    mode, fit
+        As in :func:`read_image`.
+
+    Raises
+    ------
+    DataError
+        If there are no images, an image is broken, or sizes differ and none is given.
+    """
+    root = Path(folder)
+    classes = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))
+    if not classes:
+        raise DataError(f"{root}: no folders with images (a folder for each class is wanted)")
+    images, labels = [], []
+    for label, name in enumerate(classes):
+        for path in find_images(root / name):
+            image = read_image(path, size, mode, fit)
+            if images and image.shape != images[0].shape:
+                raise DataError(f"{path}: shape {image.shape}, not {images[0].shape}; give a size")
+            images.append(image)
+            labels.append(label)
+    return ImageSet(np.stack(images), np.array(labels, np.int64), tuple(classes), root.name)

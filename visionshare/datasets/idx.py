@@ -1,0 +1,95 @@
+"""IDX files, plain or gzip-compressed, as MNIST uses them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.errors import DataError
+
+__all__ = ["is_idx", "read_idx", "write_idx"]
+
+_DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_LARGEST = 8 << 30
+
+
+def is_idx(path: str | os.PathLike[str]) -> bool:
+    """Return whether a name looks like an IDX file's."""
+    name = Path(path).name.removesuffix(".gz")
+    return name.endswith((".idx", "-ubyte", ".ubyte")) or "-idx" in name
+
+
+def read_idx(path: str | os.PathLike[str], largest: int = _LARGEST) -> np.ndarray:
+    """Read an IDX or IDX.gz file.
+
+    Parameters
+    ----------
+    path : path-like
+    largest : int
+        Bytes of data that are accepted at most; no more is ever held.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, foreign, truncated, too long or too large.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as probe:
+            packed = probe.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if packed else open(path, "rb") as handle:
+            magic = handle.read(4)
+            if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES or magic[3] == 0:
+                raise DataError(f"{path}: not an IDX file (magic {magic.hex() or 'missing'})")
+            sizes = handle.read(4 * magic[3])
+            if len(sizes) < 4 * magic[3]:
+                raise DataError(f"{path}: truncated in its header")
+            shape = tuple(int(s) for s in np.frombuffer(sizes, ">u4"))
+            dtype = np.dtype(_DTYPES[magic[2]])
+            count = 1
+            for side in shape:
+                count *= side
+            if count * dtype.itemsize > largest:
+                raise DataError(f"{path}: announces {count * dtype.itemsize} bytes, too many")
+            return _body(path, handle, shape, dtype, count)
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}") from None
+    except (EOFError, zlib.error):
+        raise DataError(f"{path}: the compressed data is truncated or broken") from None
+
+
+def _body(
+    path: Path, handle: object, shape: tuple[int, ...], dtype: np.dtype, count: int
+) -> np.ndarray:
+    wanted = count * dtype.itemsize
+    parts, held = [], 0
+    while held <= wanted:
+        # In parts: what a header announces is not held before it has come.
+        part = handle.read(min(1 << 24, wanted + 1 - held))  # type: ignore[attr-defined]
+        if not part:
+            break
+        parts.append(part)
+        held += len(part)
+    if held != wanted:
+        kind = "is truncated" if held < wanted else "has bytes past its end"
+        raise DataError(f"{path}: {kind} (shape {shape} announced)")
+    array = np.frombuffer(b"".join(parts), dtype).reshape(shape)
+    return array.astype(dtype.newbyteorder("="), copy=dtype.itemsize > 1)
+
+
+def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
+    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``."""
+    codes = {np.dtype(d).newbyteorder("="): code for code, d in _DTYPES.items()}
+    code = codes.get(array.dtype.newbyteorder("="))
+    if code is None:
+        raise DataError(f"{path}: IDX holds no {array.dtype}")
+    head = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+    body = head + array.astype(_DTYPES[code]).tobytes()
+    content = gzip.compress(body, mtime=0) if str(path).endswith(".gz") else body
+    from visionshare.durable import write_bytes
+
+    write_bytes(path, content)

@@ -1,0 +1,56 @@
+"""Images with their labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.errors import DataError
+
+__all__ = ["ImageSet"]
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images and the class of each.
+
+    Attributes
+    ----------
+    images : ndarray of shape (n, H, W), (n, H, W, C) or (n, p)
+        uint8 or float.
+    labels : ndarray of shape (n,), int64
+        Indexes into ``classes``.
+    classes : tuple of str
+        Names of the classes.
+    name : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> some = ImageSet(np.zeros((2, 3, 3), np.uint8), np.array([0, 1]), ("a", "b"), "demo")
+    >>> len(some), some.subset([1]).labels.tolist()
+    (2, [1])
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    classes: tuple[str, ...]
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
+            shapes = f"images {self.images.shape}, labels {self.labels.shape}"
+            raise DataError(f"{self.name}: {shapes}: one label an image is wanted")
+        outside = len(self.labels) and (
+            self.labels.min() < 0 or self.labels.max() >= len(self.classes)
+        )
+        if self.labels.ndim != 1 or outside:
+            raise DataError(f"{self.name}: labels outside of {len(self.classes)} classes")
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
+        """Return the images at these places."""
+        return ImageSet(self.images[ids], self.labels[ids], self.classes, self.name)

@@ -1,0 +1,78 @@
+"""One entry for images from anywhere: a name, a file or a folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.datasets.arrays import read_hdf5, read_npz
+from visionshare.datasets.catalogue import list_datasets, load_dataset
+from visionshare.datasets.folders import read_folder
+from visionshare.datasets.idx import is_idx, read_idx
+from visionshare.datasets.imageset import ImageSet
+from visionshare.errors import DataError
+
+__all__ = ["load_images"]
+
+
+def load_images(
+    source: str | os.PathLike[str],
+    split: str = "train",
+    data_dir: str | os.PathLike[str] | None = None,
+    size: tuple[int, int] | None = None,
+    mode: str = "grey",
+    fit: str = "resize",
+) -> ImageSet:
+    """Return images and labels from a catalogue name, a folder, or a file.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A name of the catalogue; a folder with a folder for each class; a ``.npz`` or HDF5 file
+        with ``images`` and ``labels``; an IDX file of images beside its labels
+        (``…-images…`` and ``…-labels…``).
+    split : {"train", "test"}
+        Of a catalogue entry. A folder that has folders ``train`` and ``test`` uses them too.
+    data_dir : path-like, optional
+        Where catalogue entries are searched first.
+    size, mode, fit
+        How images of a folder are read, see :func:`visionshare.datasets.folders.read_image`.
+
+    Raises
+    ------
+    DataError
+        If the source is missing, foreign or broken.
+    """
+    if isinstance(source, str) and source in list_datasets():
+        return load_dataset(source, split, data_dir)
+    path = Path(source)
+    if path.is_dir():
+        inner = path / split
+        return read_folder(inner if inner.is_dir() else path, size, mode, fit)
+    if not path.is_file():
+        raise DataError(f"{source}: no such file or folder, and no data set of the catalogue")
+    if path.suffix == ".npz":
+        return _labelled(path, read_npz(path))
+    if path.suffix in (".h5", ".hdf5"):
+        return _labelled(path, read_hdf5(path, ("images", "labels")))
+    if is_idx(path):
+        name = path.name.replace("images", "labels").replace("idx3", "idx1")
+        return _labelled(path, {"images": read_idx(path), "labels": read_idx(path.with_name(name))})
+    raise DataError(f"{path}: not a kind of data file that is known (.npz, .h5, IDX, a folder)")
+
+
+def _labelled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:
+    for name in ("images", "labels"):
+        if name not in arrays:
+            raise DataError(f"{path}: no array {name!r}; it has {sorted(arrays)[:10]}")
+    images, labels = arrays["images"], arrays["labels"]
+    if labels.ndim != 1 or len(labels) != len(images) or labels.dtype.kind not in "iuUSO":
+        raise DataError(f"{path}: labels of shape {labels.shape} for images {images.shape}")
+    if images.dtype.kind not in "fiu":
+        raise DataError(f"{path}: images of {images.dtype} are no numbers")
+    if labels.dtype.kind in "SO":
+        labels = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in labels])
+    classes, index = np.unique(labels, return_inverse=True)
+    return ImageSet(images, index.astype(np.int64), tuple(str(c) for c in classes), path.stem)

@@ -1,0 +1,228 @@
+"""What a recipe may say, checked before any work is done."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from visionshare.bundled import bundled
+from visionshare.errors import RecipeError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Recipe", "list_pipelines", "load_recipe", "parse_setting", "read_pool"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class DataPart(_Strict):
+    """Which images: a name of the catalogue, a file or a folder."""
+
+    source: str
+    height: int | None = Field(None, ge=1, le=4096)
+    width: int | None = Field(None, ge=1, le=4096)
+    mode: Literal["grey", "color"] = "grey"
+    fit: Literal["resize", "centre"] = "resize"
+    limit: int | None = Field(None, ge=1)
+
+
+class FeaturePart(_Strict):
+    """Which pool of features, and what to change in it."""
+
+    pool: str
+    parameters: dict[str, Any] = {}
+
+
+class StorePart(_Strict):
+    """How columns are kept."""
+
+    where: Literal["auto", "memory", "disk"] = "auto"
+    dtype: Literal["float16", "float32"] = "float16"
+    memory: str | int = "4GiB"
+
+
+class LearnerPart(_Strict):
+    """Settings of the learner, see :class:`visionshare.learners.ShareBoost`."""
+
+    kind: Literal["shareboost"] = "shareboost"
+    rounds: int = Field(75, ge=1)
+    criterion: str = "gradient"
+    search: str = "exhaustive"
+    search_options: dict[str, Any] | None = None
+    margin: float = 1.0
+    penalty: str = "ridge"
+    strength: float = 1e-4
+    sharpness: float = 100.0
+    scaling: str = "unit_variance"
+    tol: float = 0.0
+    refit_tol: float = 1e-6
+    max_iter: int = 300
+    validation_fraction: float = 0.0
+    patience: int | None = None
+
+
+class DeformationPart(_Strict):
+    """Deformed copies of the training images."""
+
+    copies: int = Field(ge=1)
+    alpha: float = 1.0
+    sigma: float = 4.0
+    rotation: float = 10.0
+    scale: float = 0.1
+    shear: float = 0.1
+
+
+class Recipe(_Strict):
+    """Everything that a training run needs to know."""
+
+    name: str
+    description: str = ""
+    seed: int = Field(0, ge=0)
+    data: DataPart
+    features: FeaturePart
+    store: StorePart = StorePart()
+    learner: LearnerPart = LearnerPart()
+    deformations: DeformationPart | None = None
+
+
+def list_pipelines() -> list[str]:
+    """Return the names of the bundled recipes."""
+    return sorted(bundled("pipelines"))
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise RecipeError(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path}: not sound TOML ({error})") from None
+
+
+def parse_setting(text: str) -> tuple[list[str], Any]:
+    """Return keys and value of ``part.key=value``; the value is read as TOML, else as text.
+
+    Examples
+    --------
+    >>> parse_setting("learner.rounds=20")
+    (['learner', 'rounds'], 20)
+    >>> parse_setting("store.dtype=float32")
+    (['store', 'dtype'], 'float32')
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not all(key.split(".")):
+        raise RecipeError(f"--set {text!r}: a setting such as learner.rounds=20 is wanted")
+    try:
+        return key.split("."), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.split("."), value
+
+
+def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = ()) -> Recipe:
+    """Return a bundled recipe or one of a TOML file, with settings changed.
+
+    Parameters
+    ----------
+    name_or_path : str or path-like
+        A name of :func:`list_pipelines`, or a file.
+    settings : sequence of str
+        Changes such as ``"learner.rounds=20"``.
+
+    Raises
+    ------
+    RecipeError
+        If there is no such recipe, or a key or a value of it is not accepted.
+    """
+    known = bundled("pipelines")
+    path = known.get(str(name_or_path), Path(name_or_path))
+    if not path.is_file():
+        close = difflib.get_close_matches(str(name_or_path), known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        names = ", ".join(sorted(known))
+        raise RecipeError(f"no pipeline {str(name_or_path)!r}{hint} Known: {names}; or a .toml file")
+    values = _read_toml(path)
+    for text in settings:
+        keys, value = parse_setting(text)
+        table: Any = values
+        for key in keys[:-1]:
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                raise RecipeError(f"--set {text!r}: {key!r} is no table")
+        table[keys[-1]] = value
+    try:
+        return Recipe(**_tuples(values))
+    except ValidationError as error:
+        raise RecipeError(f"{path}: {_first_problem(error)}") from None
+
+
+def _tuples(values: Any) -> Any:
+    return {str(k): v for k, v in values.items()} if isinstance(values, dict) else values
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] != "extra_forbidden":
+        return f"{where}: {problem['msg']} (got {problem['input']!r})"
+    part: Any = Recipe
+    for key in problem["loc"][:-1]:
+        part = _model_of(part.model_fields[str(key)].annotation)
+    names = list(part.model_fields)
+    close = difflib.get_close_matches(str(problem["loc"][-1]), names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"unknown key {where!r}{hint} Known: {', '.join(names)}"
+
+
+def _model_of(annotation: Any) -> Any:
+    from typing import get_args
+
+    return next((a for a in get_args(annotation) if a is not type(None)), annotation)
+
+
+def read_pool(part: FeaturePart, seed: int) -> Any:
+    """Return the unfitted feature family of a recipe.
+
+    Raises
+    ------
+    RecipeError
+        If the pool is unknown, or a parameter of it.
+    """
+    from visionshare.generators import family_class
+
+    known = bundled("features")
+    path = known.get(part.pool, Path(part.pool))
+    if not path.is_file():
+        close = difflib.get_close_matches(part.pool, known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise RecipeError(f"no pool of features {part.pool!r}{hint} Known: {', '.join(known)}")
+    values = _read_toml(path)
+    unknown = set(values) - {"family", "description", "parameters"}
+    if unknown or not isinstance(values.get("parameters", {}), dict):
+        raise RecipeError(f"{path}: family, description and [parameters] are wanted, not {unknown}")
+    family = family_class(values.get("family", ""))
+    parameters = {**values.get("parameters", {}), **part.parameters}
+    names = list(family().get_params())
+    for key in parameters:
+        if key not in names:
+            close = difflib.get_close_matches(key, names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise RecipeError(f"{path}: unknown parameter {key!r}{hint} Known: {', '.join(names)}")
+    if "random_state" in names:
+        parameters.setdefault("random_state", seed)
+    return family(**parameters)
+
+
+def as_settings(recipe: Recipe) -> Mapping[str, Any]:
+    """Return a recipe as plain nested values."""
+    return recipe.model_dump(mode="json")

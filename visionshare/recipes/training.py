@@ -1,0 +1,282 @@
+"""Training: from a recipe to a folder with classifier, figures, path and report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.datasets import ImageSet, load_images
+from visionshare.durable import write_text
+from visionshare.errors import RecipeError
+from visionshare.fingerprints import array_fingerprint
+from visionshare.recipes.schema import DeformationPart, Recipe, as_settings, read_pool
+from visionshare.resources import parse_size, peak_memory
+
+__all__ = ["TrainResult", "train"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run left: its folder, the classifier and the figures of ``metrics.json``."""
+
+    out: Path
+    classifier: CompactClassifier
+    metrics: dict[str, Any]
+
+
+class _Stages:
+    """Seconds of each stage of a run."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - begun, 3)
+        _logger.info("%s: %.1f s", name, self.seconds[name])
+
+
+def train(
+    recipe: Recipe,
+    out: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    resume: bool = False,
+    progress: bool = False,
+) -> TrainResult:
+    """Train a classifier and write it with its figures and its report.
+
+    Writes ``classifier.safetensors``, ``metrics.json``, ``path.csv`` and ``report.html``, each
+    whole or not at all. What a resumed run needs lies in ``work/`` until the run ends.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    out : path-like
+        Folder of the results.
+    data_dir : path-like, optional
+        Where data sets are searched first.
+    jobs : int, default 1
+        Threads; the classifier does not depend on it.
+    resume : bool, default False
+        Go on with a run of the same recipe that was stopped.
+    progress : bool, default False
+        Show progress bars.
+
+    Raises
+    ------
+    RecipeError, DataError, InputError, StoreError
+        If something does not fit, before work starts.
+    """
+    out = Path(out)
+    stages = _Stages()
+    family = read_pool(recipe.features, recipe.seed)
+    with stages("data"):
+        training, test = _images(recipe, data_dir)
+    _claim(out / "work", recipe, training, resume)
+    with stages("features"):
+        family.fit(training.images[: _originals(recipe, training)])
+    with stages("columns"):
+        columns = _columns(recipe, family, training.images, out / "work", jobs, progress)
+    with stages("learning"):
+        learner = _learner(recipe, out / "work", jobs, progress).fit(columns, training.labels)
+    metadata = {
+        "pipeline": recipe.name,
+        "recipe": as_settings(recipe),
+        "training_data": array_fingerprint(training.images, training.labels),
+    }
+    classes = [training.classes[c] for c in learner.classes_]
+    classifier = learner.to_classifier(family, classes, metadata)
+    with stages("evaluation"):
+        classifier = _with_test_errors(classifier, test, jobs)
+        scores = classifier.decision_function(test.images, jobs)
+    return _write(out, recipe, classifier, training, test, scores, stages)
+
+
+def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
+    part = recipe.data
+    size = None if part.height is None or part.width is None else (part.height, part.width)
+    sets = [
+        load_images(part.source, split, data_dir, size, part.mode, part.fit)
+        for split in ("train", "test")
+    ]
+    training, test = sets
+    if part.limit is not None and part.limit < len(training):
+        rng = np.random.default_rng(recipe.seed)
+        training = training.subset(np.sort(rng.permutation(len(training))[: part.limit]))
+    if test.classes != training.classes or test.images.shape[1:] != training.images.shape[1:]:
+        raise RecipeError(f"{part.source}: training and test images differ in classes or shape")
+    if recipe.deformations is not None:
+        training = _deformed(training, recipe.deformations, recipe.seed)
+    return training, test
+
+
+def _deformed(training: ImageSet, part: DeformationPart, seed: int) -> ImageSet:
+    from visionshare.datasets import elastic_deformations
+
+    n = len(training)
+    images = np.empty((n * (part.copies + 1), *training.images.shape[1:]), training.images.dtype)
+    images[:n] = training.images
+    settings = part.model_dump(exclude={"copies"})
+    for copy, places, batch in elastic_deformations(
+        training.images, part.copies, random_state=seed, **settings
+    ):
+        start = (copy + 1) * n
+        images[start + places.start : start + places.stop] = batch
+    labels = np.tile(training.labels, part.copies + 1)
+    return ImageSet(images, labels, training.classes, training.name)
+
+
+def _originals(recipe: Recipe, training: ImageSet) -> int:
+    copies = 0 if recipe.deformations is None else recipe.deformations.copies
+    return len(training) // (copies + 1)
+
+
+def _claim(work: Path, recipe: Recipe, training: ImageSet, resume: bool) -> None:
+    """Make the work folder this run's own: begin anew, or go on with the same recipe."""
+    settings = as_settings(recipe)
+    # More rounds, another memory bound or place go on from the same columns and rounds.
+    identity = json.dumps(
+        {
+            **settings,
+            "store": {"dtype": settings["store"]["dtype"]},
+            "learner": {k: v for k, v in settings["learner"].items() if k != "rounds"},
+            "images": array_fingerprint(training.images, training.labels),
+        },
+        sort_keys=True,
+    )
+    file = work / "recipe.json"
+    if not resume:
+        shutil.rmtree(work, ignore_errors=True)
+    elif file.exists() and file.read_text("utf-8") != identity:
+        raise RecipeError(f"{work}: holds another run; leave --resume out to begin anew")
+    write_text(file, identity)
+
+
+def _columns(
+    recipe: Recipe, family: Any, images: np.ndarray, work: Path, jobs: int, progress: bool
+) -> Any:
+    from visionshare.store import ArrayColumns
+
+    part = recipe.store
+    memory = parse_size(part.memory, "store.memory")
+    size = len(images) * family.n_features_ * np.dtype(part.dtype).itemsize
+    if part.where == "memory" or (part.where == "auto" and size <= memory // 2):
+        return ArrayColumns.from_family(family, images, part.dtype, jobs, progress)
+    from visionshare.store import create_store
+
+    columns = create_store(work / "store", family, images, part.dtype, memory, jobs)
+    columns.fill(progress=progress)
+    return columns
+
+
+def _learner(recipe: Recipe, work: Path, jobs: int, progress: bool) -> Any:
+    from visionshare.learners import ShareBoost
+
+    settings = recipe.learner.model_dump(exclude={"kind"})
+    return ShareBoost(
+        **settings,
+        checkpoint=work / "rounds",
+        n_jobs=jobs,
+        random_state=recipe.seed,
+        progress=progress,
+    )
+
+
+def _with_test_errors(
+    classifier: CompactClassifier, test: ImageSet, jobs: int
+) -> CompactClassifier:
+    """Return the classifier with the test error of every round in its path."""
+    values = classifier.family.evaluate(test.images, None, jobs)
+    truth = np.asarray(test.classes)[test.labels]
+    path = []
+    for step in classifier.path:
+        scores = values[:, : step.n_features] @ step.weights.T + step.intercept
+        predicted = classifier.classes_[np.argmax(scores, axis=1)]
+        path.append(replace(step, test_error=float(np.mean(predicted != truth))))
+    return CompactClassifier(
+        classifier.family,
+        classifier.weights,
+        classifier.intercept,
+        classifier.classes_,
+        classifier.temperature,
+        path,
+        classifier.metadata,
+    )
+
+
+def _write(
+    out: Path,
+    recipe: Recipe,
+    classifier: CompactClassifier,
+    training: ImageSet,
+    test: ImageSet,
+    scores: np.ndarray,
+    stages: _Stages,
+) -> TrainResult:
+    from visionshare.reports import write_report
+
+    predicted = classifier.classes_[np.argmax(scores, axis=1)]
+    errors = int(np.sum(predicted != np.asarray(test.classes)[test.labels]))
+    metrics: dict[str, Any] = {
+        "pipeline": recipe.name,
+        "train_images": len(training),
+        "test_images": len(test),
+        "test_errors": errors,
+        "test_error_rate": errors / len(test),
+        "rounds": len(classifier.path),
+        "features": classifier.n_features,
+        "macs": classifier.macs,
+        "nbytes": classifier.nbytes,
+        "seconds": dict(stages.seconds),
+        "peak_memory": peak_memory(),
+    }
+    classifier.save(out / "classifier.safetensors")
+    write_text(out / "path.csv", _path_table(classifier))
+    index = {name: i for i, name in enumerate(test.classes)}
+    with stages("report"):
+        write_report(
+            out / "report.html",
+            classifier,
+            images=test.images,
+            labels=test.labels,
+            predictions=np.array([index[str(p)] for p in predicted]),
+            classes=test.classes,
+            metrics=metrics,
+            settings=dict(as_settings(recipe)),
+        )
+    metrics["seconds"] = dict(stages.seconds)
+    metrics["peak_memory"] = peak_memory()
+    write_text(out / "metrics.json", json.dumps(metrics, indent=2) + "\n")
+    shutil.rmtree(out / "work", ignore_errors=True)
+    return TrainResult(out, classifier, metrics)
+
+
+def _path_table(classifier: CompactClassifier) -> str:
+    names = ("round", "feature", "n_features", "score", "loss", "train_error")
+    names += ("validation_error", "test_error", "seconds", "macs")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for step in classifier.path:
+        row = [getattr(step, name) for name in names]
+        row[1] = " ".join(map(str, step.feature))
+        writer.writerow(["" if value is None else value for value in row])
+    return text.getvalue()

@@ -1,0 +1,99 @@
+"""The report: one HTML file that opens without a network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.durable import write_text
+from visionshare.errors import InputError
+
+__all__ = ["write_report"]
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    classifier: CompactClassifier,
+    *,
+    images: np.ndarray,
+    labels: np.ndarray,
+    predictions: np.ndarray,
+    classes: Sequence[str],
+    metrics: Mapping[str, Any],
+    settings: Mapping[str, Any],
+) -> None:
+    """Write the report of a classifier on test images.
+
+    Parameters
+    ----------
+    path : path-like
+    classifier : CompactClassifier
+    images : ndarray of shape (n, H, W[, C])
+        Test images.
+    labels, predictions : ndarray of shape (n,), int
+        Indexes into ``classes``.
+    classes : sequence of str
+    metrics : mapping
+        The figures of ``metrics.json``.
+    settings : mapping
+        The recipe, nested plain values.
+
+    Raises
+    ------
+    InputError
+        If images, labels and predictions differ in length.
+    """
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    from visionshare.reports import figures
+
+    if not len(images) == len(labels) == len(predictions):
+        lengths = (len(images), len(labels), len(predictions))
+        raise InputError("predictions", lengths, "one label and one prediction an image")
+    source = (Path(__file__).parent / "report.html.j2").read_text("utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    wrong = int(np.sum(labels != predictions))
+    page = template.render(
+        title=str(metrics.get("pipeline", "classifier")),
+        wrong=wrong,
+        n_images=len(images),
+        rate=100 * wrong / max(1, len(images)),
+        classifier=classifier,
+        curves=Markup(figures.learning_curves(classifier)) if classifier.path else None,  # noqa: S704
+        templates=figures.templates(classifier),
+        weights=Markup(figures.weights_by_class(classifier)),  # noqa: S704
+        confusion=Markup(figures.confusion(labels, predictions, classes)),  # noqa: S704
+        misclassified=figures.misclassified(images, labels, predictions, classes, 100),
+        costs=_costs(classifier, metrics),
+        settings=_flat(settings),
+    )
+    write_text(path, page)
+
+
+def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
+    rows = [
+        ("features", f"{classifier.n_features:,}"),
+        ("multiply-accumulates an image", f"{classifier.macs:,}"),
+        ("bytes that prediction needs", f"{classifier.nbytes:,}"),
+    ]
+    for stage, seconds in metrics.get("seconds", {}).items():
+        rows.append((f"seconds of {stage}", f"{seconds:.1f}"))
+    if "peak_memory" in metrics:
+        rows.append(("peak memory of training", f"{metrics['peak_memory'] / 2**20:,.0f} MiB"))
+    return rows
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            rows += _flat(value, f"{before}{key}.")
+        else:
+            rows.append((f"{before}{key}", str(value)))
+    return rows

@@ -1,0 +1,1 @@
+"""The command line. Nothing imports it; heavy modules are imported inside the commands."""

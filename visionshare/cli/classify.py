@@ -1,0 +1,203 @@
+"""Commands that use a classifier: evaluate, predict, inspect, bench."""
+
+from __future__ import annotations
+
+import glob
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from visionshare.errors import DataError
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["register"]
+
+Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
+Jobs = Annotated[int, typer.Option(help="Threads; -1 for all cores.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    for command in (evaluate, predict, inspect, bench):
+        app.command()(command)
+
+
+def evaluate(
+    classifier: Classifier,
+    dataset: Annotated[str, typer.Argument(help="Name of the catalogue, a folder or a file.")],
+    data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
+    split: Annotated[str, typer.Option(help="Split of a data set: test or train.")] = "test",
+    jobs: Jobs = -1,
+    as_json: Json = False,
+) -> None:
+    """Measure a classifier on labelled images.
+
+    Example: visionshare evaluate out/digits/classifier.safetensors digits
+    """
+    import numpy as np
+
+    from visionshare import load
+    from visionshare.datasets import load_images
+    from visionshare.resources import resolve_jobs
+
+    model = load(classifier)
+    size, mode = _geometry(model)
+    held = load_images(dataset, split, data, size, mode)
+    truth = np.asarray(held.classes)[held.labels]
+    known = {str(c) for c in model.classes_}
+    unknown = sorted(set(truth.tolist()) - known)
+    if unknown:
+        raise DataError(f"{dataset}: classes {unknown[:5]} are unknown to the classifier")
+    predicted = model.predict(held.images, resolve_jobs(jobs, "--jobs")).astype(str)
+    errors = int(np.sum(predicted != truth))
+    by_class = {str(c): float(np.mean(predicted[truth == c] != c)) for c in np.unique(truth)}
+    if as_json:
+        figures = {"images": len(held), "errors": errors, "error_rate": errors / len(held)}
+        typer.echo(json.dumps({**figures, "error_rate_by_class": by_class}))
+        return
+    typer.echo(f"{100 * errors / len(held):.2f} % error ({errors} of {len(held)})")
+    for name, rate in by_class.items():
+        typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")
+
+
+def _geometry(model: CompactClassifier) -> tuple[tuple[int, int] | None, str]:
+    shape = model.image_shape
+    if len(shape) == 1:
+        return None, "grey"
+    return (shape[0], shape[1]), "color" if len(shape) == 3 and shape[2] == 3 else "grey"
+
+
+def _paths(images: list[str]) -> Iterator[str]:
+    from visionshare.datasets.folders import find_images
+
+    for entry in images:
+        if entry == "-":
+            yield from (line.strip() for line in sys.stdin if line.strip())
+        elif Path(entry).is_dir():
+            yield from map(str, find_images(entry))
+        elif Path(entry).is_file():
+            yield entry
+        else:
+            matches = sorted(glob.glob(entry, recursive=True))
+            if not matches:
+                raise DataError(f"{entry}: no such file, folder or pattern")
+            yield from matches
+
+
+def _batches(paths: Iterator[str], batch: int) -> Iterator[list[str]]:
+    held: list[str] = []
+    for path in paths:
+        held.append(path)
+        if len(held) == batch:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def predict(
+    classifier: Classifier,
+    images: Annotated[
+        list[str],
+        typer.Argument(help='Files, folders, patterns, or "-" for a list on standard input.'),
+    ],
+    jobs: Jobs = -1,
+    as_json: Json = False,
+) -> None:
+    """Classify images; one line an image: file, class, probability.
+
+    Example: visionshare predict out/digits/classifier.safetensors scans/ --json
+
+    Images are brought to the classifier's size; ink must be light on dark, as in training.
+    """
+    import numpy as np
+
+    from visionshare import load
+    from visionshare.datasets.folders import read_image
+    from visionshare.resources import resolve_jobs
+
+    model = load(classifier)
+    size, mode = _geometry(model)
+    if size is None:
+        raise DataError(f"{classifier}: classifies vectors, not images")
+    for batch in _batches(_paths(images), 1024):
+        raster = np.stack([read_image(path, size, mode) for path in batch])
+        raster = raster.reshape(len(batch), *model.image_shape)
+        shares = model.predict_proba(raster, resolve_jobs(jobs, "--jobs"))
+        for path, share in zip(batch, shares, strict=True):
+            best = int(np.argmax(share))
+            name = model.classes_[best].item()
+            if as_json:
+                named = zip(map(str, model.classes_), share.round(6).tolist(), strict=True)
+                record = {"image": path, "class": name, "probabilities": dict(named)}
+                typer.echo(json.dumps(record))
+            else:
+                typer.echo(f"{path}\t{name}\t{share[best]:.4f}")
+
+
+def inspect(classifier: Classifier, as_json: Json = False) -> None:
+    """Show what a classifier is made of and what it costs.
+
+    Example: visionshare inspect out/digits/classifier.safetensors
+    """
+    from visionshare import load
+
+    summary = load(classifier).summary()
+    if as_json:
+        typer.echo(json.dumps(summary))
+        return
+    summary["metadata"] = ", ".join(summary["metadata"]) or "none"
+    for name, value in summary.items():
+        typer.echo(f"{name:12} {value}")
+
+
+def bench(
+    classifier: Classifier,
+    jobs: Annotated[int, typer.Option(help="Threads of the batches.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Time a classifier on random images: one at a time, and in batches.
+
+    Example: visionshare bench out/digits/classifier.safetensors
+    """
+    import time
+
+    import numpy as np
+
+    from visionshare import load
+    from visionshare.resources import resolve_jobs
+
+    model, rng = load(classifier), np.random.default_rng(0)
+    images = rng.integers(0, 256, (4096, *model.image_shape), dtype=np.uint8)
+    threads = resolve_jobs(jobs, "--jobs")
+    model.decision_function(images[0])
+    model.decision_function(images[:64], threads)
+    alone, together = [], []
+    for i in range(500):
+        begun = time.perf_counter()
+        model.decision_function(images[i])
+        alone.append(time.perf_counter() - begun)
+    for _ in range(5):
+        begun = time.perf_counter()
+        model.decision_function(images, threads)
+        together.append(time.perf_counter() - begun)
+    figures = {
+        "microseconds_one_image": 1e6 * float(np.median(alone)),
+        "images_a_second_in_batches": len(images) / float(np.median(together)),
+        "threads": threads,
+        "macs": model.macs,
+    }
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    typer.echo(f"one image          {figures['microseconds_one_image']:.0f} µs")
+    typer.echo(f"in batches         {figures['images_a_second_in_batches']:,.0f} images a second")
+    typer.echo(f"threads            {threads}")
+    typer.echo(f"macs an image      {model.macs:,}")

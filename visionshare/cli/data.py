@@ -1,0 +1,73 @@
+"""Commands of the data catalogue."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Find, verify and fetch data sets.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare data list`.")]
+Folder = Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")]
+
+
+@app.command("list")
+def list_all() -> None:
+    """List the data sets of the catalogue.
+
+    Example: visionshare data list
+    """
+    from visionshare.datasets import dataset_info, list_datasets
+
+    for name in list_datasets():
+        typer.echo(f"{name:16} {dataset_info(name).title}")
+
+
+@app.command()
+def info(name: Name) -> None:
+    """Show a data set's origin, licence and files.
+
+    Example: visionshare data info mnist
+    """
+    from visionshare.datasets import dataset_info
+
+    typer.echo(json.dumps(dataset_info(name).model_dump(), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def verify(name: Name, data: Folder = None) -> None:
+    """Compare a data set's files with their sha256.
+
+    Example: visionshare data verify mnist --data ~/data
+    """
+    from visionshare.datasets import verify_dataset
+
+    found = verify_dataset(name, data)
+    for path, state in found.items():
+        typer.echo(f"{state:8} {path}")
+    if not found:
+        typer.echo(f"{name} comes inside a Python package: there is nothing to verify")
+    if any(state != "ok" for state in found.values()):
+        raise typer.Exit(1)
+
+
+@app.command()
+def fetch(
+    name: Name,
+    data: Folder = None,
+    mirror: Annotated[str | None, typer.Option(help="Address to fetch PATH from instead.")] = None,
+) -> None:
+    """Download a data set's files that are not there, and check their sha256.
+
+    Example: visionshare data fetch mnist
+    """
+    from visionshare.datasets import fetch_dataset
+
+    for path in fetch_dataset(name, data, mirror, sys.stderr.isatty()):
+        typer.echo(path)

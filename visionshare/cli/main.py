@@ -1,0 +1,86 @@
+"""The command line's entry: commands, errors of one line, exit codes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from visionshare.cli import classify, data, stores, training
+from visionshare.errors import VisionshareError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="visionshare",
+    help=(
+        "Learn image classifiers of few shared features, and use them.\n\n"
+        "Start: visionshare train digits, then look at out/digits/report.html\n\n"
+        "Then: visionshare predict out/digits/classifier.safetensors IMAGE..."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+training.register(app)
+classify.register(app)
+app.add_typer(stores.app, name="store")
+app.add_typer(data.app, name="data")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from visionshare import __version__
+
+        typer.echo(f"visionshare {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log what is done.")] = False,
+) -> None:
+    if verbose:
+        import logging
+
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return its exit code.
+
+    Errors that the library raises on purpose are one line on standard error and exit code 2;
+    ``--debug`` before the command shows their traceback.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        result = app(arguments, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except VisionshareError as error:
+        if "--debug" in arguments:
+            raise
+        line = " ".join(str(error).split())
+        print(f"error: {line}", file=sys.stderr)  # noqa: T201
+        return 2
+    except (KeyboardInterrupt, typer.Abort):
+        hint = "; the same command with --resume goes on" if "train" in arguments[:3] else ""
+        print(f"stopped{hint}", file=sys.stderr)  # noqa: T201
+        return 130
+    except BrokenPipeError:
+        return 1
+    except Exception as error:
+        if hasattr(error, "format_message"):
+            line = " ".join(error.format_message().split())
+            print(f"error: {line}", file=sys.stderr)  # noqa: T201
+            return 2
+        if "--debug" in arguments:
+            raise
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"error: {line} (--debug shows where)", file=sys.stderr)  # noqa: T201
+        return 2

@@ -1,0 +1,58 @@
+"""Commands of column stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Look after column stores.", no_args_is_help=True)
+
+Folder = Annotated[Path, typer.Argument(help="Folder of a store.")]
+
+
+@app.command()
+def info(store: Folder) -> None:
+    """Show what a store holds.
+
+    Example: visionshare store info out/mnist/work/store
+    """
+    from visionshare.store import store_info
+
+    typer.echo(json.dumps(store_info(store), indent=2))
+
+
+@app.command()
+def verify(store: Folder) -> None:
+    """Read every shard and check its sums.
+
+    Example: visionshare store verify out/mnist/work/store
+    """
+    from visionshare.store import verify_store
+
+    broken = verify_store(store)
+    for name, problem in broken.items():
+        typer.echo(f"broken   {name}: {problem}")
+    if broken:
+        typer.echo(f"next: visionshare store repair {store}")
+        raise typer.Exit(1)
+    typer.echo("every shard is sound")
+
+
+@app.command()
+def repair(store: Folder) -> None:
+    """Drop broken shards; their columns are evaluated again when they are asked for.
+
+    Example: visionshare store repair out/mnist/work/store
+    """
+    from visionshare.store import repair_store
+
+    dropped = repair_store(store)
+    for name in dropped:
+        typer.echo(f"dropped  {name}")
+    if not dropped:
+        typer.echo("nothing to repair")

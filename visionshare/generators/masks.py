@@ -29,7 +29,7 @@ def axis_masks(positions: int, grid: int, widths: Sequence[float], cut: float) -
 
     Examples
     --------
-    >>> axis_masks(4, 2, [1.0], 0.5).round(2).tolist()
+    >>> axis_masks(4, 2, [1.0], 0.5).astype(float).round(2).tolist()
     [[0.88, 0.88, 0.0, 0.0], [0.0, 0.0, 0.88, 0.88]]
     """
     centres = (np.arange(grid) + 0.5) * positions / grid - 0.5

@@ -150,7 +150,9 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
         close = difflib.get_close_matches(str(name_or_path), known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         names = ", ".join(sorted(known))
-        raise RecipeError(f"no pipeline {str(name_or_path)!r}{hint} Known: {names}; or a .toml file")
+        raise RecipeError(
+            f"no pipeline {str(name_or_path)!r}{hint} Known: {names}; or a .toml file"
+        )
     values = _read_toml(path)
     for text in settings:
         keys, value = parse_setting(text)

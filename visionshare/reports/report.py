@@ -57,7 +57,9 @@ def write_report(
         lengths = (len(images), len(labels), len(predictions))
         raise InputError("predictions", lengths, "one label and one prediction an image")
     source = (Path(__file__).parent / "report.html.j2").read_text("utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        source
+    )
     wrong = int(np.sum(labels != predictions))
     page = template.render(
         title=str(metrics.get("pipeline", "classifier")),
@@ -65,10 +67,10 @@ def write_report(
         n_images=len(images),
         rate=100 * wrong / max(1, len(images)),
         classifier=classifier,
-        curves=Markup(figures.learning_curves(classifier)) if classifier.path else None,  # noqa: S704
+        curves=Markup(figures.learning_curves(classifier)) if classifier.path else None,
         templates=figures.templates(classifier),
-        weights=Markup(figures.weights_by_class(classifier)),  # noqa: S704
-        confusion=Markup(figures.confusion(labels, predictions, classes)),  # noqa: S704
+        weights=Markup(figures.weights_by_class(classifier)),
+        confusion=Markup(figures.confusion(labels, predictions, classes)),
         misclassified=figures.misclassified(images, labels, predictions, classes, 100),
         costs=_costs(classifier, metrics),
         settings=_flat(settings),

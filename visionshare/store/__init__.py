@@ -2,5 +2,22 @@
 
 from visionshare.store.array_columns import ArrayColumns
 from visionshare.store.columns import Columns
+from visionshare.store.store_columns import (
+    StoreColumns,
+    create_store,
+    open_store,
+    repair_store,
+    store_info,
+    verify_store,
+)
 
-__all__ = ["ArrayColumns", "Columns"]
+__all__ = [
+    "ArrayColumns",
+    "Columns",
+    "StoreColumns",
+    "create_store",
+    "open_store",
+    "repair_store",
+    "store_info",
+    "verify_store",
+]

@@ -1,0 +1,293 @@
+"""Columns in memory and in a store: the same answers, the same bits, whatever happens to files."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from visionshare.errors import InputError, StoreError
+from visionshare.generators.patches import PatchTemplates
+from visionshare.generators.pixels import Pixels
+from visionshare.learners import ShareBoost
+from visionshare.store import (
+    ArrayColumns,
+    create_store,
+    open_store,
+    repair_store,
+    store_info,
+    verify_store,
+)
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).integers(0, 256, (2500, 6, 6), np.uint8)
+
+
+@pytest.fixture(scope="module")
+def family(images):
+    return PatchTemplates(3, 40, 2, (1.5,), n_patches=3000).fit(images)
+
+
+def _backend(kind, dtype, family, images, folder, memory="64MiB"):
+    if kind == "memory":
+        return ArrayColumns.from_family(family, images, dtype)
+    return create_store(folder / "store", family, images, dtype, memory)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("kind", ["memory", "store"])
+def test_columns_answer_as_a_matrix(kind, dtype, family, images, tmp_path):
+    columns = _backend(kind, dtype, family, images, tmp_path)
+    X = family.evaluate(images).astype(dtype).astype(np.float64)
+    assert columns.shape == X.shape
+    rng = np.random.default_rng(1)
+    R = rng.normal(size=(len(X), 3)).astype(np.float32)
+    ids = rng.permutation(X.shape[1])[:37]
+    assert_array_equal(columns.take(ids, scaled=False), X[:, ids])
+    for scaling in ("none", "unit_variance", "max_abs"):
+        columns.fit_scaling(scaling)
+        scaled = (X - columns.offset) * columns.scale
+        if scaling == "unit_variance":
+            assert_allclose(scaled.mean(axis=0), 0, atol=1e-9)
+            assert_allclose(scaled.std(axis=0), 1, rtol=1e-6)
+        if scaling == "max_abs":
+            assert_allclose(np.abs(scaled).max(axis=0), 1)
+        expected = scaled.T @ R
+        assert_allclose(columns.correlate(R), expected, atol=2e-3)
+        assert_array_equal(columns.correlate(R, ids), columns.correlate(R)[ids])
+        part = columns.correlate(R[100:1900], ids, rows=slice(100, 1900))
+        assert_allclose(part, (scaled[100:1900].T @ R[100:1900])[ids], atol=2e-3)
+        assert_allclose(columns.take(ids), scaled[:, ids], atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_bits_are_the_same_everywhere(dtype, family, images, tmp_path):
+    y = np.random.default_rng(2).integers(3, size=len(images))
+    found = []
+    for kind, jobs in (("memory", 1), ("memory", 2), ("store", 1), ("store", 2)):
+        folder = tmp_path / f"{kind}{jobs}"
+        columns = _backend(kind, dtype, family, images, folder, memory="200kB")
+        model = ShareBoost(rounds=4, n_jobs=jobs).fit(columns, y)
+        found.append((model.support_, model.coef_, model.intercept_, columns.scale))
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            assert_array_equal(one, two)
+
+
+def test_weights_count_in_the_scaling():
+    rng = np.random.default_rng(3)
+    X, times = rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
+    one, two = (
+        ArrayColumns(X, dtype="float64"),
+        ArrayColumns(np.repeat(X, times, 0), dtype="float64"),
+    )
+    one.fit_scaling("unit_variance", times)
+    two.fit_scaling("unit_variance")
+    assert_allclose(one.scale, two.scale, rtol=1e-12)
+    assert_allclose(one.offset, two.offset, rtol=1e-9, atol=1e-12)
+
+
+def test_constant_columns_become_zero():
+    X = np.column_stack([np.full(100, 0.1), np.zeros(100), np.arange(100.0)])
+    for dtype in ("float32", "float64"):
+        for scaling in ("unit_variance", "none"):
+            columns = ArrayColumns(X, dtype=dtype)
+            columns.fit_scaling(scaling)
+            assert (columns.scale == 0).tolist() == [True, True, False]
+            assert (columns.take()[:, 1] == 0).all()
+
+
+def test_a_store_is_lazy_and_resumes(family, images, tmp_path):
+    columns = create_store(tmp_path / "s", family, images, memory="200kB")
+    assert columns.n_missing == columns.shape[1]
+    columns.columns_of([5])
+    left = columns.n_missing
+    assert 0 < left < columns.shape[1]
+    again = create_store(tmp_path / "s", family, images)
+    assert again.n_missing == left
+    again.fill()
+    assert again.n_missing == 0
+    # The first one finds what the other has committed, without evaluating.
+    columns._family.evaluate_columns = None
+    try:
+        assert_array_equal(columns.columns_of(), again.columns_of())
+    finally:
+        del columns._family.evaluate_columns
+    assert verify_store(tmp_path / "s") == {}
+    info = store_info(tmp_path / "s")
+    assert (info["columns"], info["evaluated"]) == (columns.shape[1], columns.shape[1])
+
+
+def test_a_store_refuses_others(family, images, tmp_path):
+    create_store(tmp_path / "s", family, images)
+    other = PatchTemplates(3, 40, 2, (1.5,), n_patches=3000, random_state=1).fit(images)
+    with pytest.raises(StoreError, match="another pool"):
+        open_store(tmp_path / "s", other, images)
+    with pytest.raises(StoreError, match="other images"):
+        open_store(tmp_path / "s", family, images[::-1])
+    with pytest.raises(StoreError, match="holds float16"):
+        create_store(tmp_path / "s", family, images, "float32")
+    with pytest.raises(StoreError, match="not evaluated yet"):
+        open_store(tmp_path / "s").columns_of([0])
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "mine").touch()
+    with pytest.raises(StoreError, match="not empty"):
+        create_store(tmp_path / "t", family, images)
+
+
+def test_one_writer_at_a_time(family, images, tmp_path):
+    one = create_store(tmp_path / "s", family, images)
+    two = open_store(tmp_path / "s", family, images)
+    with one._writing(), pytest.raises(StoreError, match="another process writes"):
+        two.fill()
+    two.fill()
+    assert_array_equal(one.columns_of([1]), two.columns_of([1]))
+
+
+def test_broken_shards_are_found_and_repaired(family, images, tmp_path):
+    folder = tmp_path / "s"
+    columns = create_store(folder, family, images, memory="400kB")
+    whole = columns.columns_of()
+    shards = sorted((folder / "shards").iterdir())
+    assert len(shards) >= 3
+    data = bytearray(shards[0].read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    shards[0].write_bytes(data)
+    os.truncate(shards[1], 1000)
+    (folder / "shards" / ".00009.h5.1.partial").write_bytes(b"torn")
+    assert set(verify_store(folder)) == {shards[0].name, shards[1].name}
+    for broken in (0, 1):
+        first = json.loads((folder / "manifest.json").read_text())["shards"][shards[broken].name]
+        with pytest.raises(StoreError):
+            open_store(folder, family, images).columns_of(np.array(first["ids"][:1]))
+    dropped = repair_store(folder)
+    assert {shards[0].name, shards[1].name, ".00009.h5.1.partial"} == set(dropped)
+    assert verify_store(folder) == {}
+    assert_array_equal(open_store(folder, family, images).columns_of(), whole)
+
+
+def test_a_copied_store_is_verified_before_it_is_mapped(family, images, tmp_path):
+    columns = create_store(tmp_path / "s", family, images)
+    whole = columns.columns_of()
+    shutil.copytree(tmp_path / "s", tmp_path / "t", copy_function=shutil.copy)
+    assert_array_equal(open_store(tmp_path / "t").columns_of(), whole)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "{}", '{"format": "visionshare-store", "version": 9}', "[" * 100_000,
+        '{"format": "visionshare-store", "version": 1}',
+    ],
+    ids=lambda t: t[:20],
+)  # fmt: skip
+def test_broken_manifests_are_typed_errors(text, tmp_path):
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(StoreError) as caught:
+        open_store(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("shape", [10, -1]), ("shape", [2**70, 1]), ("dtype", "object"),
+        ("shards", {"../../x.h5": {"ids": [0], "size": 1, "mtime_ns": 1}}),
+        ("shards", {"00000.h5": {"ids": [10**9], "size": 1, "mtime_ns": 1}}),
+        ("shards", {"00000.h5": {"ids": [0, 0], "size": 1, "mtime_ns": 1}}),
+        ("shards", {"00000.h5": {"ids": "all", "size": 1, "mtime_ns": 1}}),
+        ("shards", []), ("family", 3),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_hostile_manifests_are_refused(key, value, family, images, tmp_path):
+    create_store(tmp_path / "s", family, images)
+    path = tmp_path / "s" / "manifest.json"
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps({**values, key: value}))
+    with pytest.raises(StoreError):
+        open_store(tmp_path / "s")
+
+
+def test_a_foreign_shard_is_refused(family, images, tmp_path):
+    import h5py
+
+    columns = create_store(tmp_path / "s", family, images)
+    columns.fill()
+    shard = next((tmp_path / "s" / "shards").iterdir())
+    with h5py.File(shard, "w") as file:
+        file.create_dataset("columns", data=np.zeros((3, 3)))
+    with pytest.raises(StoreError):
+        open_store(tmp_path / "s").columns_of([0])
+
+
+WRITER = """
+import sys, numpy as np
+from visionshare.generators.pixels import Pixels
+from visionshare.store import create_store
+images = np.random.default_rng(0).integers(0, 256, (300, 30, 30), np.uint8)
+family = Pixels().fit(images)
+family.block_ids = lambda ids: np.split(np.asarray(ids), len(ids) // 10)
+print("ready", flush=True)
+create_store(sys.argv[1], family, images, memory="50kB").fill()
+"""
+
+
+def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
+    rng = np.random.default_rng(4)
+    images = np.random.default_rng(0).integers(0, 256, (300, 30, 30), np.uint8)
+    family = Pixels().fit(images)
+    expected = family.evaluate_columns(images, dtype="float16").astype(np.float32)
+    folder, committed, kills = tmp_path / "s", 0, 0
+    while committed < 900 and kills < 40:
+        command = [sys.executable, "-c", WRITER, str(folder)]
+        writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        with writer.stdout:
+            writer.stdout.readline()
+            time.sleep(rng.uniform(0.15, 0.5))
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+        kills += 1
+        if not (folder / "manifest.json").exists():
+            continue
+        now = store_info(folder)["evaluated"]
+        assert now >= committed
+        committed = now
+        assert verify_store(folder) == {}
+        if committed:
+            reader = open_store(folder)
+            there = np.flatnonzero(reader._shard_of >= 0)
+            assert_array_equal(reader.columns_of(there), expected[there])
+    assert kills >= 2
+    whole = create_store(folder, family, images).columns_of()
+    assert_array_equal(whole, expected)
+
+
+def test_bad_arguments_are_named(images):
+    with pytest.raises(InputError, match=r"^dtype: got"):
+        ArrayColumns(np.eye(3), dtype="int8")
+    with pytest.raises(InputError, match=r"^X: got"):
+        ArrayColumns(np.array([["a"]]))
+    with pytest.raises(InputError, match=r"^X: got"):
+        ArrayColumns()
+    with pytest.raises(InputError, match=r"^groups: got"):
+        ArrayColumns(np.eye(3), groups=np.zeros(2))
+    columns = ArrayColumns(np.eye(3))
+    for bad in ([3], [-1], [0.5]):
+        with pytest.raises(InputError, match=r"^ids: got"):
+            columns.columns_of(bad)
+    with pytest.raises(InputError, match=r"^R: got"):
+        columns.correlate(np.zeros((2, 1)))
+    with pytest.raises(InputError, match=r"^scaling: got"):
+        columns.fit_scaling("cube")
+    with pytest.raises(InputError, match=r"^memory: got"):
+        create_store(Path("nowhere"), None, images, memory="much")

@@ -28,7 +28,7 @@ def array_fingerprint(*arrays: np.ndarray) -> str:
         array = np.asarray(array)
         digest.update(f"{array.dtype.str}{array.shape}".encode())
         if array.flags.c_contiguous:
-            digest.update(memoryview(array.reshape(-1)).cast("B") if array.size else b"")
+            digest.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
         else:
             for part in array:
                 digest.update(np.ascontiguousarray(part).tobytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -153,7 +154,7 @@ def _path(
         raise InputError("path", values, "a list of rounds")
     widths = [step["n_features"] for step in values]
     ordered = all(type(w) is int and 0 < w <= n_features for w in widths)
-    if not ordered or any(a >= b for a, b in zip(widths, widths[1:], strict=False)):
+    if not ordered or any(a >= b for a, b in pairwise(widths)):
         raise InputError("path", "numbers of features", "numbers that grow up to all features")
     if not values:
         return ()

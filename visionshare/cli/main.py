@@ -12,6 +12,8 @@ from visionshare.errors import VisionshareError
 
 __all__ = ["app", "main"]
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     name="visionshare",
     help=(
@@ -52,6 +54,12 @@ def _options(
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
 
 
+def _stopped(arguments: list[str]) -> int:
+    hint = "; the same command with --resume goes on" if "train" in arguments[:3] else ""
+    print(f"stopped{hint}", file=sys.stderr)  # noqa: T201
+    return _INTERRUPTED
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit code.
 
@@ -60,8 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        result = app(arguments, standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        result = app(arguments, "visionshare", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+        # Some versions of typer turn the interrupt into this code.
+        return _stopped(arguments) if code == _INTERRUPTED else code
     except VisionshareError as error:
         if "--debug" in arguments:
             raise
@@ -69,9 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {line}", file=sys.stderr)  # noqa: T201
         return 2
     except (KeyboardInterrupt, typer.Abort):
-        hint = "; the same command with --resume goes on" if "train" in arguments[:3] else ""
-        print(f"stopped{hint}", file=sys.stderr)  # noqa: T201
-        return 130
+        return _stopped(arguments)
     except BrokenPipeError:
         return 1
     except Exception as error:

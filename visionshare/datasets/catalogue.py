@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -218,13 +219,12 @@ def load_dataset(
 def _load_bundled(name: str, split: str) -> ImageSet:
     from visionshare.datasets import bundled_sets, fonts
 
-    loaders = {
+    loaders: dict[str, Callable[[str], ImageSet]] = {
         "digits": bundled_sets.load_digits,
         "textures": bundled_sets.load_textures,
         "fonts": fonts.load_fonts,
     }
-    found: ImageSet = loaders[name](split)
-    return found
+    return loaders[name](split)
 
 
 def _load_idx(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:

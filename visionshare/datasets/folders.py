@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from visionshare.datasets.imageset import ImageSet
 from visionshare.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 __all__ = ["EXTENSIONS", "find_images", "iter_images", "read_folder", "read_image"]
 
@@ -60,7 +64,7 @@ def read_image(
             with Image.open(path) as held:
                 if held.width * held.height > largest:
                     raise DataError(f"{path}: {held.width}×{held.height} pixels are too many")
-                upright = ImageOps.exif_transpose(held)
+                upright: Image.Image = ImageOps.exif_transpose(held)
                 if upright.mode in ("I;16", "I", "F"):
                     upright = _to_bytes(upright)
                 elif "A" in upright.mode or "transparency" in upright.info:
@@ -77,7 +81,7 @@ def read_image(
     return np.asarray(image)
 
 
-def _to_bytes(image: object) -> object:
+def _to_bytes(image: Image.Image) -> Image.Image:
     from PIL import Image
 
     values = np.asarray(image, np.float64)
@@ -85,16 +89,16 @@ def _to_bytes(image: object) -> object:
     return Image.fromarray(np.clip(values / top * 255, 0, 255).astype(np.uint8))
 
 
-def _fitted(image: object, size: tuple[int, int], fit: str) -> object:
+def _fitted(image: Image.Image, size: tuple[int, int], fit: str) -> Image.Image:
     from PIL import Image
 
     height, width = size
     if fit == "resize":
-        return image.resize((width, height), Image.Resampling.BOX)  # type: ignore[attr-defined]
-    ratio = min(1.0, height / image.height, width / image.width)  # type: ignore[attr-defined]
-    inner = max(1, round(image.width * ratio)), max(1, round(image.height * ratio))  # type: ignore[attr-defined]
-    canvas = Image.new(image.mode, (width, height))  # type: ignore[attr-defined]
-    shrunk = image.resize(inner, Image.Resampling.BOX)  # type: ignore[attr-defined]
+        return image.resize((width, height), Image.Resampling.BOX)
+    ratio = min(1.0, height / image.height, width / image.width)
+    inner = max(1, round(image.width * ratio)), max(1, round(image.height * ratio))
+    canvas = Image.new(image.mode, (width, height))
+    shrunk = image.resize(inner, Image.Resampling.BOX)
     canvas.paste(shrunk, ((width - inner[0]) // 2, (height - inner[1]) // 2))
     return canvas
 
@@ -148,7 +152,8 @@ def read_folder(
     classes = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))
     if not classes:
         raise DataError(f"{root}: no folders with images (a folder for each class is wanted)")
-    images, labels = [], []
+    images: list[np.ndarray] = []
+    labels: list[int] = []
     for label, name in enumerate(classes):
         for path in find_images(root / name):
             image = read_image(path, size, mode, fit)

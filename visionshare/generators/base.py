@@ -144,8 +144,8 @@ def check_state(
         If it is not.
     """
     if state.get("family") != family or state.get("version") != 1:
-        given = (state.get("family"), state.get("version"))
-        raise InputError("family", given, f"{family!r}, version 1; a newer library may read it")
+        found = (state.get("family"), state.get("version"))
+        raise InputError("family", found, f"{family!r}, version 1; a newer library may read it")
     for name, dimensions in wanted.items():
         array = arrays.get(name)
         if array is None or array.ndim != dimensions:

@@ -142,7 +142,7 @@ class PatchTemplates(BaseEstimator):
         if self.contrast not in CONTRASTS:
             raise InputError("contrast", self.contrast, " or ".join(map(repr, CONTRASTS)))
 
-    def _set_geometry(self, shape: tuple[int, int, int]) -> None:
+    def _set_geometry(self, shape: tuple[int, ...]) -> None:
         H, W, _ = shape
         q = self.patch_size
         pads = tuple(max(self.padding, -(-(q - side) // 2)) for side in (H, W))
@@ -159,11 +159,9 @@ class PatchTemplates(BaseEstimator):
         found = np.empty((self.n_patches, q, q, channels), np.float32)
         for start in range(0, self.n_patches, 8192):
             part = slice(start, start + 8192)
-            first, last = which[part][0], which[part][-1] + 1
             pads = ((0, 0), (pad_y, pad_y), (pad_x, pad_x), (0, 0))
-            block = np.pad(images[np.unique(which[part])], pads)
-            place = np.searchsorted(np.unique(which[part]), which[part])
-            del first, last
+            drawn, place = np.unique(which[part], return_inverse=True)
+            block = np.pad(images[drawn], pads)
             dy, dx = np.arange(q)[:, None], np.arange(q)[None, :]
             y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
             found[part] = block[place[:, None, None], y, x] * unit
@@ -275,7 +273,7 @@ class PatchTemplates(BaseEstimator):
         return np.ascontiguousarray(padded.reshape(n_blocks, BLOCK, -1).transpose(0, 2, 1))
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids grouped by block of templates: a block costs the same for any of its ids."""
+        """Return these ids by block of templates: a block costs the same for any of its ids."""
         from visionshare.generators.patch_kernels import BLOCK
 
         ids = check_features(features, self.n_features_)
@@ -358,7 +356,7 @@ class PatchTemplates(BaseEstimator):
             raise InputError("parameters", parameters, "numbers and names") from None
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
-        held = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+        held: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
         family.image_shape_ = shape
         family._set_geometry(held)
         family._whole_pool = state.get("whole_pool") is True

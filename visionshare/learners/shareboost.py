@@ -120,6 +120,9 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     (20, True)
     """
 
+    _identity_of_path: str
+    _history_of_path: list[Round]
+
     def __init__(
         self,
         rounds: int = 75,
@@ -250,13 +253,14 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
     ) -> tuple[Columns, np.ndarray, np.ndarray]:
         if isinstance(X, Columns):
-            columns, y = X, np.asarray(y)
+            columns: Columns = X
+            y = np.asarray(y)
             if y.shape != (columns.shape[0],):
                 raise InputError("y", y.shape, f"one class for each of {columns.shape[0]} examples")
             self.n_features_in_ = columns.shape[1]
         else:
-            X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-            columns = ArrayColumns(X, dtype=X.dtype.name)
+            table, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
+            columns = ArrayColumns(table, dtype=str(table.dtype))
         check_classification_targets(y)
         self.classes_, y_index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -309,7 +313,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             checkpoint = Checkpoint(self.checkpoint, identity)
             history = checkpoint.load()
         elif self.warm_start and getattr(self, "_identity_of_path", None) == identity:
-            history = list(self._history)
+            history = list(self._history_of_path)
         history = history[: settings.rounds]
         pool = Pool(columns)
         rounds = greedy_rounds(pool, active, settings, judged, history)
@@ -323,7 +327,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
                 checkpoint.save(done)
         if not history:
             raise InputError("X", "constant or useless columns", "a column that separates classes")
-        self._identity_of_path, self._history = identity, history
+        self._identity_of_path, self._history_of_path = identity, history
         return history
 
     def _finish(

@@ -30,11 +30,11 @@ class DataPart(_Strict):
     """Which images: a name of the catalogue, a file or a folder."""
 
     source: str
-    height: int | None = Field(None, ge=1, le=4096)
-    width: int | None = Field(None, ge=1, le=4096)
+    height: int | None = Field(default=None, ge=1, le=4096)
+    width: int | None = Field(default=None, ge=1, le=4096)
     mode: Literal["grey", "color"] = "grey"
     fit: Literal["resize", "centre"] = "resize"
-    limit: int | None = Field(None, ge=1)
+    limit: int | None = Field(default=None, ge=1)
 
 
 class FeaturePart(_Strict):
@@ -56,7 +56,7 @@ class LearnerPart(_Strict):
     """Settings of the learner, see :class:`visionshare.learners.ShareBoost`."""
 
     kind: Literal["shareboost"] = "shareboost"
-    rounds: int = Field(75, ge=1)
+    rounds: int = Field(default=75, ge=1)
     criterion: str = "gradient"
     search: str = "exhaustive"
     search_options: dict[str, Any] | None = None
@@ -88,7 +88,7 @@ class Recipe(_Strict):
 
     name: str
     description: str = ""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(default=0, ge=0)
     data: DataPart
     features: FeaturePart
     store: StorePart = StorePart()

@@ -270,8 +270,8 @@ def _write(
 
 
 def _path_table(classifier: CompactClassifier) -> str:
-    names = ("round", "feature", "n_features", "score", "loss", "train_error")
-    names += ("validation_error", "test_error", "seconds", "macs")
+    names = ["round", "feature", "n_features", "score", "loss", "train_error"]
+    names += ["validation_error", "test_error", "seconds", "macs"]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -83,7 +83,8 @@ class Pool:
         self.columns = columns
         d = columns.shape[1]
         if columns.groups is None:
-            self.order, self.starts = None, np.arange(d + 1)
+            self.order: np.ndarray | None = None
+            self.starts: np.ndarray = np.arange(d + 1)
         else:
             groups = np.asarray(columns.groups)
             self.order = np.argsort(groups, kind="stable")
@@ -95,9 +96,9 @@ class Pool:
         """Number of candidates."""
         return len(self.starts) - 1
 
-    def features(self, number: int) -> np.ndarray:
+    def features(self, number: int | np.integer[Any]) -> np.ndarray:
         """Return the column ids of one candidate."""
-        span = np.arange(self.starts[number], self.starts[number + 1])
+        span = np.arange(int(self.starts[number]), int(self.starts[number + 1]))
         return span if self.order is None else self.order[span]
 
     def gradient_norms(
@@ -127,10 +128,8 @@ class Pool:
         self, R: np.ndarray, ids: np.ndarray | None, spans: Sequence[slice] | None
     ) -> np.ndarray:
         if spans is None:
-            G = self.columns.correlate(R, ids)
-        else:
-            parts = [self.columns.correlate(R[rows], ids, rows=rows) for rows in spans]
-            G = np.sum(parts, axis=0, dtype=np.float64)
+            spans = [slice(0, len(R))]
+        G = sum(self.columns.correlate(R[rows], ids, rows=rows) for rows in spans)
         return np.abs(G).sum(axis=1, dtype=np.float64)
 
 

@@ -114,7 +114,8 @@ def _checked(values: dict[str, Any]) -> Manifest:
     texts = values["family_sha256"], values["images_sha256"]
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["family"], dict):
         raise ValueError("no identity of family and images")
-    shards, seen = {}, set()
+    shards: dict[str, ShardEntry] = {}
+    seen: set[int] = set()
     for name, entry in values["shards"].items():
         if not _SHARD_NAME.fullmatch(name):
             raise ValueError(f"shard name {name!r}")

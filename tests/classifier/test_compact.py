@@ -1,0 +1,196 @@
+"""The compact classifier and its file: prefixes, cost, hostile files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import visionshare
+from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
+from visionshare.errors import ClassifierFileError, InputError
+from visionshare.store import ArrayColumns
+
+
+@pytest.fixture(scope="module")
+def images():
+    rng = np.random.default_rng(0)
+    held = rng.integers(0, 60, (240, 8, 8), np.uint8)
+    held[::2, :4] += 150
+    held[::3, :, :4] += 40
+    return held
+
+
+@pytest.fixture(scope="module")
+def model(images):
+    y = (np.arange(240) % 2) + (np.arange(240) % 3 == 0)
+    family = PatchTemplates(3, 12, 2, (2.0,), n_patches=2000).fit(images)
+    learner = ShareBoost(rounds=6).fit(ArrayColumns.from_family(family, images), y)
+    return learner.to_classifier(family, ["a", "b", "c"], {"note": "test"})
+
+
+@pytest.fixture(scope="module")
+def saved(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("classifier") / "c.safetensors"
+    model.save(path)
+    return path
+
+
+def test_one_image_is_a_batch_of_one(model, images):
+    scores = model.decision_function(images)
+    assert scores.shape == (240, 3)
+    assert scores.dtype == np.float32
+    assert_allclose(model.decision_function(images[7])[0], scores[7], rtol=1e-5, atol=1e-6)
+    assert_array_equal(model.decision_function(images, n_jobs=2), scores)
+    assert model.predict(images).tolist()[:3] == model.predict(images[:3]).tolist()
+
+
+def test_probabilities_are_the_softmax_at_the_temperature(model, images):
+    scores = model.decision_function(images).astype(float) / model.temperature
+    expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba(images), expected)
+
+
+def test_every_prefix_is_a_classifier(model, images):
+    values = model.family.evaluate(images)
+    for t, step in enumerate(model.path, start=1):
+        prefix = model.at(t)
+        expected = values[:, : step.n_features] @ step.weights.T + step.intercept
+        assert_allclose(prefix.decision_function(images), expected, rtol=1e-4, atol=1e-4)
+        assert prefix.macs == step.macs
+    for bad in (0, 7, 1.5, True):
+        with pytest.raises(InputError, match=r"^t: got"):
+            model.at(bad)
+
+
+def test_load_gives_the_same_classifier(model, saved, images):
+    again = visionshare.load(saved)
+    assert_array_equal(again.decision_function(images), model.decision_function(images))
+    assert again.summary() == model.summary()
+    assert again.classes_.tolist() == ["a", "b", "c"]
+    for one, two in zip(again.path, model.path, strict=True):
+        assert_array_equal(one.weights, two.weights)
+        plain = {"weights": None, "intercept": None}
+        assert replace(one, **plain) == replace(two, **plain)
+    assert [f["kind"] for f in again.features] == ["patch"] * 6
+    assert set(again.features[0]["weights"]) == {"a", "b", "c"}
+
+
+def test_pixels_and_whole_number_classes_travel(images, tmp_path):
+    family = Pixels().fit(images)
+    y = np.arange(240) % 2
+    learner = ShareBoost(rounds=3).fit(ArrayColumns.from_family(family, images), y)
+    learner.to_classifier(family).save(tmp_path / "p.safetensors")
+    again = visionshare.load(tmp_path / "p.safetensors")
+    assert_array_equal(again.predict(images), learner.predict(family.evaluate(images)))
+    assert again.classes_.dtype == np.int64
+
+
+def test_a_prefix_can_be_saved(model, images, tmp_path):
+    model.at(2).save(tmp_path / "short.safetensors")
+    again = visionshare.load(tmp_path / "short.safetensors")
+    assert_array_equal(again.decision_function(images), model.at(2).decision_function(images))
+
+
+def test_bad_images_are_named(model, images):
+    for bad in (images[:, :5], images[None], np.full((2, 8, 8), np.nan), np.array(["x"])):
+        with pytest.raises(InputError, match=r"^images: got"):
+            model.predict(bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("weights", np.zeros((2, 6))), ("intercept", np.zeros(2)), ("classes", np.arange(4)),
+        ("weights", np.full((3, 6), np.nan)), ("temperature", 0.0), ("temperature", np.inf),
+    ],
+)  # fmt: skip
+def test_bad_parts_are_refused(model, name, value):
+    parts = {"weights": model.weights, "intercept": model.intercept, "classes": model.classes_}
+    with pytest.raises(InputError):
+        CompactClassifier(model.family, **{**parts, name: value})
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_damaged_files_are_typed_errors_or_sound(saved, tmp_path, images, data):
+    content = bytearray(saved.read_bytes())
+    kind = data.draw(st.sampled_from(["cut", "flip", "insert", "random"]))
+    if kind == "cut":
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    elif kind == "flip":
+        for _ in range(data.draw(st.integers(1, 4))):
+            content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    elif kind == "insert":
+        place = data.draw(st.integers(0, len(content)))
+        content[place:place] = data.draw(st.binary(min_size=1, max_size=9))
+    else:
+        content = bytearray(data.draw(st.binary(max_size=300)))
+    path = tmp_path / "damaged.safetensors"
+    path.write_bytes(content)
+    problem = str(path)
+    try:
+        scores = visionshare.load(path).decision_function(images[:2])
+        assert scores.shape[0] == 2
+    except ClassifierFileError as error:
+        problem = str(error)
+    except InputError as error:
+        # A flipped bit can leave a sound file of other images.
+        problem = f"{path}: {error}" if error.argument == "images" else ""
+    assert str(path) in problem
+    assert "\n" not in problem
+
+
+def _rewritten(saved, path, change):
+    content = saved.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    table = json.loads(content[8 : 8 + length])
+    header = json.loads(table["__metadata__"]["visionshare"])
+    change(header, table)
+    if "__metadata__" in table:
+        table["__metadata__"]["visionshare"] = json.dumps(header)
+    text = json.dumps(table).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
+HOSTILE = {
+    "version": lambda h, t: h.update(version=2),
+    "family": lambda h, t: h["family"].update(family="unknown"),
+    "module": lambda h, t: h["family"].update(family="os:system"),
+    "huge image": lambda h, t: h["family"].update(image_shape=[65536, 65536]),
+    "classes": lambda h, t: h.update(classes=["a", "a", "b"]),
+    "mixed classes": lambda h, t: h.update(classes=["a", 1, "b"]),
+    "temperature": lambda h, t: h.update(temperature="hot"),
+    "path": lambda h, t: h.update(path=[{}]),
+    "path numbers": lambda h, t: h["path"][0].update(n_features=10**12),
+    "metadata": lambda h, t: h.update(metadata=None),
+    "no header": lambda h, t: t.pop("__metadata__"),
+    "shape": lambda h, t: t["weights"].update(shape=[10**9, 10**9]),
+    "negative": lambda h, t: t["weights"].update(shape=[-3, -6]),
+    "offsets": lambda h, t: t["weights"].update(data_offsets=[0, 10**15]),
+    "dtype": lambda h, t: t["weights"].update(dtype="F64"),
+    "missing": lambda h, t: t.pop("family.templates"),
+    "list": lambda h, t: t.update(weights=[]),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_in_one_line(name, saved, tmp_path):
+    path = tmp_path / "hostile.safetensors"
+    _rewritten(saved, path, HOSTILE[name])
+    with pytest.raises(ClassifierFileError) as caught:
+        visionshare.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_and_foreign_files(tmp_path):
+    with pytest.raises(ClassifierFileError, match="No such file"):
+        visionshare.load(tmp_path / "none")
+    with pytest.raises(ClassifierFileError):
+        visionshare.load(tmp_path)
+    (tmp_path / "p").write_bytes((2**60).to_bytes(8, "little") + b"{}")
+    with pytest.raises(ClassifierFileError, match="not a classifier file"):
+        visionshare.load(tmp_path / "p")

@@ -1,0 +1,296 @@
+"""Readers, the catalogue, deformations: right on good files, one line on bad ones."""
+
+import functools
+import gzip
+import http.server
+import threading
+import zipfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image
+
+from visionshare.datasets import catalogue as catalogue_room
+from visionshare.datasets import (
+    dataset_info,
+    elastic_deformations,
+    fetch_dataset,
+    list_datasets,
+    load_dataset,
+    load_images,
+    verify_dataset,
+)
+from visionshare.datasets.arrays import read_npz
+from visionshare.datasets.folders import iter_images, read_image
+from visionshare.datasets.fonts import matplotlib_fonts, render_characters
+from visionshare.datasets.idx import read_idx, write_idx
+from visionshare.errors import DataError, InputError
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+QUIET = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@QUIET
+@given(
+    values=arrays.arrays(
+        st.sampled_from([np.uint8, np.int8, np.int16, np.int32, np.float32, np.float64]),
+        arrays.array_shapes(max_dims=4, max_side=6),
+        elements={"allow_nan": False},
+    ),
+    packed=st.booleans(),
+)
+def test_idx_round_trip(tmp_path, values, packed):
+    path = tmp_path / ("a-idx3-ubyte.gz" if packed else "a-idx3-ubyte")
+    write_idx(path, values)
+    assert_array_equal(read_idx(path), values)
+    assert read_idx(path).dtype == values.dtype
+
+
+@QUIET
+@given(data=st.data(), packed=st.booleans())
+def test_damaged_idx_is_a_typed_error_or_sound(tmp_path, data, packed):
+    path = tmp_path / ("a-idx3-ubyte.gz" if packed else "a-idx3-ubyte")
+    write_idx(path, np.arange(60, dtype=np.uint8).reshape(3, 4, 5))
+    content = bytearray(path.read_bytes())
+    if data.draw(st.booleans()):
+        content = content[: data.draw(st.integers(0, len(content) - 1))]
+    else:
+        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    problem = ""
+    try:
+        assert read_idx(path).size <= 60
+    except DataError as error:
+        problem = str(error)
+    assert "\n" not in problem
+
+
+def test_idx_that_announces_too_much_is_refused(tmp_path):
+    path = tmp_path / "a-idx3-ubyte"
+    path.write_bytes(b"\0\0\x08\x03" + b"\x7f\xff\xff\xff" * 3)
+    with pytest.raises(DataError, match="too many"):
+        read_idx(path)
+    path.write_bytes(b"\0\0\x08\x01" + b"\x00\x00\x00\x02" + b"abc")
+    with pytest.raises(DataError, match="past its end"):
+        read_idx(path)
+    bomb = tmp_path / "b-idx1-ubyte.gz"
+    head = b"\0\0\x08\x01" + (10).to_bytes(4, "big")
+    bomb.write_bytes(gzip.compress(head + bytes(50_000_000)))
+    with pytest.raises(DataError, match="past its end"):
+        read_idx(bomb)
+
+
+def test_npz_and_hdf5(tmp_path):
+    images = np.arange(48, dtype=np.uint8).reshape(3, 4, 4)
+    np.savez_compressed(tmp_path / "a.npz", images=images, labels=np.array(["x", "y", "x"]))
+    held = load_images(tmp_path / "a.npz")
+    assert_array_equal(held.images, images)
+    assert (held.labels.tolist(), held.classes) == ([0, 1, 0], ("x", "y"))
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["images"], file["labels"] = images, [5, 7, 5]
+    held = load_images(tmp_path / "a.h5")
+    assert (held.labels.tolist(), held.classes) == ([0, 1, 0], ("5", "7"))
+    np.savez(tmp_path / "b.npz", images=images)
+    with pytest.raises(DataError, match="no array 'labels'"):
+        load_images(tmp_path / "b.npz")
+    np.savez(tmp_path / "c.npz", images=images, labels=np.array([1, 2]))
+    with pytest.raises(DataError, match="labels of shape"):
+        load_images(tmp_path / "c.npz")
+
+
+def test_npz_with_objects_or_a_bomb_is_refused(tmp_path):
+    np.savez(tmp_path / "o.npz", images=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(DataError, match="not a sound"):
+        read_npz(tmp_path / "o.npz")
+    with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("images.npy", bytes(10_000_000))
+    with pytest.raises(DataError, match="at most"):
+        read_npz(tmp_path / "b.npz", largest=1_000_000)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".h5", "-idx3-ubyte", ".zip"])
+def test_foreign_files_are_typed_errors(tmp_path, suffix):
+    path = tmp_path / f"images{suffix}"
+    path.write_bytes(b"not what the name says" * 20)
+    with pytest.raises(DataError) as caught:
+        load_images(path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(DataError, match="no such file"):
+        load_images(tmp_path / "nothing.npz")
+
+
+def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
+    for name, mode, size in (("a", "L", (9, 6)), ("a", "RGBA", (4, 4)), ("b", "P", (12, 12)),
+                             ("b", "1", (5, 8)), ("b", "I;16", (6, 6))):  # fmt: skip
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        Image.new(mode, size, 1).save(folder / f"{mode.replace(';', '')}.png")
+    held = load_images(tmp_path, size=(8, 8))
+    assert held.images.shape == (5, 8, 8)
+    assert held.classes == ("a", "b")
+    assert load_images(tmp_path, size=(8, 8), mode="color").images.shape == (5, 8, 8, 3)
+    with pytest.raises(DataError, match="give a size"):
+        load_images(tmp_path)
+    batches = list(iter_images(sorted(tmp_path.rglob("*.png")), (8, 8), batch=2))
+    assert [len(b) for b in batches] == [2, 2, 1]
+    (tmp_path / "a" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    with pytest.raises(DataError, match=r"broken\.png"):
+        load_images(tmp_path, size=(8, 8))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no folders with images"):
+        load_images(tmp_path / "empty")
+
+
+def test_orientation_centring_and_limits(tmp_path):
+    image = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3) * 40)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image.save(tmp_path / "turned.png", exif=exif)
+    assert read_image(tmp_path / "turned.png").shape == (3, 2)
+    centred = read_image(tmp_path / "turned.png", (7, 6), fit="centre")
+    assert_array_equal(centred[2:5, 2:4], read_image(tmp_path / "turned.png"))
+    assert centred.sum() == centred[2:5, 2:4].sum()
+    with pytest.raises(DataError, match="too many"):
+        read_image(tmp_path / "turned.png", largest=5)
+    for options in ({"mode": "sepia"}, {"fit": "crop"}):
+        with pytest.raises(InputError):
+            read_image(tmp_path / "turned.png", **options)
+
+
+def test_the_catalogue_is_sound():
+    for name in list_datasets():
+        info = dataset_info(name)
+        assert info.name == name
+        assert info.licence
+        assert info.citation
+        assert all(len(file.sha256) == 64 for file in info.files)
+    with pytest.raises(DataError, match="known:"):
+        dataset_info("nothing")
+
+
+@pytest.mark.parametrize("name", ["digits", "textures", "fonts"])
+def test_bundled_sets_are_the_same_each_time_and_split_apart(name):
+    train, test = load_dataset(name, "train"), load_dataset(name, "test")
+    assert train.classes == test.classes
+    assert set(train.labels.tolist()) == set(range(len(train.classes)))
+    assert_array_equal(train.images, load_dataset(name, "train").images)
+    seen = {image.tobytes() for image in train.images}
+    assert np.mean([image.tobytes() in seen for image in test.images]) < 0.02
+
+
+def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
+    import hashlib
+
+    served, root = tmp_path / "served", tmp_path / "data"
+    images = np.random.default_rng(0).integers(0, 256, (6, 4, 4), np.uint8)
+    write_idx(served / "tiny" / "images-idx3-ubyte.gz", images)
+    write_idx(served / "tiny" / "labels-idx1-ubyte.gz", np.arange(6, dtype=np.uint8) % 2)
+    files = "".join(
+        f'[[files]]\npath = "tiny/{p.name}"\nbytes = {p.stat().st_size}\n'
+        f'sha256 = "{hashlib.sha256(p.read_bytes()).hexdigest()}"\n'
+        for p in sorted((served / "tiny").iterdir())
+    )
+    split = (
+        'images = "tiny/images-idx3-ubyte.gz"\nlabels = "tiny/labels-idx1-ubyte.gz"\n'
+        "shape = [6, 4, 4]\n"
+    )
+    entry = tmp_path / "tiny.toml"
+    entry.write_text(
+        'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicence = "l"\ncitation = "c"\n'
+        f'classes = ["a", "b"]\n{files}[splits.train]\n{split}[splits.test]\n{split}'
+    )
+    monkeypatch.setattr(catalogue_room, "bundled", lambda kind: {"tiny": entry})
+    handler = functools.partial(QuietHandler, directory=str(served))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            assert set(verify_dataset("tiny", root).values()) == {"missing"}
+            with pytest.raises(DataError, match="visionshare data fetch tiny"):
+                load_dataset("tiny", "train", root)
+            with pytest.raises(DataError, match="no download address"):
+                fetch_dataset("tiny", root)
+            address = f"http://127.0.0.1:{server.server_port}"
+            assert len(fetch_dataset("tiny", root, address)) == 2
+            assert set(verify_dataset("tiny", root).values()) == {"ok"}
+            (served / "tiny" / "labels-idx1-ubyte.gz").write_bytes(b"other")
+            (root / "tiny" / "labels-idx1-ubyte.gz").unlink()
+            with pytest.raises(DataError):
+                fetch_dataset("tiny", root, address)
+            assert not (root / "tiny" / "labels-idx1-ubyte.gz").exists()
+        finally:
+            server.shutdown()
+            thread.join()
+    write_idx(root / "tiny" / "labels-idx1-ubyte.gz", np.arange(6, dtype=np.uint8) % 2)
+    assert_array_equal(load_dataset("tiny", "test", root).images, images)
+    monkeypatch.setenv("VISIONSHARE_DATA", str(root))
+    assert len(load_images("tiny")) == 6
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder and logs nothing."""
+
+    def log_message(self, *arguments):
+        """Say nothing."""
+
+
+def test_deformations_depend_on_seed_image_and_copy_alone():
+    images = np.random.default_rng(1).integers(0, 256, (7, 12, 10), np.uint8)
+
+    def collected(batch, seed=0):
+        copies = np.zeros((2, *images.shape), np.uint8)
+        for copy, places, part in elastic_deformations(images, 2, random_state=seed, batch=batch):
+            copies[copy, places] = part
+        return copies
+
+    assert_array_equal(collected(7), collected(2))
+    assert not np.array_equal(collected(7), collected(7, seed=1))
+    assert not np.array_equal(collected(7)[0], collected(7)[1])
+    still = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
+    _, _, same = next(elastic_deformations(images, 1, **still))
+    assert_array_equal(same, images)
+    colour = np.repeat(images[..., None], 3, axis=3)
+    _, _, three = next(elastic_deformations(colour, 1))
+    assert_array_equal(three[..., 0], collected(7)[0])
+
+
+def test_deformations_are_as_large_as_asked():
+    y, x = np.mgrid[:40, :40].astype(np.float32)
+    for channel in (x, y):
+        image = channel[None]
+        _, _, moved = next(
+            elastic_deformations(image, 1, alpha=1.5, sigma=4, rotation=0, scale=0, shear=0)
+        )
+        inner = (moved[0] - channel)[8:-8, 8:-8]
+        assert_allclose(np.sqrt(np.mean(inner**2)), 1.5, rtol=0.35)
+    with pytest.raises(InputError, match=r"^sigma"):
+        next(elastic_deformations(image, 1, sigma=0))
+    with pytest.raises(InputError, match=r"^alpha"):
+        next(elastic_deformations(image, 1, alpha=-1))
+
+
+def test_characters_are_rendered_and_centred():
+    font = matplotlib_fonts()[0]
+    images = render_characters(font, "A1", 28)
+    assert images.shape == (2, 28, 28)
+    for image in images:
+        rows, cols = np.nonzero(image)
+        assert 18 <= max(np.ptp(rows), np.ptp(cols)) + 1 <= 22
+        assert abs(rows.min() + rows.max() - 27) <= 2
+    with pytest.raises(DataError, match="font"):
+        render_characters(__file__)
+
+
+@pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST is not at hand")
+def test_mnist_is_read():
+    assert set(verify_dataset("mnist", SHARED).values()) == {"ok"}
+    test = load_dataset("mnist", "test", SHARED)
+    assert (test.images.shape, np.bincount(test.labels)[0]) == ((10_000, 28, 28), 980)

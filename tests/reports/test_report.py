@@ -1,0 +1,70 @@
+"""The report opens offline, says the figures, and shows what it should in a real browser."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from visionshare.errors import InputError
+from visionshare.recipes import load_recipe, train
+from visionshare.reports import write_report
+
+BROWSER = (
+    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    settings = ["learner.rounds=12", "features.parameters.n_templates=20", "data.limit=400"]
+    result = train(load_recipe("digits", settings), tmp_path_factory.mktemp("report"))
+    return result, result.out / "report.html"
+
+
+def test_it_stands_alone(report):
+    page = report[1].read_text("utf-8")
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+    assert "<script" not in page
+    assert f"{report[0].classifier.macs:,}" in page
+    for heading in ("first features", "weights by class", "Confusion", "Misclassified", "Cost"):
+        assert heading in page
+
+
+def test_names_from_strangers_are_escaped(report, tmp_path):
+    result = report[0]
+    images = np.zeros((3, 8, 8), np.uint8)
+    labels = np.array([0, 1, 2])
+    write_report(
+        tmp_path / "r.html", result.classifier, images=images, labels=labels,
+        predictions=labels[::-1], classes=["<script>x</script>", *"123456789"],
+        metrics={"pipeline": "<b>bold</b>"}, settings={"a": {"b": "<i>"}},
+    )  # fmt: skip
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "<script>" not in page
+    assert "<b>bold</b>" not in page
+    with pytest.raises(InputError, match=r"^predictions"):
+        write_report(
+            tmp_path / "r.html", result.classifier, images=images, labels=labels,
+            predictions=labels[:2], classes=list("0123456789"), metrics={}, settings={},
+        )  # fmt: skip
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_a_browser_shows_it(report, tmp_path):
+    picture = tmp_path / "page.png"
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1100,2400",
+        f"--screenshot={picture}", report[1].as_uri(),
+    ]  # fmt: skip
+    subprocess.run(command, check=True, timeout=120, capture_output=True)
+    from PIL import Image
+
+    page = np.asarray(Image.open(picture).convert("RGB")).astype(int)
+    assert page.shape[:2] == (2400, 1100)
+    saturated = (page.max(axis=2) - page.min(axis=2)) > 60
+    # Templates and weights are drawn in red and blue over a good part of the page.
+    assert saturated[600:2200].mean() > 0.03

@@ -45,8 +45,11 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     ----------
     rounds : int, default 75
         Features, or groups of features, to choose at most.
-    criterion : {"gradient", "line", "column", "full"}, default "gradient"
-        How a candidate is scored (paper, algorithm 1 and §3.1).
+    criterion : {"gradient", "orthogonal", "line", "column", "full"}, default "gradient"
+        How a candidate is scored (paper, algorithm 1 and §3.1); "orthogonal" is ours, see
+        :class:`visionshare.search.orthogonal.Orthogonal`.
+    criterion_options : dict, optional
+        Arguments of the criterion, such as ``{"floor": 0.3}`` for "orthogonal".
     search : {"exhaustive", "random", "screened"}, default "exhaustive"
         Which candidates are scored.
     search_options : dict, optional
@@ -128,6 +131,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         rounds: int = 75,
         *,
         criterion: str = "gradient",
+        criterion_options: dict[str, Any] | None = None,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         margin: float = 1.0,
@@ -149,6 +153,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.rounds = rounds
         self.criterion = criterion
+        self.criterion_options = criterion_options
         self.search = search
         self.search_options = search_options
         self.margin = margin
@@ -237,11 +242,19 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             raise InputError(
                 "search_options", options, f"arguments of the search ({error})"
             ) from None
+        try:
+            criterion = make_criterion(self.criterion, **(self.criterion_options or {}))
+        except TypeError as error:
+            raise InputError(
+                "criterion_options",
+                self.criterion_options,
+                f"arguments of the criterion ({error})",
+            ) from None
         return GreedySettings(
             rounds=int(self.rounds),
             loss=MulticlassLogistic(self.margin),
             penalty=make_penalty(self.penalty, self.strength, self.sharpness),
-            criterion=make_criterion(self.criterion),
+            criterion=criterion,
             search=search,
             tol=self.tol,
             refit_tol=self.refit_tol,

@@ -58,6 +58,7 @@ class LearnerPart(_Strict):
     kind: Literal["shareboost"] = "shareboost"
     rounds: int = Field(default=75, ge=1)
     criterion: str = "gradient"
+    criterion_options: dict[str, Any] | None = None
     search: str = "exhaustive"
     search_options: dict[str, Any] | None = None
     margin: float = 1.0

@@ -2,17 +2,19 @@
 
 ``gradient`` is the cheapest and the paper's choice; ``line``, ``column`` and ``full`` measure the
 decrease of the objective that more and more free steps give, at growing cost. On a large pool use
-them with the ``screened`` search.
+them with the ``screened`` search. ``orthogonal`` costs little more than ``gradient`` and sees what
+the chosen columns already explain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.pool import Pool, SearchState
 from visionshare.solvers import ActiveSet, minimise
 
@@ -122,15 +124,16 @@ def _derivatives(
     return slope, bend
 
 
-CRITERIA: dict[str, Callable[[], Criterion]] = {
+CRITERIA: dict[str, Callable[..., Criterion]] = {
     "gradient": Gradient,
+    "orthogonal": Orthogonal,
     "line": Line,
     "column": Column,
     "full": Full,
 }
 
 
-def make_criterion(name: str) -> Criterion:
+def make_criterion(name: str, **parameters: Any) -> Criterion:
     """Return the criterion registered as ``name``.
 
     Raises
@@ -140,4 +143,4 @@ def make_criterion(name: str) -> Criterion:
     """
     if name not in CRITERIA:
         raise InputError("criterion", name, " or ".join(map(repr, CRITERIA)))
-    return CRITERIA[name]()
+    return CRITERIA[name](**parameters)

@@ -117,12 +117,23 @@ class Pool:
         spans : sequence of slice, optional
             Only these examples; all when omitted.
         """
-        if numbers is None and self.order is None:
-            return self._column_norms(R, None, spans)
+        ids, starts = self.members(numbers)
+        return self.sums(self._column_norms(R, ids, spans), starts)
+
+    def members(self, numbers: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the column ids of candidates, one after the other, and where each begins.
+
+        ``None`` stands for all columns in their order, and for a column a candidate.
+        """
+        if self.order is None:
+            return numbers, None
         numbers = np.arange(self.size) if numbers is None else numbers
-        members = [self.features(c) for c in numbers]
-        norms = self._column_norms(R, np.concatenate(members), spans)
-        return np.add.reduceat(norms, np.cumsum([0] + [len(ids) for ids in members[:-1]]))
+        held = [self.features(c) for c in numbers]
+        return np.concatenate(held), np.cumsum([0] + [len(ids) for ids in held[:-1]])
+
+    def sums(self, values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
+        """Return the sum over each candidate's columns, for values in the order of members."""
+        return values if starts is None else np.add.reduceat(values, starts)
 
     def _column_norms(
         self, R: np.ndarray, ids: np.ndarray | None, spans: Sequence[slice] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TypeVar
 
@@ -65,7 +65,7 @@ class ActiveSet:
         padded[: self.m] = values
         return padded.reshape(self.n_tiles, self.tile)
 
-    def _map(self, function: Callable[[int], T]) -> Iterable[T]:
+    def _map(self, function: Callable[[int], T]) -> list[T]:
         if self.executor is None or self.n_tiles == 1:
             return [function(i) for i in range(self.n_tiles)]
         return list(self.executor.map(function, range(self.n_tiles)))
@@ -139,6 +139,37 @@ class ActiveSet:
     def flat(self, Z: np.ndarray) -> np.ndarray:
         """Return tiled scores as (m, k)."""
         return np.ascontiguousarray(Z.transpose(0, 2, 1).reshape(-1, self.k)[: self.m])
+
+    def inner_products(self, j: int) -> np.ndarray:
+        """Return Σ_i ω_i x_ij x_ir for r = 0 … j, float64; 0 is the constant column."""
+
+        def one(i: int) -> np.ndarray:
+            column = (self.columns[i, j] * self.omega[i]).astype(self.dtype)
+            return np.matmul(self.columns[i, : j + 1], column)
+
+        return np.asarray(np.sum(self._map(one), axis=0, dtype=np.float64))
+
+    def weighted_products(self, new: np.ndarray) -> np.ndarray:
+        """Return Σ_i ω_i v_i x_ir of each row v of an array (n_new, m), (n_new, n + 1) float64."""
+
+        def one(i: int) -> np.ndarray:
+            rows = new[:, i * self.tile : (i + 1) * self.tile]
+            omega = self.omega[i, : rows.shape[1]]
+            X = self.columns[i, : self.n + 1, : rows.shape[1]]
+            return np.matmul((rows * omega).astype(self.dtype), X.T)
+
+        return np.asarray(np.sum(self._map(one), axis=0, dtype=np.float64))
+
+    def weighted_combination(self, weights: np.ndarray) -> np.ndarray:
+        """Return ω_i Σ_r weights_r x_ir, one number an example, over the first columns."""
+        weights = weights.astype(self.dtype)
+        out = np.empty((self.n_tiles, self.tile), self.dtype)
+
+        def one(i: int) -> None:
+            out[i] = np.matmul(weights, self.columns[i, : len(weights)]) * self.omega[i]
+
+        self._map(one)
+        return out.reshape(-1)[: self.m]
 
     def curvature_grams(self, loss: Loss, Z: np.ndarray, stride: int) -> np.ndarray:
         """Return Σ_i ω_i ρ_qi (1 − ρ_qi) x_i x_iᵀ for each class q, on every ``stride``-th example.

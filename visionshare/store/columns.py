@@ -67,6 +67,8 @@ class Columns(ABC):
         How values are kept.
     offset, scale : ndarray of float64, shape (d,)
         A scaled column is (x − offset) · scale. See :meth:`fit_scaling`.
+    variance : ndarray of float64, shape (d,)
+        Of the scaled columns, once :meth:`fit_scaling` has seen them.
     groups : ndarray of int64, shape (d,), or None
         Columns of one number enter a model together; None is a column each.
     n_jobs : int
@@ -89,6 +91,7 @@ class Columns(ABC):
         self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
         self.offset = np.zeros(shape[1])
         self.scale = np.ones(shape[1])
+        self.variance = np.full(shape[1], np.nan)
 
     @property
     def compute_dtype(self) -> np.dtype:
@@ -198,3 +201,4 @@ class Columns(ABC):
             self.scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
         else:
             self.scale = np.where(flat, 0.0, 1.0)
+        self.variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * self.scale**2)

@@ -1,0 +1,102 @@
+"""The orthogonal criterion: the gradient's norm for what a candidate adds to the chosen columns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.search.pool import Pool, SearchState
+from visionshare.solvers import ActiveSet
+
+__all__ = ["Orthogonal"]
+
+
+class Orthogonal:
+    """Σ_{j∈J} ‖∂L/∂W_{·,j}‖₁ / ‖the part of x_j that no chosen column explains‖.
+
+    The gradient of a column that is nearly a combination of chosen ones is small because the
+    refit has used them up, and so is what it can still add; divided by the norm of its new part,
+    both count. Where that part is under ``floor`` of the column's variance the floor stands in
+    for it, or near-copies would win by their rounding errors.
+
+    Parameters
+    ----------
+    floor : float, default 0.1
+        Least share of a column's variance that is taken as new.
+    """
+
+    def __init__(self, floor: float = 0.1) -> None:
+        if not 0 < floor <= 1:
+            raise InputError("floor", floor, "a share above 0 and at most 1")
+        self.floor = float(floor)
+        self._explained: np.ndarray | None = None
+        self._n = 0
+        self._gram = np.zeros((1, 1))
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the scores of these candidates, or of all for ``None``."""
+        ids, starts = pool.members(numbers)
+        self._grow_gram(state.active)
+        if numbers is None:
+            norms, explained = self._scan(pool, state)
+        else:
+            norms = np.abs(pool.columns.correlate(state.residual, ids)).sum(axis=1)
+            explained = self._explained_of(state.active, pool.columns.columns_of(ids))
+        variance = pool.columns.variance if ids is None else pool.columns.variance[ids]
+        new = np.maximum(variance - explained, self.floor * variance)
+        scores = np.where(new > 0, norms / np.sqrt(np.where(new > 0, new, 1.0)), 0.0)
+        return pool.sums(scores, starts)
+
+    def _grow_gram(self, active: ActiveSet) -> None:
+        have = len(self._gram)
+        gram = np.zeros((active.n + 1, active.n + 1))
+        gram[:have, :have] = self._gram
+        for j in range(have, active.n + 1):
+            gram[j, : j + 1] = gram[: j + 1, j] = active.inner_products(j)
+        if have == 1:
+            gram[0, 0] = active.inner_products(0)[0]
+        self._gram = gram
+
+    def _explained_of(self, active: ActiveSet, X: np.ndarray) -> np.ndarray:
+        """Return the variance of each row of X that the active columns explain."""
+        C = active.weighted_products(X)
+        squares = np.einsum("ij,ij->i", C, np.linalg.lstsq(self._gram, C.T, rcond=1e-10)[0].T)
+        return squares - C[:, 0] ** 2
+
+    def _basis_vector(self, active: ActiveSet, j: int) -> np.ndarray:
+        """Return ω times the unit vector of what column j adds to those before it."""
+        before = np.linalg.lstsq(self._gram[:j, :j], self._gram[:j, j], rcond=1e-10)[0]
+        square = self._gram[j, j] - self._gram[j, :j] @ before
+        if square <= 1e-6 * self._gram[j, j]:
+            return np.zeros(active.m, active.dtype)
+        return active.weighted_combination(np.append(-before, 1.0) / np.sqrt(square))
+
+    def _scan(self, pool: Pool, state: SearchState) -> tuple[np.ndarray, np.ndarray]:
+        """Return every column's gradient norm and explained variance.
+
+        One scan gives both: the newest basis vector travels with the residual, vector j in place
+        j modulo k + 1 of the product. After a resume several vectors share a scan in the same
+        places, so that the bits are those of a run that was never stopped.
+        """
+        active, R = state.active, state.residual
+        width = R.shape[1] + 1
+        if self._explained is None:
+            self._explained = np.zeros(pool.columns.shape[1])
+        while active.n - self._n > 1:
+            last = min(self._n + width, active.n - 1)
+            product = np.zeros((len(R), width), R.dtype)
+            for j in range(self._n, last):
+                product[:, j % width] = self._basis_vector(active, j + 1)
+            G = pool.columns.correlate(product)
+            for j in range(self._n, last):
+                self._explained += G[:, j % width] ** 2
+            self._n = last
+        if self._n == active.n:
+            return np.abs(pool.columns.correlate(R)).sum(axis=1), self._explained
+        place = self._n % width
+        G = pool.columns.correlate(
+            np.insert(R, place, self._basis_vector(active, active.n), axis=1)
+        )
+        self._explained += G[:, place] ** 2
+        self._n = active.n
+        return np.abs(np.delete(G, place, axis=1)).sum(axis=1), self._explained

@@ -35,7 +35,7 @@ class CatalogueFile(_Strict):
 
     path: str
     sha256: str
-    bytes: int
+    bytes: int | None = None
     url: str | None = None
 
 
@@ -52,7 +52,7 @@ class DataSetInfo(_Strict):
 
     name: str
     title: str
-    kind: Literal["idx", "npz", "bundled", "plates"]
+    kind: Literal["idx", "npz", "libsvm", "bundled", "plates"]
     licence: str
     citation: str
     homepage: str = ""
@@ -61,6 +61,7 @@ class DataSetInfo(_Strict):
     files: tuple[CatalogueFile, ...] = ()
     splits: dict[str, Split] = {}
     test_fraction: float = 0.0
+    value_range: tuple[float, float] = (0.0, 1.0)
 
 
 def list_datasets() -> list[str]:
@@ -213,6 +214,8 @@ def load_dataset(
         return _load_idx(info, split, data_dir)
     if info.kind == "npz":
         return _load_npz(info, split, data_dir)
+    if info.kind == "libsvm":
+        return _load_libsvm(info, split, data_dir)
     raise DataError(f"{name}: plates of texture are images to cut from, not a labelled set")
 
 
@@ -236,6 +239,22 @@ def _load_idx(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:
     if images.shape != held.shape:
         raise DataError(f"{info.name}: {held.images} has shape {images.shape}, not {held.shape}")
     return ImageSet(images, labels.astype(np.int64), info.classes, info.name)
+
+
+def _load_libsvm(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:
+    from visionshare.datasets.libsvm import read_libsvm
+
+    held = info.splits[split]
+    values, labels = read_libsvm(_find(info, held.images, data_dir), held.shape[1:])
+    low, high = info.value_range
+    if len(values) != held.shape[0] or values.min() < low or values.max() > high:
+        raise DataError(f"{info.name}: {held.images} is not the file of the catalogue")
+    values -= low
+    values /= high - low
+    present, index = np.unique(labels, return_inverse=True)
+    if len(present) != len(info.classes):
+        raise DataError(f"{info.name}: {held.images} holds {len(present)} classes")
+    return ImageSet(values, index.astype(np.int64), info.classes, info.name)
 
 
 def _load_npz(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:

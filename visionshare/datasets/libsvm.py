@@ -1,0 +1,67 @@
+"""Images in LIBSVM's text format, plain, gzip or bzip2."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import DataError
+
+__all__ = ["read_libsvm"]
+
+_LARGEST = 1 << 30
+
+
+def read_libsvm(
+    path: str | os.PathLike[str], shape: tuple[int, ...], largest: int = _LARGEST
+) -> tuple[np.ndarray, np.ndarray]:
+    """Read images and labels, values as they stand.
+
+    Parameters
+    ----------
+    path : path-like
+        Lines of ``label index:value …``; ``.bz2`` and ``.gz`` are unpacked.
+    shape : tuple of int
+        Shape of one image; index 1 is its first pixel, and pixels left out are 0.
+    largest : int
+        Bytes of unpacked text that are accepted at most.
+
+    Returns
+    -------
+    images : ndarray of shape (n, *shape), float32
+    labels : ndarray of shape (n,), float64
+
+    Raises
+    ------
+    DataError
+        If the file is missing, broken, foreign or too large.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    path = Path(path)
+    opener: Callable[..., Any] = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
+    try:
+        with opener(path, "rb") as handle:
+            text = handle.read(largest + 1)
+        if len(text) > largest:
+            raise DataError(f"{path}: unpacks to more than {largest} bytes")
+        pixels = int(np.prod(shape))
+        table, labels = load_svmlight_file(
+            io.BytesIO(text), n_features=pixels, dtype=np.float32, zero_based=False
+        )
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{path}: not sound LIBSVM text of {shape} images ({error})") from None
+    images = table.toarray().reshape(-1, *shape)
+    if not np.isfinite(images).all() or len(images) == 0:
+        raise DataError(f"{path}: no images, or values that are not finite")
+    return images, np.asarray(labels, np.float64)

@@ -10,13 +10,20 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "visionshare"
 FLOORS = {
     "errors": 0, "durable": 0, "fingerprints": 0, "resources": 0, "bundled": 0,
+    "tensor_file": 0,
     "generators": 1, "datasets": 1, "losses": 1, "penalties": 1,
     "store": 2, "classifier": 2, "solvers": 2,
     "search": 3, "apps": 3, "export": 3, "reports": 3,
     "learners": 4, "recipes": 5, "cli": 6,
 }  # fmt: skip
 # Floor 0 stands on one rule of its own: everything may report errors and write files.
-GROUND = {("resources", "errors"), ("fingerprints", "errors")}
+GROUND = {
+    ("resources", "errors"),
+    ("fingerprints", "errors"),
+    ("tensor_file", "durable"),
+    ("tensor_file", "errors"),
+    ("tensor_file", "fingerprints"),
+}
 
 
 def _room(path: Path) -> str:

@@ -138,7 +138,9 @@ class CompactClassifier:
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         values = self.family.evaluate(images, None, n_jobs)
-        return np.dot(values, self._transposed) + self.intercept
+        # A stranger's file may hold weights that overflow: scores are then inf or nan.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.dot(values, self._transposed) + self.intercept
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""

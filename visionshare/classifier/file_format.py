@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import fields
 from itertools import pairwise
@@ -13,27 +12,22 @@ import numpy as np
 
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.classifier.path import PathStep
-from visionshare.durable import replace_file
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
+from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
-__all__ = ["FORMAT_VERSION", "read_classifier", "write_classifier"]
+__all__ = ["FORMAT", "FORMAT_VERSION", "read_classifier", "write_classifier"]
+
+FORMAT = "visionshare-classifier"
 
 FORMAT_VERSION = 1
-_LARGEST_HEADER = 16 << 20
-_LARGEST_FILE = 1 << 30
 _ARRAYS_OF_STEP = ("weights", "intercept")
-_DTYPES = {"F32", "I64"}
 
 
 def write_classifier(path: str | os.PathLike[str], classifier: CompactClassifier) -> None:
     """Write a classifier, whole or not at all."""
-    from safetensors.numpy import save_file
-
-    from visionshare import __version__
-
     state, held = classifier.family.to_state()
-    arrays = {f"family.{name}": np.ascontiguousarray(array) for name, array in held.items()}
+    arrays = {f"family.{name}": array for name, array in held.items()}
     arrays["weights"], arrays["intercept"] = classifier.weights, classifier.intercept
     path_values = []
     for step in classifier.path:
@@ -44,77 +38,24 @@ def write_classifier(path: str | os.PathLike[str], classifier: CompactClassifier
         for name in _ARRAYS_OF_STEP:
             flat = [np.ravel(getattr(step, name)) for step in classifier.path]
             arrays[f"path.{name}"] = np.concatenate(flat).astype(np.float32)
-    header = {
-        "format": "visionshare-classifier",
-        "version": FORMAT_VERSION,
-        "library": __version__,
+    values = {
         "family": state,
         "classes": classifier.classes_.tolist(),
         "temperature": classifier.temperature,
         "path": path_values,
         "metadata": classifier.metadata,
     }
-    text = json.dumps(header, allow_nan=False)
-    with replace_file(path) as partial:
-        save_file(arrays, partial, metadata={"visionshare": text})
+    write_tensor_file(path, FORMAT, FORMAT_VERSION, values, arrays)
 
 
 def read_classifier(path: str | os.PathLike[str]) -> CompactClassifier:
     """Read a classifier; see :meth:`CompactClassifier.load`."""
     path = Path(path)
+    header, arrays = read_tensor_file(path, FORMAT, FORMAT_VERSION, ClassifierFileError)
     try:
-        header, arrays = _read(path)
         return _classifier(header, arrays)
-    except ClassifierFileError:
-        raise
-    except OSError as error:
-        reason = error.strerror or "cannot be read"
-        raise ClassifierFileError(f"{path}: {reason}; give a file that `train` wrote") from None
-    except (InputError, ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise ClassifierFileError(f"{path}: not a sound classifier file ({error})") from None
-
-
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header and arrays; sizes are checked against the file before anything is held."""
-    size = path.stat().st_size
-    if size > _LARGEST_FILE:
-        raise ClassifierFileError(f"{path}: {size} bytes are no compact classifier")
-    with open(path, "rb") as handle:
-        length = int.from_bytes(handle.read(8), "little")
-        if size < 8 or length > min(size - 8, _LARGEST_HEADER):
-            raise ClassifierFileError(f"{path}: not a classifier file (no safetensors header)")
-        table = json.loads(handle.read(length))
-        body = handle.read()
-    if not isinstance(table, dict):
-        raise ClassifierFileError(f"{path}: not a classifier file (no safetensors header)")
-    about = table.pop("__metadata__", None)
-    text = about.get("visionshare") if isinstance(about, dict) else None
-    if not isinstance(text, str):
-        raise ClassifierFileError(f"{path}: a safetensors file, but not of visionshare")
-    header = json.loads(text)
-    if not isinstance(header, dict) or header.get("format") != "visionshare-classifier":
-        raise ClassifierFileError(f"{path}: a safetensors file, but not of visionshare")
-    if header.get("version") != FORMAT_VERSION:
-        raise ClassifierFileError(
-            f"{path}: format version {header.get('version')!r}; this library reads "
-            f"{FORMAT_VERSION}: install a newer visionshare"
-        )
-    return header, {name: _array(name, entry, body) for name, entry in table.items()}
-
-
-def _array(name: str, entry: Any, body: bytes) -> np.ndarray:
-    dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
-    whole = (*shape, start, stop)
-    if dtype not in _DTYPES or any(type(v) is not int or v < 0 for v in whole) or len(shape) > 8:
-        raise ValueError(f"array {name}: dtype {dtype!r} or its shape")
-    itemsize = 4 if dtype == "F32" else 8
-    count = 1
-    for side in shape:
-        count *= side
-    if stop > len(body) or stop - start != count * itemsize:
-        raise ValueError(f"array {name}: {stop - start} bytes for shape {shape}")
-    kind = np.dtype("<f4" if dtype == "F32" else "<i8")
-    return np.frombuffer(body, kind, count, start).reshape(shape)
+    except (InputError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+        raise ClassifierFileError(f"{path}: not a sound {FORMAT} file ({error})") from None
 
 
 def _classifier(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> CompactClassifier:

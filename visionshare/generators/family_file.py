@@ -1,0 +1,37 @@
+"""A file for a fitted family, so that other images can be given the same features."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from visionshare.errors import DataError, InputError
+from visionshare.generators import FeatureFamily, family_from_state
+from visionshare.tensor_file import read_tensor_file, write_tensor_file
+
+__all__ = ["FORMAT", "read_family", "write_family"]
+
+FORMAT = "visionshare-features"
+_VERSION = 1
+
+
+def write_family(path: str | os.PathLike[str], family: FeatureFamily) -> None:
+    """Write a fitted family, whole or not at all."""
+    state, arrays = family.to_state()
+    write_tensor_file(path, FORMAT, _VERSION, {"family": state}, arrays)
+
+
+def read_family(path: str | os.PathLike[str]) -> FeatureFamily:
+    """Read a family that :func:`write_family` wrote.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, broken, foreign, or holds an unknown family.
+    """
+    path = Path(path)
+    header, arrays = read_tensor_file(path, FORMAT, _VERSION, DataError)
+    try:
+        return family_from_state(header["family"], arrays)
+    except (InputError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise DataError(f"{path}: not a sound {FORMAT} file ({error})") from None

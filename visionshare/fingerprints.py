@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-__all__ = ["array_fingerprint", "spec_fingerprint"]
+__all__ = [
+    "IMAGE_BLOCK",
+    "array_fingerprint",
+    "images_fingerprint",
+    "joined_fingerprint",
+    "spec_fingerprint",
+]
+
+IMAGE_BLOCK = 256
 
 
 def array_fingerprint(*arrays: np.ndarray) -> str:
@@ -33,6 +41,27 @@ def array_fingerprint(*arrays: np.ndarray) -> str:
             for part in array:
                 digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
+
+
+def images_fingerprint(images: np.ndarray) -> str:
+    """Return the identity of images: what :func:`joined_fingerprint` makes of their blocks."""
+    blocks = [
+        array_fingerprint(images[i : i + IMAGE_BLOCK]) for i in range(0, len(images), IMAGE_BLOCK)
+    ]
+    return joined_fingerprint(images.shape, blocks)
+
+
+def joined_fingerprint(shape: tuple[int, ...], blocks: Sequence[str]) -> str:
+    """Return the identity of images that were never held together.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of all images.
+    blocks : sequence of str
+        :func:`array_fingerprint` of each :data:`IMAGE_BLOCK` images, in order.
+    """
+    return hashlib.sha256(json.dumps([list(shape), *blocks]).encode()).hexdigest()
 
 
 def spec_fingerprint(spec: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:

@@ -27,7 +27,7 @@ from visionshare.datasets import (
     verify_dataset,
 )
 from visionshare.datasets.arrays import read_npz
-from visionshare.datasets.folders import iter_images, read_image
+from visionshare.datasets.folders import read_image, read_images
 from visionshare.datasets.fonts import matplotlib_fonts, render_characters
 from visionshare.datasets.idx import read_idx, write_idx
 from visionshare.errors import DataError, InputError
@@ -139,9 +139,14 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
     assert load_images(tmp_path, size=(8, 8), mode="color").images.shape == (5, 8, 8, 3)
     with pytest.raises(DataError, match="give a size"):
         load_images(tmp_path)
-    batches = list(iter_images(sorted(tmp_path.rglob("*.png")), (8, 8), batch=2))
-    assert [len(b) for b in batches] == [2, 2, 1]
-    (tmp_path / "a" / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    paths = sorted(tmp_path.rglob("*.png"))
+    assert_array_equal(read_images(paths, (8, 8), n_jobs=3), held.images)
+    broken = tmp_path / "a" / "broken.png"
+    broken.write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    noted = []
+    assert_array_equal(read_images([broken, *paths], (8, 8), broken=noted), held.images)
+    assert noted == [str(broken)]
+    assert read_images([broken], (8, 8), "color", broken=noted).shape == (0, 8, 8, 3)
     with pytest.raises(DataError, match=r"broken\.png"):
         load_images(tmp_path, size=(8, 8))
     (tmp_path / "empty").mkdir()

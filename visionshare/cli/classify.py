@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from visionshare.cli.images import Images, image_paths
 from visionshare.errors import DataError
 
 if TYPE_CHECKING:
@@ -74,23 +73,6 @@ def _geometry(model: CompactClassifier) -> tuple[tuple[int, int] | None, str]:
     return (shape[0], shape[1]), "color" if len(shape) == 3 and shape[2] == 3 else "grey"
 
 
-def _paths(images: list[str]) -> Iterator[str]:
-    from visionshare.datasets.folders import find_images
-
-    for entry in images:
-        if entry == "-":
-            yield from (line.strip() for line in sys.stdin if line.strip())
-        elif Path(entry).is_dir():
-            yield from map(str, find_images(entry))
-        elif Path(entry).is_file():
-            yield entry
-        else:
-            matches = sorted(glob.glob(entry, recursive=True))
-            if not matches:
-                raise DataError(f"{entry}: no such file, folder or pattern")
-            yield from matches
-
-
 def _batches(paths: Iterator[str], batch: int) -> Iterator[list[str]]:
     held: list[str] = []
     for path in paths:
@@ -104,10 +86,7 @@ def _batches(paths: Iterator[str], batch: int) -> Iterator[list[str]]:
 
 def predict(
     classifier: Classifier,
-    images: Annotated[
-        list[str],
-        typer.Argument(help='Files, folders, patterns, or "-" for a list on standard input.'),
-    ],
+    images: Images,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
@@ -120,17 +99,17 @@ def predict(
     import numpy as np
 
     from visionshare import load
-    from visionshare.datasets.folders import read_image
+    from visionshare.datasets.folders import read_images
     from visionshare.resources import resolve_jobs
 
-    model = load(classifier)
+    model, threads = load(classifier), resolve_jobs(jobs, "--jobs")
     size, mode = _geometry(model)
     if size is None:
         raise DataError(f"{classifier}: classifies vectors, not images")
-    for batch in _batches(_paths(images), 1024):
-        raster = np.stack([read_image(path, size, mode) for path in batch])
+    for batch in _batches(image_paths(images), 1024):
+        raster = read_images(batch, size, mode, n_jobs=threads)
         raster = raster.reshape(len(batch), *model.image_shape)
-        shares = model.predict_proba(raster, resolve_jobs(jobs, "--jobs"))
+        shares = model.predict_proba(raster, threads)
         for path, share in zip(batch, shares, strict=True):
             best = int(np.argmax(share))
             name = model.classes_[best].item()

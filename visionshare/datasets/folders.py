@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from visionshare.errors import DataError, InputError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["EXTENSIONS", "find_images", "iter_images", "read_folder", "read_image"]
+__all__ = ["EXTENSIONS", "find_images", "read_folder", "read_image", "read_images"]
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
 _LARGEST = 1 << 26
@@ -109,22 +109,51 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
     return sorted(p for p in root.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
 
 
-def iter_images(
-    paths: Iterable[str | os.PathLike[str]],
+def read_images(
+    paths: Sequence[str | os.PathLike[str]],
     size: tuple[int, int],
     mode: str = "grey",
     fit: str = "resize",
-    batch: int = 1024,
-) -> Iterator[np.ndarray]:
-    """Yield images of one size in batches, without ever holding more than one batch."""
-    held = []
-    for path in paths:
-        held.append(read_image(path, size, mode, fit))
-        if len(held) == batch:
-            yield np.stack(held)
-            held = []
-    if held:
-        yield np.stack(held)
+    n_jobs: int = 1,
+    broken: list[str] | None = None,
+) -> np.ndarray:
+    """Read images of one size, (n, height, width) or (n, height, width, 3), uint8.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+    size, mode, fit
+        As in :func:`read_image`.
+    n_jobs : int, default 1
+        Threads that decode.
+    broken : list of str, optional
+        Where to note images that cannot be read; they are then left out.
+
+    Raises
+    ------
+    DataError
+        If an image cannot be read and ``broken`` is not given.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def one(path: str | os.PathLike[str]) -> np.ndarray | DataError:
+        try:
+            return read_image(path, size, mode, fit)
+        except DataError as error:
+            return error
+
+    with ThreadPoolExecutor(n_jobs) as threads:
+        results = list(threads.map(one, paths))
+    images = []
+    for path, result in zip(paths, results, strict=True):
+        if not isinstance(result, DataError):
+            images.append(result)
+        elif broken is None:
+            raise result
+        else:
+            broken.append(str(path))
+    shape = (*size, 3) if mode == "color" else size
+    return np.stack(images) if images else np.zeros((0, *shape), np.uint8)
 
 
 def read_folder(

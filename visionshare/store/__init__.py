@@ -4,6 +4,7 @@ from visionshare.store.array_columns import ArrayColumns
 from visionshare.store.columns import Columns
 from visionshare.store.store_columns import (
     StoreColumns,
+    create_empty_store,
     create_store,
     open_store,
     repair_store,
@@ -15,6 +16,7 @@ __all__ = [
     "ArrayColumns",
     "Columns",
     "StoreColumns",
+    "create_empty_store",
     "create_store",
     "open_store",
     "repair_store",

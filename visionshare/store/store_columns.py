@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError, StoreError
-from visionshare.fingerprints import array_fingerprint, spec_fingerprint
+from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.resources import parse_size
-from visionshare.store.columns import Columns, Span
+from visionshare.store.columns import Columns, Span, check_ids
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from visionshare.store.shards import MappedShard, remove, shard_problem, write_shard
 
 __all__ = [
     "StoreColumns",
+    "create_empty_store",
     "create_store",
     "open_store",
     "repair_store",
@@ -66,17 +67,35 @@ def create_store(
     if not (folder / MANIFEST).exists():
         if folder.exists() and any(folder.iterdir()):
             raise StoreError(f"{folder}: not empty, and no store; give another folder")
-        state, arrays = family.to_state()
-        shape = (len(images), family.n_features_)
-        family_sha256 = spec_fingerprint(state, arrays)
-        (folder / _SHARDS).mkdir(parents=True, exist_ok=True)
-        write_manifest(
-            folder, Manifest(shape, dtype, state, family_sha256, array_fingerprint(images))
-        )
+        create_empty_store(folder, family, len(images), images_fingerprint(images), dtype)
     columns = open_store(folder, family, images, memory, n_jobs)
     if columns.dtype != dtype:
         raise StoreError(f"{folder}: holds {columns.dtype}, not {dtype}; give another folder")
     return columns
+
+
+def create_empty_store(
+    path: str | os.PathLike[str], family: Any, m: int, images_sha256: str, dtype: str
+) -> StoreColumns:
+    """Make a store whose columns are evaluated elsewhere, see :meth:`StoreColumns.commit`.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+    family : FeatureFamily
+    m : int
+        Number of images.
+    images_sha256 : str
+        What :func:`visionshare.fingerprints.images_fingerprint` says of them.
+    dtype : {"float16", "float32"}
+    """
+    folder = Path(path)
+    state, arrays = family.to_state()
+    (folder / _SHARDS).mkdir(parents=True, exist_ok=True)
+    identity = spec_fingerprint(state, arrays), images_sha256
+    write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *identity))
+    return open_store(folder, family)
 
 
 def open_store(
@@ -99,7 +118,7 @@ def open_store(
         state, arrays = family.to_state()
         if spec_fingerprint(state, arrays) != manifest.family_sha256:
             raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
-    if images is not None and array_fingerprint(images) != manifest.images_sha256:
+    if images is not None and images_fingerprint(images) != manifest.images_sha256:
         raise StoreError(f"{folder}: belongs to other images; give another folder")
     return StoreColumns(folder, manifest, family, images, memory, n_jobs)
 
@@ -139,9 +158,9 @@ class StoreColumns(Columns):
             self._place_of[ids] = np.arange(len(ids))
 
     @property
-    def n_missing(self) -> int:
-        """Number of columns that are not evaluated yet."""
-        return int(np.sum(self._shard_of < 0))
+    def missing(self) -> np.ndarray:
+        """Ids of the columns that are not evaluated yet."""
+        return np.flatnonzero(self._shard_of < 0)
 
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates an image of these features, None where unknown."""
@@ -192,7 +211,7 @@ class StoreColumns(Columns):
             return
         if self._family is None or self._images is None:
             raise StoreError(
-                f"{self.folder}: {self.n_missing} columns are not evaluated yet; "
+                f"{self.folder}: {len(self.missing)} columns are not evaluated yet; "
                 "open the store with its family and images"
             )
         with self._writing():
@@ -203,7 +222,8 @@ class StoreColumns(Columns):
 
                 batches = tqdm(batches, "columns")
             for batch in batches:
-                self._commit(batch)
+                values = self._family.evaluate_columns(self._images, batch, self.n_jobs, self.dtype)
+                self._write(batch, values)
 
     def _batches(self, wanted: np.ndarray) -> list[np.ndarray]:
         """Return the missing blocks of these columns, joined up to a shard's size."""
@@ -224,8 +244,36 @@ class StoreColumns(Columns):
                 batches[-1].append(part)
         return [np.concatenate(batch) for batch in batches if batch]
 
-    def _commit(self, ids: np.ndarray) -> None:
-        values = self._family.evaluate_columns(self._images, ids, self.n_jobs, self.dtype)
+    def commit(self, ids: np.ndarray, values: np.ndarray) -> None:
+        """Commit columns that were evaluated elsewhere.
+
+        Parameters
+        ----------
+        ids : ndarray of int
+            Columns that the store does not hold yet.
+        values : ndarray of shape (n, m)
+            Of the store's dtype.
+
+        Raises
+        ------
+        InputError
+            If a column is there already, or the values have another shape or dtype.
+        StoreError
+            If another process writes.
+        """
+        checked = check_ids(ids, self.shape[1])
+        ids = np.empty(0, np.int64) if checked is None else checked
+        if values.shape != (len(ids), self.shape[0]) or values.dtype != self.dtype:
+            given = f"{values.dtype} of shape {values.shape}"
+            accepted = f"{self.dtype} of shape {(len(ids), self.shape[0])}"
+            raise InputError("values", given, accepted)
+        with self._writing():
+            self._adopt(read_manifest(self.folder))
+            if len(np.unique(ids)) < len(ids) or (self._shard_of[ids] >= 0).any():
+                raise InputError("ids", "columns that are there", "each missing column once")
+            self._write(ids, values)
+
+    def _write(self, ids: np.ndarray, values: np.ndarray) -> None:
         numbers = [int(name[:-3]) for name in self._manifest.shards]
         name = f"{max(numbers, default=-1) + 1:05d}.h5"
         entry = write_shard(self.folder / _SHARDS / name, values, ids)

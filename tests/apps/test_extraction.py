@@ -1,0 +1,172 @@
+"""Extraction: the same columns as in memory, after a stop, and with broken images left out."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from visionshare import PatchTemplates, Pixels
+from visionshare.apps import extract_features
+from visionshare.cli.main import main
+from visionshare.errors import DataError, InputError, StoreError
+from visionshare.generators.family_file import read_family, write_family
+from visionshare.store import open_store
+
+N = 600
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).integers(0, 256, (N, 6, 7), np.uint8)
+
+
+@pytest.fixture(scope="module")
+def paths(images, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    for i, image in enumerate(images):
+        Image.fromarray(image).save(folder / f"{i:04d}.png")
+    return [str(p) for p in sorted(folder.iterdir())]
+
+
+@pytest.fixture(scope="module")
+def family(images):
+    return PatchTemplates(3, 17, 2, (2.0,), n_patches=3000).fit(images)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_columns_are_those_of_the_images_in_memory(images, paths, family, tmp_path, dtype):
+    done = extract_features(family, paths, tmp_path / "s", dtype=dtype, memory="40KB", n_jobs=2)
+    assert (done.images, done.features, done.broken) == (N, 68, ())
+    columns = open_store(tmp_path / "s", family, images)
+    wanted = family.evaluate_columns(images, dtype=dtype).astype(np.float32)
+    assert_array_equal(columns.columns_of(), wanted)
+    assert (tmp_path / "s" / "images.txt").read_text().splitlines() == paths
+    assert not (tmp_path / "s" / "work").exists()
+    assert len(list((tmp_path / "s" / "shards").iterdir())) > 1
+
+
+@pytest.mark.parametrize("moment", ["part", "shard"])
+def test_a_stopped_extraction_goes_on(images, paths, family, tmp_path, monkeypatch, moment):
+    name = {
+        "part": "visionshare.apps.extraction._write_part",
+        "shard": "visionshare.store.store_columns.write_shard",
+    }[moment]
+    module, attribute = name.rsplit(".", 1)
+    real = getattr(__import__(module, fromlist=[attribute]), attribute)
+    calls = []
+
+    def stops_at_the_second(*arguments):
+        calls.append(None)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(name, stops_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        extract_features(family, paths, tmp_path / "s", memory="40KB")
+    seen = []
+
+    def counted(*arguments):
+        seen.append(None)
+        return real(*arguments)
+
+    monkeypatch.setattr(name, counted)
+    extract_features(family, paths, tmp_path / "s", memory="40KB")
+    total = len(calls) - 1 + len(seen)
+    assert total == (3 if moment == "part" else len(list((tmp_path / "s" / "shards").iterdir())))
+    assert_array_equal(
+        open_store(tmp_path / "s", family, images).columns_of(), family.evaluate_columns(images)
+    )
+    # Once more costs nothing and changes nothing.
+    monkeypatch.setattr(name, None)
+    assert extract_features(family, paths, tmp_path / "s", memory="40KB").images == N
+
+
+def test_broken_images_stop_or_are_left_out(images, paths, family, tmp_path):
+    broken = [str(tmp_path / name) for name in ("x.png", "y.png")]
+    for path in broken:
+        with open(path, "wb") as handle:
+            handle.write(b"\x89PNG\r\n\x1a\n")
+    mixed = [broken[0], *paths[:300], broken[1], *paths[300:]]
+    with pytest.raises(DataError, match=r"x\.png"):
+        extract_features(family, mixed, tmp_path / "s")
+    done = extract_features(family, mixed, tmp_path / "t", skip_broken=True)
+    assert (done.images, done.broken) == (N, tuple(broken))
+    assert_array_equal(
+        open_store(tmp_path / "t", family, images).columns_of(), family.evaluate_columns(images)
+    )
+    assert extract_features(family, mixed, tmp_path / "t", skip_broken=True).broken == tuple(broken)
+    with pytest.raises(DataError, match="none of 2 images"):
+        extract_features(family, broken, tmp_path / "u", skip_broken=True)
+
+
+def test_a_folder_keeps_to_one_extraction(paths, family, tmp_path):
+    extract_features(family, paths[:5], tmp_path / "s")
+    for changed in ({"fit": "centre"}, {"dtype": "float16"}):
+        with pytest.raises(StoreError, match="another folder"):
+            extract_features(family, paths[:5], tmp_path / "s", **changed)
+    with pytest.raises(StoreError, match="another folder"):
+        extract_features(family, paths[:6], tmp_path / "s")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(StoreError, match="not empty"):
+        extract_features(family, paths[:5], tmp_path / "mine")
+
+
+def test_bad_arguments_are_named(paths, family, tmp_path):
+    vectors = Pixels().fit(np.zeros((3, 5), np.float32))
+    for arguments, word in (
+        ((family, paths, tmp_path / "s", {"dtype": "int8"}), "dtype"),
+        ((family, paths, tmp_path / "s", {"fit": "crop"}), "fit"),
+        ((family, paths, tmp_path / "s", {"memory": "much"}), "memory"),
+        ((vectors, paths, tmp_path / "s", {}), "family"),
+    ):
+        with pytest.raises(InputError, match=rf"^{word}"):
+            extract_features(*arguments[:3], **arguments[3])
+    with pytest.raises(DataError, match="no images"):
+        extract_features(family, [], tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+def test_family_files_come_back_and_are_checked(images, family, tmp_path):
+    write_family(tmp_path / "f.safetensors", family)
+    again = read_family(tmp_path / "f.safetensors")
+    assert_array_equal(again.evaluate(images[:9]), family.evaluate(images[:9]))
+    content = bytearray((tmp_path / "f.safetensors").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "f.safetensors").write_bytes(content)
+    with pytest.raises(DataError, match="sha256"):
+        read_family(tmp_path / "f.safetensors")
+    with pytest.raises(DataError, match="No such file"):
+        read_family(tmp_path / "none")
+
+
+def test_the_command_learns_a_pool_and_gives_it_to_other_images(paths, tmp_path, capsys):
+    folder = str(tmp_path / "a")
+    listing = [*paths[:40]]
+    assert main(["extract", "pixels", *listing, "--out", folder, "--size", "4x4"]) == 0
+    assert "features     16" in capsys.readouterr().out
+    assert main(["extract", "pixels", *listing, "--out", folder, "--size", "4x4"]) == 0
+    features = str(tmp_path / "a" / "features.safetensors")
+    other = [*paths[40:50], "--out", str(tmp_path / "b")]
+    assert main(["extract", features, *other]) == 0
+    capsys.readouterr()
+    assert main(["store", "info", str(tmp_path / "b")]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == 10
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        (["--size", "big"], "--size"), (["--sample", "0"], "--sample"), (["--dtype", "x"], "dtype"),
+        (["--jobs", "0"], "--jobs"), (["--memory", "-1"], "memory"),
+    ],
+)  # fmt: skip
+def test_the_command_names_what_is_wrong(paths, tmp_path, capsys, changed, word):
+    arguments = ["extract", "pixels", *paths[:3], "--out", str(tmp_path / "s"), *changed]
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {word}")
+    assert error.count("\n") == 1

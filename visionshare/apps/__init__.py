@@ -1,0 +1,7 @@
+"""What people do with features and classifiers."""
+
+from __future__ import annotations
+
+from visionshare.apps.extraction import FEATURES_FILE, Extraction, extract_features
+
+__all__ = ["FEATURES_FILE", "Extraction", "extract_features"]

@@ -1,0 +1,256 @@
+"""Features of any number of images: read in batches, kept as a column store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets.folders import read_images
+from visionshare.durable import replace_file, write_text
+from visionshare.errors import DataError, InputError, StoreError
+from visionshare.fingerprints import (
+    IMAGE_BLOCK,
+    array_fingerprint,
+    joined_fingerprint,
+    spec_fingerprint,
+)
+from visionshare.generators import FeatureFamily
+from visionshare.resources import parse_size, resolve_jobs
+from visionshare.store import StoreColumns, create_empty_store, open_store
+from visionshare.store.manifest import MANIFEST
+
+__all__ = ["FEATURES_FILE", "Extraction", "extract_features"]
+
+_WORK = "work"
+_LISTING = "images.txt"
+_BROKEN = "broken.json"
+_IDENTITY = "extraction.json"
+FEATURES_FILE = "features.safetensors"
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What an extraction left behind.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        The store, and ``images.txt`` with the path of each example.
+    images, features : int
+        Shape of the matrix.
+    broken : tuple of str
+        Images that could not be read and were left out.
+    """
+
+    folder: Path
+    images: int
+    features: int
+    broken: tuple[str, ...]
+
+
+def extract_features(
+    family: FeatureFamily,
+    paths: Sequence[str],
+    out: str | os.PathLike[str],
+    *,
+    fit: str = "resize",
+    dtype: str = "float32",
+    memory: str | int = "1GiB",
+    n_jobs: int = 1,
+    skip_broken: bool = False,
+    progress: bool = False,
+) -> Extraction:
+    """Evaluate a family on image files and keep the columns in a store.
+
+    Images are read and evaluated a few hundred at a time, and each batch is committed: a run that
+    was stopped goes on where it was when it is started again. At the end the batches are turned
+    into columns, which :func:`visionshare.store.open_store` opens.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Fitted, of images (not vectors).
+    paths : sequence of str
+        Image files; example i of the store is the i-th that can be read.
+    out : path-like
+        Folder of the store.
+    fit : {"resize", "centre"}, default "resize"
+        How images are brought to the family's size.
+    dtype : {"float32", "float16"}, default "float32"
+    memory : str or int, default "1GiB"
+        Bound of the columns that are held at once.
+    n_jobs : int, default 1
+        Threads.
+    skip_broken : bool, default False
+        Leave images out that cannot be read, instead of stopping at the first.
+    progress : bool, default False
+        Show a progress bar.
+
+    Raises
+    ------
+    InputError
+        If an argument is not accepted.
+    DataError
+        If there is no image, or one cannot be read.
+    StoreError
+        If the folder holds something else.
+    """
+    if dtype not in ("float32", "float16"):
+        raise InputError("dtype", dtype, "'float32' or 'float16'")
+    if fit not in ("resize", "centre"):
+        raise InputError("fit", fit, "'resize' or 'centre'")
+    if len(family.image_shape_) < 2:
+        raise InputError("family", f"vectors of {family.image_shape_}", "a family of images")
+    bound, threads = parse_size(memory), resolve_jobs(n_jobs)
+    job = _Job(family, paths, Path(out), fit, dtype, threads, skip_broken)
+    _claim(job)
+    if not (job.folder / MANIFEST).exists():
+        for number, about, columns in _missing_parts(job, progress):
+            _write_part(job.folder, number, about, columns)
+    return _assembled(job, bound)
+
+
+@dataclass(frozen=True)
+class _Job:
+    family: FeatureFamily
+    paths: Sequence[str]
+    folder: Path
+    fit: str
+    dtype: str
+    threads: int
+    skip_broken: bool
+
+
+def _claim(job: _Job) -> None:
+    """Make the folder this extraction's own, or see that it is."""
+    if not job.paths:
+        raise DataError("no images to extract features from")
+    listing = "\n".join(job.paths).encode("utf-8", "surrogateescape")
+    identity = {
+        "family": spec_fingerprint(*job.family.to_state()),
+        "paths": hashlib.sha256(listing).hexdigest(),
+        "fit": job.fit,
+        "dtype": job.dtype,
+        "skip_broken": job.skip_broken,
+    }
+    file = job.folder / _IDENTITY
+    if file.exists():
+        if file.read_text("utf-8") != json.dumps(identity):
+            raise StoreError(
+                f"{job.folder}: holds an extraction of other features, images or settings; "
+                "give another folder"
+            )
+        return
+    if job.folder.exists() and any(p.name != FEATURES_FILE for p in job.folder.iterdir()):
+        raise StoreError(f"{job.folder}: not empty, and no extraction; give another folder")
+    write_text(file, json.dumps(identity))
+
+
+def _parts(folder: Path) -> list[dict[str, Any]]:
+    """Return what each committed part says of itself, in order."""
+    found: list[dict[str, Any]] = []
+    while (file := folder / _WORK / f"{len(found):07d}.json").exists():
+        found.append(json.loads(file.read_text("utf-8")))
+    return found
+
+
+def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, Any], np.ndarray]]:
+    """Yield number, description and columns of each part that is not committed yet."""
+    done = _parts(job.folder)
+    number, start = len(done), (done[-1]["stop"] if done else 0)
+    bar: Any = None
+    if progress:
+        from tqdm import tqdm
+
+        bar = tqdm(desc="images", total=len(job.paths), initial=start)
+    while start < len(job.paths):
+        images, stop, broken = _block(job, start)
+        about = {
+            "stop": stop,
+            "count": len(images),
+            "sha256": array_fingerprint(images),
+            "broken": broken,
+        }
+        columns = np.empty((job.family.n_features_, 0), job.dtype)
+        if len(images):
+            columns = job.family.evaluate_columns(images, None, job.threads, job.dtype)
+        yield number, about, columns
+        if bar is not None:
+            bar.update(stop - start)
+        number, start = number + 1, stop
+    if bar is not None:
+        bar.close()
+
+
+def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str]]:
+    """Return the next readable images, the place after the last one tried, and the broken ones.
+
+    They are always :data:`IMAGE_BLOCK`, but for the last time: so the store's identity is that
+    of the readable images, however many were left out.
+    """
+    shape = job.family.image_shape_
+    size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "grey"
+    images, stop = np.zeros((0, *shape), np.uint8), start
+    broken: list[str] = []
+    while len(images) < IMAGE_BLOCK and stop < len(job.paths):
+        some = job.paths[stop : stop + IMAGE_BLOCK - len(images)]
+        noted = broken if job.skip_broken else None
+        found = read_images(some, size, mode, job.fit, job.threads, noted)
+        images = np.concatenate([images, found.reshape(-1, *shape)])
+        stop += len(some)
+    return images, stop, broken
+
+
+def _write_part(folder: Path, number: int, about: dict[str, Any], columns: np.ndarray) -> None:
+    name = folder / _WORK / f"{number:07d}"
+    with replace_file(name.with_suffix(".npy")) as partial, open(partial, "wb") as handle:
+        np.save(handle, columns, allow_pickle=False)
+    # The description is written last: a part without one does not count.
+    write_text(name.with_suffix(".json"), json.dumps(about))
+
+
+def _assembled(job: _Job, bound: int) -> Extraction:
+    """Turn the parts into columns, a group of columns at a time."""
+    parts = _parts(job.folder)
+    if (job.folder / MANIFEST).exists():
+        columns = open_store(job.folder, job.family)
+    else:
+        columns = _new_store(job, parts)
+    m = columns.shape[0]
+    if len(columns.missing) and sum(part["count"] for part in parts) != m:
+        raise StoreError(f"{job.folder}: parts are gone; delete the folder and begin anew")
+    step = max(1, bound // 4 // (m * np.dtype(job.dtype).itemsize))
+    missing = columns.missing
+    for ids in (missing[i : i + step] for i in range(0, len(missing), step)):
+        values, place = np.empty((len(ids), m), job.dtype), 0
+        for number, part in enumerate(parts):
+            held = np.load(job.folder / _WORK / f"{number:07d}.npy", mmap_mode="r")
+            values[:, place : place + part["count"]] = held[ids]
+            place += part["count"]
+        columns.commit(ids, values)
+    shutil.rmtree(job.folder / _WORK, ignore_errors=True)
+    broken = json.loads((job.folder / _BROKEN).read_text("utf-8"))
+    return Extraction(job.folder, *columns.shape, tuple(broken))
+
+
+def _new_store(job: _Job, parts: list[dict[str, Any]]) -> StoreColumns:
+    broken = [path for part in parts for path in part["broken"]]
+    m = sum(part["count"] for part in parts)
+    if m == 0:
+        raise DataError(f"none of {len(broken)} images can be read; the first is {broken[0]}")
+    left_out = set(broken)
+    write_text(
+        job.folder / _LISTING, "".join(f"{path}\n" for path in job.paths if path not in left_out)
+    )
+    write_text(job.folder / _BROKEN, json.dumps(broken))
+    blocks = [part["sha256"] for part in parts if part["count"]]
+    identity = joined_fingerprint((m, *job.family.image_shape_), blocks)
+    return create_empty_store(job.folder, job.family, m, identity, job.dtype)

@@ -1,0 +1,126 @@
+"""The command that extracts features of image files."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from visionshare.cli.images import Images, image_paths
+from visionshare.errors import InputError
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(extract)
+
+
+def extract(
+    features: Annotated[
+        str,
+        typer.Argument(help="A pool (name or .toml), a classifier, or a features.safetensors."),
+    ],
+    images: Images,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the store.")],
+    size: Annotated[
+        str | None, typer.Option(help="HEIGHTxWIDTH of a pool's images; default the first's.")
+    ] = None,
+    color: Annotated[bool, typer.Option("--color", help="Keep colours, for a pool.")] = False,
+    fit: Annotated[str, typer.Option(help="resize, or centre on a canvas.")] = "resize",
+    sample: Annotated[int, typer.Option(help="Images that a pool learns from.")] = 10_000,
+    dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
+    memory: Annotated[str, typer.Option(help="Bound of the columns in memory.")] = "1GiB",
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
+    seed: Annotated[int, typer.Option(help="Seed of the pool and of the sample.")] = 0,
+    skip_broken: Annotated[
+        bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")
+    ] = False,
+) -> None:
+    """Extract features of images into a column store; the same command goes on after a stop.
+
+    Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store
+
+    A pool first learns its templates from a sample of the images and keeps them in
+    OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
+    """
+    from visionshare.apps import extract_features
+    from visionshare.resources import resolve_jobs
+
+    threads = resolve_jobs(jobs, "--jobs")
+    paths = list(image_paths(images))
+    options = _PoolOptions(size, color, fit, sample, seed, threads)
+    family = _family(features, paths, out, options)
+    done = extract_features(
+        family,
+        paths,
+        out,
+        fit=fit,
+        dtype=dtype,
+        memory=memory,
+        n_jobs=threads,
+        skip_broken=skip_broken,
+        progress=sys.stderr.isatty(),
+    )
+    for path in done.broken:
+        typer.echo(f"left out     {path}", err=True)
+    typer.echo(f"images       {done.images}")
+    typer.echo(f"features     {done.features}")
+    typer.echo(f"store        {done.folder}")
+
+
+@dataclass(frozen=True)
+class _PoolOptions:
+    size: str | None
+    color: bool
+    fit: str
+    sample: int
+    seed: int
+    threads: int
+
+
+def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -> Any:
+    from visionshare import load
+    from visionshare.apps import FEATURES_FILE
+    from visionshare.generators.family_file import FORMAT, read_family, write_family
+    from visionshare.tensor_file import tensor_file_format
+
+    path = Path(features)
+    if path.is_file() and path.suffix != ".toml":
+        return read_family(path) if tensor_file_format(path) == FORMAT else load(path).family
+    learned = out / FEATURES_FILE
+    if learned.is_file():
+        # An extraction that was stopped goes on with the templates it has.
+        return read_family(learned)
+    family = _learned(features, paths, options)
+    write_family(learned, family)
+    return family
+
+
+def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
+    """Return a pool's family, fitted on a sample of the images."""
+    import numpy as np
+
+    from visionshare.datasets.folders import read_image, read_images
+    from visionshare.recipes.schema import FeaturePart, read_pool
+
+    if options.sample < 1:
+        raise InputError("--sample", options.sample, "a number of images of at least 1")
+    family = read_pool(FeaturePart(pool=pool), options.seed)
+    mode = "color" if options.color else "grey"
+    rng = np.random.default_rng(options.seed)
+    chosen = [paths[i] for i in np.sort(rng.permutation(len(paths))[: options.sample])]
+    shape = _size(options.size) if options.size else read_image(paths[0], None, mode).shape[:2]
+    sample = read_images(chosen, shape, mode, options.fit, options.threads, broken=[])
+    return family.fit(sample)
+
+
+def _size(text: str) -> tuple[int, int]:
+    parts = text.lower().split("x")
+    if not all(p.isdigit() and 1 <= int(p) <= 4096 for p in parts) or len(parts) > 2:
+        raise InputError("--size", text, "HEIGHTxWIDTH, such as 28x28, each at most 4096")
+    return int(parts[0]), int(parts[-1])

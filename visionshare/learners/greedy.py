@@ -14,7 +14,7 @@ from visionshare.penalties import Penalty
 from visionshare.search import Criterion, Pool, Search, SearchState
 from visionshare.solvers import ActiveSet, minimise
 
-__all__ = ["GreedySettings", "Round", "best_round", "greedy_rounds"]
+__all__ = ["GreedySettings", "Round", "best_round", "greedy_rounds", "measured", "refit"]
 
 _logger = logging.getLogger(__name__)
 
@@ -27,6 +27,9 @@ class GreedySettings:
     ----------
     rounds : int
         Rounds at most.
+    extra_rounds : int
+        Rounds beyond them, whose features compete: see
+        :func:`visionshare.learners.backward.backward_rounds`.
     loss, penalty, criterion, search
         What is minimised, and how the next feature is found.
     tol : float
@@ -46,6 +49,7 @@ class GreedySettings:
     refit_tol: float = 1e-6
     max_iter: int = 200
     patience: int | None = None
+    extra_rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,28 @@ class Round:
     train_error: float
     validation_error: float
     seconds: float
+
+
+def refit(active: ActiveSet, settings: GreedySettings, W: np.ndarray) -> np.ndarray:
+    """Return the weights that solve the restricted master problem, from a start W (k, n + 1)."""
+    found = minimise(
+        active, settings.loss, settings.penalty, W, settings.refit_tol, settings.max_iter
+    )
+    if not found.converged:
+        _logger.info("refit of %d columns stopped at a gap of %.2g", active.n, found.gap)
+    # A constant added to all intercepts changes nothing: keep the one with mean zero.
+    found.W[:, 0] -= found.W[:, 0].mean()
+    return found.W
+
+
+def measured(
+    active: ActiveSet, settings: GreedySettings, W: np.ndarray, judged: np.ndarray | None
+) -> tuple[float, float, float, float]:
+    """Return objective, loss, training error and validation error at weights W."""
+    Z = active.scores(W)
+    loss_value = active.value(settings.loss, Z)
+    value = loss_value + settings.penalty.value(W[:, 1:])
+    return (value, loss_value, *_errors(active, Z, judged))
 
 
 def _errors(active: ActiveSet, Z: np.ndarray, judged: np.ndarray | None) -> tuple[float, float]:
@@ -127,15 +153,9 @@ def greedy_rounds(
         active.append(columns.columns_of(done.features))
         excluded[done.candidate] = True
 
-    def refit(W: np.ndarray) -> np.ndarray:
-        found = minimise(active, loss, penalty, W, settings.refit_tol, settings.max_iter)
-        if not found.converged:
-            _logger.info("refit of %d columns stopped at a gap of %.2g", active.n, found.gap)
-        # A constant added to all intercepts changes nothing: keep the one with mean zero.
-        found.W[:, 0] -= found.W[:, 0].mean()
-        return found.W
-
-    W_start = refit(np.zeros((active.k, 1))) if active.n == 0 else history[0].W[:, :1]
+    W_start = (
+        refit(active, settings, np.zeros((active.k, 1))) if active.n == 0 else history[0].W[:, :1]
+    )
     W = history[-1].W if history else W_start
     start_value = float("inf")
     while True:
@@ -144,7 +164,9 @@ def greedy_rounds(
         loss_value, residual = active.residual(loss, Z)
         value = loss_value + penalty.value(W[:, 1:])
         start_value = value if not history else start_value
-        if len(history) >= settings.rounds or _stalled(history, settings, start_value):
+        if len(history) >= settings.rounds + settings.extra_rounds or _stalled(
+            history, settings, start_value
+        ):
             return
         number = len(history) + 1
         state = SearchState(residual, value, loss_value, active, W, Z, loss, penalty, number)
@@ -154,23 +176,9 @@ def greedy_rounds(
             return
         excluded[found.number] = True
         active.append(columns.columns_of(found.features))
-        W = refit(np.pad(W, ((0, 0), (0, len(found.features)))))
-        Z = active.scores(W)
-        loss_value = active.value(loss, Z)
-        value = loss_value + penalty.value(W[:, 1:])
-        errors = _errors(active, Z, judged)
+        W = refit(active, settings, np.pad(W, ((0, 0), (0, len(found.features)))))
+        figures = measured(active, settings, W, judged)
         seconds = time.perf_counter() - begun
-        history.append(
-            Round(
-                number,
-                found.number,
-                found.features,
-                found.score,
-                W,
-                value,
-                loss_value,
-                *errors,
-                seconds,
-            )
-        )
+        entered = (number, found.number, found.features, found.score, W)
+        history.append(Round(*entered, *figures, seconds))
         yield history[-1]

@@ -14,12 +14,13 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.learners.backward import backward_steps, nested_path
 from visionshare.learners.calibration import cross_fitted_scores, fit_temperature, row_folds
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.greedy import GreedySettings, Round, best_round, greedy_rounds
+from visionshare.learners.path_steps import path_steps, unscaled
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
 from visionshare.resources import resolve_jobs, thread_limit
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["ShareBoost"]
 
 _FOLDS = 3
+# Parameters that no round depends on.
+_NOT_OF_THE_PATH = {
+    "rounds", "extra_rounds", "n_jobs", "progress", "checkpoint", "warm_start", "patience",
+}  # fmt: skip
 
 
 class ShareBoost(ClassifierMixin, BaseEstimator):
@@ -45,6 +50,11 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     ----------
     rounds : int, default 75
         Features, or groups of features, to choose at most.
+    extra_rounds : int, default 0
+        Rounds beyond ``rounds``, whose features compete with the others: when all are chosen, the
+        one whose removal costs least leaves, and so on until ``rounds`` are left and further
+        down to one, which makes the path. Costs time and finds better features than the forward
+        rounds alone.
     criterion : {"gradient", "orthogonal", "line", "column", "full"}, default "gradient"
         How a candidate is scored (paper, algorithm 1 and §3.1); "orthogonal" is ours, see
         :class:`visionshare.search.orthogonal.Orthogonal`.
@@ -130,6 +140,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         self,
         rounds: int = 75,
         *,
+        extra_rounds: int = 0,
         criterion: str = "gradient",
         criterion_options: dict[str, Any] | None = None,
         search: str = "exhaustive",
@@ -152,6 +163,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         progress: bool = False,
     ) -> None:
         self.rounds = rounds
+        self.extra_rounds = extra_rounds
         self.criterion = criterion
         self.criterion_options = criterion_options
         self.search = search
@@ -219,10 +231,10 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         return self
 
     def _settings(self) -> GreedySettings:
-        for name in ("rounds", "max_iter"):
+        for name, least in (("rounds", 1), ("max_iter", 1), ("extra_rounds", 0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-                raise InputError(name, value, "a whole number of at least 1")
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+                raise InputError(name, value, f"a whole number of at least {least}")
         for name in ("tol", "refit_tol", "margin"):
             value = getattr(self, name)
             if not np.isfinite(value) or value < 0:
@@ -260,6 +272,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             refit_tol=self.refit_tol,
             max_iter=int(self.max_iter),
             patience=self.patience,
+            extra_rounds=int(self.extra_rounds),
         )
 
     def _examples(
@@ -307,9 +320,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     def _identity(self, columns: Columns, active: ActiveSet, judged: np.ndarray) -> str:
         # Scale and offset of every column stand for the columns: they change with any value.
         settings = {
-            name: value
-            for name, value in self.get_params().items()
-            if name not in ("rounds", "n_jobs", "progress", "checkpoint", "warm_start", "patience")
+            name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_PATH
         }
         text = np.frombuffer(json.dumps(settings, sort_keys=True, default=str).encode(), np.uint8)
         return array_fingerprint(
@@ -327,13 +338,14 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             history = checkpoint.load()
         elif self.warm_start and getattr(self, "_identity_of_path", None) == identity:
             history = list(self._history_of_path)
-        history = history[: settings.rounds]
+        history = history[: settings.rounds + settings.extra_rounds]
         pool = Pool(columns)
         rounds = greedy_rounds(pool, active, settings, judged, history)
         if self.progress:
             from tqdm import tqdm
 
-            rounds = tqdm(rounds, "rounds", settings.rounds, initial=len(history))
+            total = settings.rounds + settings.extra_rounds
+            rounds = tqdm(rounds, "rounds", total, initial=len(history))
         for done in rounds:
             history.append(done)
             if checkpoint is not None:
@@ -351,15 +363,32 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         judged: np.ndarray,
         history: list[Round],
     ) -> None:
+        if len(history) > settings.rounds:
+            history = self._backward(active, settings, judged, history)
         if self.patience is not None and judged.any():
             history = history[: best_round(history)]
-        self.path_ = self._path(columns, history)
+        self.path_ = path_steps(columns, history)
         self.support_ = np.concatenate([r.features for r in history]).astype(np.int64)
-        active.keep(np.arange(len(self.support_)))
+        active.keep(np.arange(0))
+        active.append(columns.columns_of(self.support_))
         W = history[-1].W
-        self.coef_, self.intercept_ = _raw(W, columns, self.support_)
+        self.coef_, self.intercept_ = unscaled(W, columns, self.support_)
         self.temperature_ = self._temperature(columns, active, settings, judged, W)
         self.n_iter_ = len(history)
+
+    def _backward(
+        self,
+        active: ActiveSet,
+        settings: GreedySettings,
+        judged: np.ndarray,
+        history: list[Round],
+    ) -> list[Round]:
+        steps = backward_steps(active, settings, history, judged)
+        if self.progress:
+            from tqdm import tqdm
+
+            steps = tqdm(steps, "backward", len(history))
+        return nested_path(history, list(steps)[-settings.rounds :])
 
     def _temperature(
         self,
@@ -380,30 +409,6 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             active, settings.loss, settings.penalty, W, folds, settings.refit_tol
         )
         return fit_temperature(scores if held is None else held, y, omega)
-
-    def _path(self, columns: Columns, history: Sequence[Round]) -> tuple[PathStep, ...]:
-        steps, support, seconds = [], np.empty(0, np.int64), 0.0
-        for r in history:
-            support = np.concatenate([support, r.features])
-            seconds += r.seconds
-            weights, intercept = _raw(r.W, columns, support)
-            steps.append(
-                PathStep(
-                    round=r.number,
-                    feature=tuple(int(j) for j in r.features),
-                    n_features=len(support),
-                    weights=weights.astype(np.float32),
-                    intercept=intercept.astype(np.float32),
-                    loss=r.loss,
-                    train_error=r.train_error,
-                    validation_error=None if np.isnan(r.validation_error) else r.validation_error,
-                    test_error=None,
-                    seconds=seconds,
-                    macs=(columns.macs(support) or 0) + weights.size,
-                    score=r.score,
-                )
-            )
-        return tuple(steps)
 
     def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
         check_is_fitted(self)
@@ -460,11 +465,3 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             path=self.path_,
             metadata=metadata or {},
         )
-
-
-def _raw(W: np.ndarray, columns: Columns, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights and intercepts of unscaled columns."""
-    scale = np.asarray(columns.scale, np.float64)[support]
-    offset = np.asarray(columns.offset, np.float64)[support]
-    weights = W[:, 1:] * scale
-    return weights, W[:, 0] - weights @ offset

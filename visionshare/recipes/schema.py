@@ -57,6 +57,7 @@ class LearnerPart(_Strict):
 
     kind: Literal["shareboost"] = "shareboost"
     rounds: int = Field(default=75, ge=1)
+    extra_rounds: int = Field(default=0, ge=0)
     criterion: str = "gradient"
     criterion_options: dict[str, Any] | None = None
     search: str = "exhaustive"

@@ -14,7 +14,7 @@ FLOORS = {
     "generators": 1, "datasets": 1, "losses": 1, "penalties": 1,
     "store": 2, "classifier": 2, "solvers": 2,
     "search": 3, "apps": 3, "export": 3, "reports": 3,
-    "learners": 4, "recipes": 5, "cli": 6,
+    "learners": 4, "recipes": 5, "cli": 6, "testing": 6,
 }  # fmt: skip
 # Floor 0 stands on one rule of its own: everything may report errors and write files.
 GROUND = {

@@ -206,18 +206,18 @@ def chosen_features(
         As in :func:`pool_columns`.
     height : int
         Height of the padded image.
-    taps : ndarray of shape (n_templates, C, q, n_taps), float32
-        Rows of the templates, filled up with zeros to a multiple of four.
+    taps : ndarray of shape (n_windows, C, q, n_taps), float32
+        Rows of each window's template, filled up with zeros to a multiple of four.
     strips : ndarray of shape (n_strips, 2), int64
         First column and width of the vertical strips of the padded image that templates read.
     starts : ndarray of shape (n_strips,), int64
         Where each strip begins in the scratch buffer.
     scratch : int
         Floats of the scratch buffer.
-    windows : ndarray of shape (n_templates, 4), int64
-        Strip, first row, rows, first position column of each template's responses.
-    members : ndarray of shape (n_templates + 1,), int64
-        Which rows of ``features`` belong to each template.
+    windows : ndarray of shape (n_windows, 4), int64
+        Strip, first row, rows, first position column of a template's responses.
+    members : ndarray of shape (n_windows + 1,), int64
+        Which rows of ``features`` belong to each window.
     features : ndarray of shape (n_features, 7), int64
         Row mask and its span, column mask and its span, place in ``out``.
     row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32

@@ -10,19 +10,60 @@ from visionshare.resources import thread_limit
 __all__ = ["RestrictedPlan", "templates_macs"]
 
 
+def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return windows that hold all rectangles (y0, y1, x0, x1), and the window of each.
+
+    Two windows become one where that costs no more than both: what they share is computed once.
+    """
+    windows, members = [r.copy() for r in rectangles], [[i] for i in range(len(rectangles))]
+
+    def area(r: np.ndarray) -> int:
+        return int((r[1] - r[0]) * (r[3] - r[2]))
+
+    def hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        return np.array([low[0], high[1], low[2], high[3]])
+
+    while True:
+        gains = [
+            (area(windows[i]) + area(windows[j]) - area(hull(windows[i], windows[j])), -i, -j)
+            for i in range(len(windows))
+            for j in range(i + 1, len(windows))
+        ]
+        gain, i, j = max(gains, default=(-1, 0, 0))
+        if gain < 0:
+            break
+        windows[-i] = hull(windows[-i], windows[-j])
+        members[-i] += members[-j]
+        del windows[-j], members[-j]
+    place = np.empty(len(rectangles), np.int64)
+    for w, held in enumerate(members):
+        place[held] = w
+    return np.array(windows), place
+
+
 def _windows(
     layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the templates, their windows (y0, y1, x0, x1), and each feature's two spans."""
+    """Return each window's template and rectangle, and each feature's window and rectangle."""
     rows, cols = mask_spans(row_masks)[layout[:, 1]], mask_spans(col_masks)[layout[:, 2]]
-    used, place = np.unique(layout[:, 0], return_inverse=True)
-    windows = np.empty((len(used), 4), np.int64)
-    for t in range(len(used)):
-        mine = place == t
-        windows[t] = (
-            rows[mine, 0].min(), rows[mine, 1].max(), cols[mine, 0].min(), cols[mine, 1].max(),
-        )  # fmt: skip
-    return used, windows, rows, cols
+    rectangles = np.concatenate([rows, cols], axis=1)
+    templates: list[int] = []
+    windows = [np.empty((0, 4), np.int64)]
+    place = np.empty(len(layout), np.int64)
+    # In a whole pool all templates have the same rectangles: they are merged once.
+    seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    order = np.argsort(layout[:, 0], kind="stable")
+    used, starts = np.unique(layout[order, 0], return_index=True)
+    for t, mine in zip(used, np.split(order, starts)[1:], strict=True):
+        key = rectangles[mine].tobytes()
+        if key not in seen:
+            seen[key] = _merged(rectangles[mine])
+        held, where = seen[key]
+        place[mine] = len(templates) + where
+        templates += [int(t)] * len(held)
+        windows.append(held)
+    return np.array(templates, np.int64), np.concatenate(windows), place, rectangles
 
 
 def templates_macs(
@@ -30,8 +71,8 @@ def templates_macs(
 ) -> int:
     """Return the multiply-accumulates of chosen features.
 
-    A template's responses are computed once, on the smallest rectangle that holds the supports
-    of all its masks; a mask costs its support once (rows) and its width once (columns).
+    A template's responses are computed once for all its masks, on rectangles that hold their
+    supports; a mask costs its support once (rows) and its width once (columns).
 
     Examples
     --------
@@ -40,9 +81,9 @@ def templates_macs(
     >>> templates_macs(np.array([[0, 0, 0]]), mask, mask, taps=9)
     42
     """
-    _, windows, rows, cols = _windows(layout, row_masks, col_masks)
+    _, windows, _, rectangles = _windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
-    heights, widths = rows[:, 1] - rows[:, 0], cols[:, 1] - cols[:, 0]
+    heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
     return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
 
 
@@ -70,7 +111,7 @@ class RestrictedPlan:
         pads: tuple[int, ...],
         shape: tuple[int, ...],
     ) -> None:
-        used, windows, rows, cols = _windows(layout, row_masks, col_masks)
+        used, windows, place, rectangles = _windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
         self.q, self.pads = q, pads
         self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]
@@ -87,11 +128,11 @@ class RestrictedPlan:
         heights = windows[:, 1] - windows[:, 0]
         columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2])
         self.windows = np.stack(columns, axis=1).astype(np.int64)
-        place = np.searchsorted(used, layout[:, 0])
         order = np.argsort(place, kind="stable")
         self.members = np.searchsorted(place[order], np.arange(len(used) + 1)).astype(np.int64)
-        fields = (layout[:, 1], rows[:, 0], rows[:, 1], layout[:, 2], cols[:, 0], cols[:, 1])
-        numbered = np.stack([*fields, np.arange(len(layout))], axis=1)
+        y0, y1, x0, x1 = rectangles.T
+        fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
+        numbered = np.stack(fields, axis=1)
         self.features = np.ascontiguousarray(numbered[order].astype(np.int64))
         self.row_masks, self.col_masks = row_masks, col_masks
 

@@ -1,0 +1,98 @@
+"""What every kind of columns must do."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from visionshare.errors import InputError
+from visionshare.store import Columns
+
+__all__ = ["check_columns"]
+
+
+def check_columns(columns: Columns, X: np.ndarray) -> None:
+    """Put columns through every check against the matrix they stand for.
+
+    Parameters
+    ----------
+    columns : Columns
+    X : ndarray of shape (m, d)
+        The values, as they are kept.
+
+    Raises
+    ------
+    AssertionError
+        If the columns break a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare.store import ArrayColumns
+    >>> X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
+    >>> check_columns(ArrayColumns(X), X)
+    """
+    m, d = X.shape
+    assert columns.shape == (m, d), f"shape is {columns.shape}, not {(m, d)}"
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(d)[: max(1, d // 2)]
+    _check_taking(columns, X, ids)
+    R = rng.normal(size=(m, 3)).astype(columns.compute_dtype)
+    omega = np.where(rng.random(m) < 0.8, rng.random(m), 0.0)
+    for kind in ("none", "unit_variance", "max_abs"):
+        columns.fit_scaling(kind, omega)
+        _check_scaling(columns, X, kind, omega)
+        _check_products(columns, R, ids)
+    for bad in ([d], [-1], [0.5], [[0]]):
+        for function in (columns.take, columns.columns_of):
+            try:
+                function(np.array(bad))
+            except InputError:
+                continue
+            raise AssertionError(f"{function.__name__} accepts ids {bad}")
+    columns.fit_scaling("none")
+
+
+def _check_taking(columns: Columns, X: np.ndarray, ids: np.ndarray) -> None:
+    kept = X.astype(columns.compute_dtype)
+    assert_array_equal(columns.take(scaled=False), kept, "take gives other values")
+    assert_array_equal(columns.take(ids, scaled=False), kept[:, ids], "take mixes columns up")
+    assert_array_equal(columns.columns_of(ids, scaled=False), kept[:, ids].T)
+    assert columns.take(ids).dtype == columns.compute_dtype, "take gives another dtype"
+    assert columns.take(np.empty(0, np.int64)).shape == (len(X), 0), "no columns are some"
+
+
+def _check_scaling(columns: Columns, X: np.ndarray, kind: str, omega: np.ndarray) -> None:
+    weights = omega / omega.sum()
+    scaled = (X.astype(np.float64) - columns.offset) * columns.scale
+    single = columns.compute_dtype == np.float32
+    rtol, atol = (2e-4, 2e-5) if single else (1e-10, 1e-10)
+    assert_allclose(columns.take(), scaled, rtol, atol, err_msg=f"scaling {kind} is not applied")
+    mean = weights @ scaled
+    variance = weights @ (scaled - mean) ** 2
+    assert_allclose(columns.variance, variance, 5 * rtol, 5 * atol, err_msg="variance is another")
+    varies = columns.scale != 0
+    if kind == "unit_variance":
+        assert_allclose(mean[varies], 0, atol=1e-3, err_msg="scaled columns have another mean")
+        assert_allclose(variance[varies], 1, rtol=1e-3)
+    if kind == "max_abs":
+        peaks = np.abs(scaled[omega > 0]).max(axis=0)
+        assert_allclose(peaks[varies], 1, rtol=1e-3, err_msg="scaled columns pass 1")
+
+
+def _check_products(columns: Columns, R: np.ndarray, ids: np.ndarray) -> None:
+    m = columns.shape[0]
+    scaled = columns.take().astype(np.float64)
+    size = np.abs(scaled).sum(axis=0).max() * np.abs(R).max() + 1e-9
+    single = columns.compute_dtype == np.float32
+    atol = size * (3e-5 if single else 1e-12)
+    product = columns.correlate(R)
+    assert product.dtype == np.float64, f"correlate gives {product.dtype}"
+    assert_allclose(product, scaled.T @ R, atol=atol, rtol=0, err_msg="correlate is not XᵀR")
+    assert_allclose(columns.correlate(R, ids), product[ids], atol=atol, rtol=0)
+    rows = slice(m // 4, m // 2)
+    part = columns.correlate(R[rows], rows=rows)
+    assert_allclose(part, scaled[rows].T @ R[rows], atol=atol, rtol=0)
+    threads, columns.n_jobs = columns.n_jobs, 2
+    assert_array_equal(columns.correlate(R), product, "threads change the bits")
+    columns.n_jobs = threads

@@ -1,0 +1,144 @@
+"""What every feature family must do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from visionshare.errors import InputError
+
+__all__ = ["check_family"]
+
+
+def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -> None:
+    """Put a finite feature family through every check.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Unfitted.
+    images : ndarray
+        A few dozen images or vectors that the family can learn from.
+    y : ndarray, optional
+        Their classes, for families that learn from them.
+
+    Raises
+    ------
+    AssertionError
+        If the family breaks a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import Pixels
+    >>> check_family(Pixels(), np.arange(60, dtype=np.float32).reshape(5, 3, 4))
+    """
+    from sklearn.base import clone
+
+    untouched = images.copy()
+    fitted = clone(family).fit(images, y)
+    assert fitted.n_features_ >= 1, "n_features_ is not a number of features"
+    assert tuple(fitted.image_shape_) == images.shape[1:], "image_shape_ is not an image's shape"
+    again = clone(family).fit(images, y)
+    assert_array_equal(
+        fitted.evaluate(images), again.evaluate(images), "two fits give different features"
+    )
+    _check_values(fitted, images)
+    _check_restriction(fitted, images)
+    _check_identity(fitted, images)
+    _check_bad_input(fitted, images)
+    assert_array_equal(images, untouched, "the images were changed")
+
+
+def _some(fitted: Any) -> np.ndarray:
+    """Return a few ids, neither ascending nor all."""
+    ids = np.random.default_rng(0).permutation(fitted.n_features_)
+    return ids[: max(1, min(7, fitted.n_features_ - 1))]
+
+
+def _check_values(fitted: Any, images: np.ndarray) -> None:
+    whole = fitted.evaluate(images)
+    assert whole.dtype == np.float32, f"evaluate gives {whole.dtype}, not float32"
+    assert whole.shape == (len(images), fitted.n_features_), f"evaluate gives {whole.shape}"
+    assert np.isfinite(whole).all(), "features are not finite"
+    ids = _some(fitted)
+    message = "features differ when"
+    assert_allclose(fitted.evaluate(images, ids), whole[:, ids], 1e-5, 1e-6, err_msg=message)
+    columns = fitted.evaluate_columns(images)
+    assert_array_equal(
+        columns, fitted.evaluate_columns(images, n_jobs=2), f"{message} threads differ"
+    )
+    assert_allclose(columns.T, whole, 1e-5, 1e-6, err_msg="columns differ from features")
+    halves = np.concatenate(
+        [fitted.evaluate_columns(images[:3]), fitted.evaluate_columns(images[3:])], axis=1
+    )
+    assert_array_equal(halves, columns, f"{message} images come in batches")
+    blocks = fitted.block_ids(np.arange(fitted.n_features_))
+    assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(fitted.n_features_))
+    for block in blocks[:3]:
+        assert_array_equal(
+            fitted.evaluate_columns(images, block), columns[block], f"{message} asked by block"
+        )
+    half = fitted.evaluate_columns(images, ids, dtype="float16")
+    assert half.dtype == np.float16, f"float16 was asked for, not {half.dtype}"
+    assert_array_equal(half, columns[ids].astype(np.float16), "float16 is not the nearest")
+    assert fitted.evaluate(images, np.empty(0, np.int64)).shape == (len(images), 0)
+
+
+def _check_restriction(fitted: Any, images: np.ndarray) -> None:
+    ids, whole = _some(fitted), fitted.evaluate(images)
+    taken = fitted.take(ids)
+    assert taken.n_features_ == len(ids), "take keeps another number of features"
+    assert_allclose(taken.evaluate(images), whole[:, ids], 1e-5, 1e-6)
+    alone = np.concatenate([taken.evaluate(image[None]) for image in images])
+    assert_array_equal(alone, taken.evaluate(images), "one image gives other bits than many")
+    assert_array_equal(
+        taken.evaluate(images), taken.evaluate(images, n_jobs=2), "threads change the bits"
+    )
+    assert taken.evaluate(images, np.empty(0, np.int64)).shape == (len(images), 0)
+    assert_allclose(taken.take(np.array([0])).evaluate(images), whole[:, ids[:1]], 1e-5, 1e-6)
+    together, apart = taken.macs(), sum(fitted.macs(np.array([j])) for j in ids)
+    for cost in (together, fitted.macs()):
+        assert type(cost) is int, f"macs gives {type(cost).__name__}, not int"
+    assert 0 <= together <= apart, f"{together} macs together, {apart} one by one"
+    assert together == fitted.macs(ids), "take changes the cost"
+    if fitted.groups is not None:
+        assert len(fitted.groups) == fitted.n_features_, "groups is not a number a feature"
+
+
+def _check_identity(fitted: Any, images: np.ndarray) -> None:
+    for family in (fitted, fitted.take(_some(fitted))):
+        state, arrays = family.to_state()
+        plain = json.loads(json.dumps(state, allow_nan=False))
+        assert plain["family"] == type(fitted).name, "the state names another family"
+        for name, array in arrays.items():
+            assert array.dtype in (np.float32, np.int64), f"array {name} is {array.dtype}"
+        back = type(fitted).from_state(plain, arrays)
+        assert_array_equal(back.evaluate(images), family.evaluate(images), "the state loses bits")
+        assert json.dumps(back.to_state()[0]) == json.dumps(plain), "the state changes"
+        assert isinstance(family.describe(0), dict), "describe gives no dict"
+        assert "kind" in family.describe(0), "describe does not say the kind"
+    n = min(3, fitted.n_features_)
+    drawn = fitted.sample(n, np.random.default_rng(5))
+    assert len(np.unique(drawn)) == n, "sample repeats itself"
+    assert_array_equal(drawn, fitted.sample(n, np.random.default_rng(5)), "sample is not seeded")
+
+
+def _check_bad_input(fitted: Any, images: np.ndarray) -> None:
+    bad_images = [images[:, :-1], images[..., None, None, None], np.full(images.shape, np.nan)]
+    for bad in bad_images:
+        _check_refused(fitted.evaluate, bad)
+    for bad in (np.array([fitted.n_features_]), np.array([-1]), np.array([0.5])):
+        _check_refused(fitted.evaluate, images, bad)
+        _check_refused(fitted.take, bad)
+
+
+def _check_refused(function: Any, *arguments: Any) -> None:
+    try:
+        function(*arguments)
+    except InputError:
+        return
+    raise AssertionError(f"{function.__name__} accepts {arguments[-1]!r}")

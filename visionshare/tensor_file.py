@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.durable import replace_file
+from visionshare.durable import write_bytes
 from visionshare.errors import VisionshareError
 from visionshare.fingerprints import spec_fingerprint
 
@@ -31,15 +31,14 @@ def write_tensor_file(
     arrays: Mapping[str, np.ndarray],
 ) -> None:
     """Write plain values and arrays (float32 or int64), whole or not at all."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     from visionshare import __version__
 
     header = {"format": format_name, "version": version, "library": __version__, **values}
     held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({**header, _SUM: spec_fingerprint(header, held)}, allow_nan=False)
-    with replace_file(path) as partial:
-        save_file(held, partial, metadata={_KEY: text})
+    write_bytes(path, save(held, metadata={_KEY: text}))
 
 
 def read_tensor_file(

@@ -1,0 +1,40 @@
+"""Writes the sample classifier of the current format: python tests/archives/make.py.
+
+A sample of every released format version stays here and is read by test_archives.py; make a new
+one only when the format version rises, and keep the old ones.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from visionshare import PatchTemplates, ShareBoost
+from visionshare.classifier.file_format import FORMAT_VERSION
+from visionshare.store import ArrayColumns
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Write the classifier, and beside it what it must answer."""
+    digits = load_digits()
+    images = (digits.images * 15).astype(np.uint8)
+    family = PatchTemplates(3, 32, 2, (3.0,), n_patches=20_000).fit(images[:1000])
+    columns = ArrayColumns.from_family(family, images[:1000])
+    learner = ShareBoost(rounds=12).fit(columns, digits.target[:1000])
+    classifier = learner.to_classifier(family, metadata={"made by": "tests/archives/make.py"})
+    name = f"digits-v{FORMAT_VERSION}"
+    classifier.save(HERE / f"{name}.safetensors")
+    scores = classifier.decision_function(images[1000:1020])
+    answers = {
+        "scores": np.round(scores.astype(float), 4).tolist(),
+        "prefix": classifier.at(5).predict(images[1000:1020]).tolist(),
+        "macs": classifier.macs,
+    }
+    (HERE / f"{name}.json").write_text(json.dumps(answers) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,10 @@
-"""Kernels of the patch family: convolution as blocked products, masks and maxima in cache.
+"""The kernel of a whole pool of patch features: convolution as blocked products, maxima in cache.
 
 Templates run in blocks of 16, the innermost axis of every array here: a block's product with an
-image's patches is one small matrix product of a fixed shape, its responses stay in cache, and the
-maxima over masked positions are passes over contiguous floats. A column's bits depend neither on
-the batch of images nor on the templates evaluated beside it nor on the number of threads.
+image's patches is one small matrix product, its responses stay in cache, and the maxima over
+masked positions are passes over contiguous floats. Patches of zeros are left out: their responses
+are 0, which no maximum needs. A column's bits depend neither on the batch of images nor on the
+templates evaluated beside it nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -11,28 +12,61 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["BLOCK", "chosen_features", "pool_columns"]
+__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns"]
 
 BLOCK = 16
-_IMAGES = 16
+# Images whose features are turned into columns together: 32 float16 fill a cache line.
+TILE_IMAGES = 32
+# Rows of positions that are pooled in one pass.
+ROWS = 4
 
 
 @njit(cache=True, nogil=True)
-def _patches(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, q: int,
-             rows: int, cols: int, out: np.ndarray) -> None:  # fmt: skip
-    """Write the patches of one image (H, W, C), zero outside, as rows of ``out``."""
+def _ranges(image: np.ndarray, pad_y: int, pad_x: int, q: int, ranges: np.ndarray) -> None:
+    """Write, for each row of positions, where patches are not all zero.
+
+    A row of ``ranges`` (rows, 3) is the first position, the one after the last, and the number of
+    positions in the rows before. Rows that are pooled together share their range. A patch of zeros
+    has the response 0, which no maximum needs.
+    """
     height, width, channels = image.shape
-    for y in range(rows):
-        for x in range(cols):
-            to = out[y * cols + x]
-            place = 0
+    rows, total = ranges.shape[0], 0
+    for y in range(0, rows, ROWS):
+        first, last = width, -1
+        for v in range(max(0, y - pad_y), min(height, y - pad_y + q + ROWS - 1)):
+            for u in range(width):
+                for c in range(channels):
+                    if image[v, u, c] != 0:
+                        first, last = min(first, u), max(last, u)
+        lo = max(0, first + pad_x - q + 1)
+        hi = max(lo, min(width + 2 * pad_x - q + 1, last + pad_x + 1))
+        for row in range(y, min(rows, y + ROWS)):
+            ranges[row, 0], ranges[row, 1], ranges[row, 2] = lo, hi, total
+            total += hi - lo
+
+
+@njit(cache=True, nogil=True)
+def _pad(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, canvas: np.ndarray) -> None:
+    """Write an image (H, W, C) into the middle of a canvas whose margins are zero."""
+    height, width, channels = image.shape
+    for v in range(height):
+        for u in range(width):
+            for c in range(channels):
+                canvas[v + pad_y, (u + pad_x) * channels + c] = np.float32(image[v, u, c]) * unit
+
+
+@njit(cache=True, nogil=True)
+def _patches(canvas: np.ndarray, q: int, channels: int, ranges: np.ndarray,
+             out: np.ndarray) -> None:  # fmt: skip
+    """Write the patches of a canvas as rows of ``out``, where ``ranges`` says so."""
+    row, length = 0, q * channels
+    for y in range(ranges.shape[0]):
+        for x in range(ranges[y, 0], ranges[y, 1]):
+            start = x * channels
             for dy in range(q):
-                for dx in range(q):
-                    v, u = y + dy - pad_y, x + dx - pad_x
-                    inside = v >= 0 and v < height and u >= 0 and u < width
-                    for c in range(channels):
-                        to[place] = np.float32(image[v, u, c]) * unit if inside else np.float32(0)
-                        place += 1
+                for i in range(length):
+                    out[row, dy * length + i] = canvas[y + dy, start + i]
+            row += 1
 
 
 @njit(cache=True, nogil=True)
@@ -44,31 +78,118 @@ def _raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _raise_to_rows(values: np.ndarray, length: int, w0: np.float32, w1: np.float32,
+                   w2: np.float32, w3: np.float32, peak: np.ndarray) -> None:  # fmt: skip
+    """Raise ``peak`` to four weighted rows ``length`` apart, reading and writing it once."""
+    one, two, three = values[length:], values[2 * length :], values[3 * length :]
+    for i in range(peak.shape[0]):
+        a, b = values[i] * w0, one[i] * w1
+        c, d = two[i] * w2, three[i] * w3
+        a = a if a > b else b
+        c = c if c > d else d
+        a = a if a > c else c
+        u = peak[i]
+        peak[i] = a if a > u else u
+
+
+@njit(cache=True, nogil=True)
+def _profiles(
+    patches: np.ndarray,
+    block: np.ndarray,
+    ranges: np.ndarray,
+    masks: np.ndarray,
+    spans: np.ndarray,
+    responses: np.ndarray,
+    profiles: np.ndarray,
+) -> None:
+    """Write, for each row mask, position x and template, the maximum over y of response × mask.
+
+    Four rows of responses at a time are computed and used by all masks while they are in the
+    first cache.
+    """
+    rows = ranges.shape[0]
+    profiles[:] = np.float32(0)
+    for y in range(0, rows, ROWS):
+        left, length, count = ranges[y, 0], ranges[y, 1] - ranges[y, 0], min(ROWS, rows - y)
+        if length == 0:
+            continue
+        place, positions = ranges[y, 2], count * length
+        np.dot(patches[place : place + positions], block, responses[:positions])
+        flat = responses[:positions].reshape(-1)
+        size = length * BLOCK
+        for a in range(masks.shape[0]):
+            if spans[a, 0] >= y + count or spans[a, 1] <= y:
+                continue
+            peak = profiles[a, left * BLOCK : left * BLOCK + size]
+            if count == ROWS:
+                # Rows of the four that the mask does not reach have the weight 0.
+                w = masks[a, y : y + ROWS]
+                _raise_to_rows(flat, size, w[0], w[1], w[2], w[3], peak)
+            else:
+                for row in range(count):
+                    _raise_to(flat[row * size : (row + 1) * size], masks[a, y + row], peak)
+
+
+@njit(cache=True, nogil=True)
 def _peaks(profile: np.ndarray, mask: np.ndarray, lo: int, hi: int, out: np.ndarray) -> None:
     """Write the maximum over x in [lo, hi) of profile × mask, for the 16 templates of a block."""
     for t in range(BLOCK):
         out[t] = np.float32(0)
-    for x in range(lo, hi):
-        w = mask[x]
+    x = lo
+    while x + 4 <= hi:
+        # Four positions a pass: the maxima so far are read and written once for all.
+        part = profile[x * BLOCK : (x + 4) * BLOCK]
+        w0, w1, w2, w3 = mask[x], mask[x + 1], mask[x + 2], mask[x + 3]
         for t in range(BLOCK):
-            v = profile[x * BLOCK + t] * w
+            a, b = part[t] * w0, part[BLOCK + t] * w1
+            c, d = part[2 * BLOCK + t] * w2, part[3 * BLOCK + t] * w3
+            a = a if a > b else b
+            c = c if c > d else d
+            a = a if a > c else c
             u = out[t]
+            out[t] = a if a > u else u
+        x += 4
+    for rest in range(x, hi):
+        for t in range(BLOCK):
+            v, u = profile[rest * BLOCK + t] * mask[rest], out[t]
             out[t] = v if v > u else u
 
 
 @njit(cache=True, nogil=True)
-def _half(value: np.float32, bits: np.ndarray, single: np.ndarray) -> np.uint16:
-    """Return the float16 bits nearest to a value ≥ 0, ties to even."""
-    single[0] = value
-    u = bits[0]
-    if u >= np.uint32(0x477FF000):
-        return np.uint16(0x7C00)
-    if u < np.uint32(0x38800000):
-        # Adding one half lines the bits up so that the adder itself rounds a subnormal.
-        single[0] = value + np.float32(0.5)
-        return np.uint16(bits[0] - np.uint32(0x3F000000))
-    odd = (u >> np.uint32(13)) & np.uint32(1)
-    return np.uint16((u - np.uint32(0x38000000) + np.uint32(0x0FFF) + odd) >> np.uint32(13))
+def _to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
+    """Write the float16 bits nearest to float32 values ≥ 0, ties to even."""
+    # Adding one half lines the bits up so that the adder itself rounds a subnormal.
+    for i in range(values.shape[0]):
+        shifted[i] = values[i] + np.float32(0.5)
+    bits, small = values.view(np.uint32), shifted.view(np.uint32)
+    for i in range(out.shape[0]):
+        u = bits[i]
+        odd = (u >> np.uint32(13)) & np.uint32(1)
+        h = (u - np.uint32(0x38000000) + np.uint32(0x0FFF) + odd) >> np.uint32(13)
+        h = small[i] - np.uint32(0x3F000000) if u < np.uint32(0x38800000) else h
+        h = np.uint32(0x7C00) if u >= np.uint32(0x477FF000) else h
+        out[i] = np.uint16(h)
+
+
+@njit(cache=True, nogil=True)
+def _write_columns(tile: np.ndarray, first: int, count: int, wanted: np.ndarray, out: np.ndarray,
+                   half: bool) -> None:  # fmt: skip
+    """Turn the features of some images (images, blocks, masks, 16) into columns of ``out``."""
+    n_blocks, n_masks = tile.shape[1], tile.shape[2]
+    turned = np.zeros((BLOCK, TILE_IMAGES), np.float32)
+    shifted = np.empty(TILE_IMAGES, np.float32)
+    for b in range(n_blocks):
+        for g in range(n_masks):
+            for i in range(count):
+                for t in range(BLOCK):
+                    turned[t, i] = tile[i, b, g, t]
+            for t in range(BLOCK):
+                r = wanted[(b * BLOCK + t) * n_masks + g]
+                if r >= 0 and half:
+                    _to_half(turned[t], shifted, out[r, first : first + count])
+                elif r >= 0:
+                    for i in range(count):
+                        out[r, first + i] = turned[t, i]
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -112,144 +233,27 @@ def pool_columns(
     half : bool
         Whether ``out`` holds float16 bits.
     """
-    n, channels = images.shape[0], images.shape[3]
+    n, height, width, channels = images.shape
     rows, cols = row_masks.shape[1], col_masks.shape[1]
     n_blocks, n_rows = blocks.shape[0], row_masks.shape[0]
-    n_masks = n_rows * grid
-    for group in prange((n + _IMAGES - 1) // _IMAGES):
+    for group in prange((n + TILE_IMAGES - 1) // TILE_IMAGES):
+        canvas = np.zeros((height + 2 * pad_y, (width + 2 * pad_x) * channels), np.float32)
         patches = np.empty((rows * cols, q * q * channels), np.float32)
-        responses = np.empty((rows * cols, BLOCK), np.float32)
-        flat = responses.reshape(-1)
-        profile = np.empty(cols * BLOCK, np.float32)
-        found = np.empty(BLOCK, np.float32)
-        tile = np.empty((n_blocks * BLOCK * n_masks, _IMAGES), np.float32)
-        first = group * _IMAGES
-        count = min(_IMAGES, n - first)
+        responses = np.empty((ROWS * cols, BLOCK), np.float32)
+        ranges = np.empty((rows, 3), np.int64)
+        profiles = np.empty((n_rows, cols * BLOCK), np.float32)
+        tile = np.empty((TILE_IMAGES, n_blocks, n_rows * grid, BLOCK), np.float32)
+        first = group * TILE_IMAGES
+        count = min(TILE_IMAGES, n - first)
         for i in range(count):
-            _patches(images[first + i], unit, pad_y, pad_x, q, rows, cols, patches)
+            _ranges(images[first + i], pad_y, pad_x, q, ranges)
+            _pad(images[first + i], unit, pad_y, pad_x, canvas)
+            _patches(canvas, q, channels, ranges, patches)
             for b in range(n_blocks):
-                np.dot(patches, blocks[b], responses)
+                _profiles(patches, blocks[b], ranges, row_masks, row_spans, responses, profiles)
                 for a in range(n_rows):
-                    profile[:] = np.float32(0)
-                    for y in range(row_spans[a, 0], row_spans[a, 1]):
-                        line = flat[y * cols * BLOCK : (y + 1) * cols * BLOCK]
-                        _raise_to(line, row_masks[a, y], profile)
-                    lowest = (a // grid) * grid
                     for c in range(grid):
-                        k = lowest + c
-                        _peaks(profile, col_masks[k], col_spans[k, 0], col_spans[k, 1], found)
-                        for t in range(BLOCK):
-                            tile[(b * BLOCK + t) * n_masks + a * grid + c, i] = found[t]
-        single = np.empty(1, np.float32)
-        bits = single.view(np.uint32)
-        for f in range(tile.shape[0]):
-            r = wanted[f]
-            if r >= 0:
-                for i in range(count):
-                    if half:
-                        out[r, first + i] = _half(tile[f, i], bits, single)
-                    else:
-                        out[r, first + i] = tile[f, i]
-
-
-@njit(cache=True, nogil=True)
-def _strips(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, strips: np.ndarray,
-            starts: np.ndarray, height: int, out: np.ndarray) -> None:  # fmt: skip
-    """Copy the padded image's vertical strips, each channel a plane, one after the other."""
-    H, W, channels = image.shape
-    for s in range(strips.shape[0]):
-        x0, width = strips[s, 0], strips[s, 1]
-        for c in range(channels):
-            base = starts[s] + c * height * width
-            for y in range(height):
-                v = y - pad_y
-                for x in range(width):
-                    u = x0 + x - pad_x
-                    inside = v >= 0 and v < H and u >= 0 and u < W
-                    value = np.float32(image[v, u, c]) * unit if inside else np.float32(0)
-                    out[base + y * width + x] = value
-
-
-@njit(cache=True, nogil=True)
-def _add_taps(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
-    """Add four neighbouring taps of a template at every position."""
-    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
-    for i in range(out.shape[0]):
-        out[i] += (w0 * pixels[i] + w1 * pixels[i + 1]) + (w2 * pixels[i + 2] + w3 * pixels[i + 3])
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def chosen_features(
-    images: np.ndarray,
-    unit: np.float32,
-    pad_y: int,
-    pad_x: int,
-    height: int,
-    q: int,
-    taps: np.ndarray,
-    strips: np.ndarray,
-    starts: np.ndarray,
-    scratch: int,
-    windows: np.ndarray,
-    members: np.ndarray,
-    features: np.ndarray,
-    row_masks: np.ndarray,
-    col_masks: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write chosen features: a template once for all its masks, only where they reach.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W, C)
-    unit, pad_y, pad_x, q
-        As in :func:`pool_columns`.
-    height : int
-        Height of the padded image.
-    taps : ndarray of shape (n_windows, C, q, n_taps), float32
-        Rows of each window's template, filled up with zeros to a multiple of four.
-    strips : ndarray of shape (n_strips, 2), int64
-        First column and width of the vertical strips of the padded image that templates read.
-    starts : ndarray of shape (n_strips,), int64
-        Where each strip begins in the scratch buffer.
-    scratch : int
-        Floats of the scratch buffer.
-    windows : ndarray of shape (n_windows, 4), int64
-        Strip, first row, rows, first position column of a template's responses.
-    members : ndarray of shape (n_windows + 1,), int64
-        Which rows of ``features`` belong to each window.
-    features : ndarray of shape (n_features, 7), int64
-        Row mask and its span, column mask and its span, place in ``out``.
-    row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
-    out : ndarray of shape (n, n_features), float32
-    """
-    channels = images.shape[3]
-    for i in prange(images.shape[0]):
-        pixels = np.zeros(scratch, np.float32)
-        responses = np.empty(scratch, np.float32)
-        profile = np.empty(col_masks.shape[1], np.float32)
-        _strips(images[i], unit, pad_y, pad_x, strips, starts, height, pixels)
-        for t in range(windows.shape[0]):
-            strip, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]
-            width = strips[strip, 1]
-            size = (n_rows - 1) * width + width - q + 1
-            response = responses[:size]
-            response[:] = np.float32(0)
-            for c in range(channels):
-                for dy in range(q):
-                    base = starts[strip] + (c * height + y0 + dy) * width
-                    for dx in range(0, taps.shape[3], 4):
-                        _add_taps(pixels[base + dx :], taps[t, c, dy, dx : dx + 4], response)
-            for f in range(members[t], members[t + 1]):
-                a, top, end = features[f, 0], features[f, 1], features[f, 2]
-                b, left, right = features[f, 3], features[f, 4], features[f, 5]
-                peak = profile[: right - left]
-                peak[:] = np.float32(0)
-                for y in range(top, end):
-                    place = (y - y0) * width + left - x0
-                    _raise_to(response[place : place + right - left], row_masks[a, y], peak)
-                best = np.float32(0)
-                for x in range(right - left):
-                    v = peak[x] * col_masks[b, left + x]
-                    best = v if v > best else best
-                out[i, features[f, 6]] = best
+                        k = (a // grid) * grid + c
+                        _peaks(profiles[a], col_masks[k], col_spans[k, 0], col_spans[k, 1],
+                               tile[i, b, a * grid + c])  # fmt: skip
+        _write_columns(tile, first, count, wanted, out, half)

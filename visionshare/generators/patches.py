@@ -240,7 +240,7 @@ class PatchTemplates(BaseEstimator):
         ids = check_features(features, self.n_features_)
         if not self._whole_pool:
             return np.ascontiguousarray(self.evaluate(images, features, n_jobs).T, dtype)
-        from visionshare.generators.patch_kernels import BLOCK, pool_columns
+        from visionshare.generators.patch_kernels import BLOCK, TILE_IMAGES, pool_columns
 
         held = check_images(images, self.image_shape_)
         n_masks = self.n_features_ // len(self.templates_)
@@ -250,8 +250,8 @@ class PatchTemplates(BaseEstimator):
         wanted[ids] = np.arange(len(ids))
         per_block = wanted.reshape(len(blocks), -1)
         used = np.flatnonzero((per_block >= 0).any(axis=1))
-        # So many blocks at once that a thread's tile of columns stays within about a megabyte.
-        together = max(1, 2**20 // (BLOCK * n_masks * 16 * 4))
+        # So many blocks at once that a thread's tile of features stays within a few megabytes.
+        together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
         spans = mask_spans(self.row_masks_), mask_spans(self.col_masks_)
         with thread_limit(n_jobs):
             for start in range(0, len(used), together):

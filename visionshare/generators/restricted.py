@@ -138,7 +138,7 @@ class RestrictedPlan:
 
     def evaluate(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return features (n, n_features), float32, of images (n, H, W, C)."""
-        from visionshare.generators.patch_kernels import chosen_features
+        from visionshare.generators.restricted_kernels import chosen_features
 
         out = np.empty((len(images), len(self.features)), np.float32)
         unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)

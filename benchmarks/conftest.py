@@ -1,0 +1,56 @@
+"""Pairs of measurements: ours and the plain form, in turn, in one run on the same threads."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import pytest
+
+_ROWS = []
+
+
+@pytest.fixture
+def paired(benchmark, request):
+    """Return a function that times ``ours`` and ``plain`` in turn and notes the ratio of medians.
+
+    The two alternate, so that whatever else the machine does hits both. pytest-benchmark keeps
+    the seconds of ``ours``; the ratio stands in ``extra_info`` and in the table at the end.
+    """
+
+    def measure(ours, plain, asked, rounds=9):
+        ours(), plain()
+        times = {"ours": [], "plain": []}
+        for _ in range(rounds):
+            for name, function in (("plain", plain), ("ours", ours)):
+                begun = time.perf_counter()
+                function()
+                times[name].append(time.perf_counter() - begun)
+        benchmark.pedantic(ours, rounds=3)
+        ratios = [a / b for a, b in zip(times["ours"], times["plain"], strict=True)]
+        middle = {name: statistics.median(values) for name, values in times.items()}
+        ratio = middle["ours"] / middle["plain"]
+        benchmark.extra_info.update(ratio=ratio, asked=asked, **middle)
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        _ROWS.append((request.node.name, f"{ratio:.2f} ({spread})", f"at most {asked}"))
+
+    return measure
+
+
+@pytest.fixture
+def noted(benchmark, request):
+    """Return a function that notes a figure that has no plain form."""
+
+    def note(text, asked):
+        benchmark.extra_info.update(figure=text, asked=asked)
+        _ROWS.append((request.node.name, text, asked))
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the table."""
+    if _ROWS:
+        terminalreporter.section("ratios: ours / plain form, medians of alternating runs")
+        for name, figure, asked in _ROWS:
+            terminalreporter.write_line(f"{name:44} {figure:28} {asked}")

@@ -1,0 +1,78 @@
+"""A classifier of 75 features on 28x28 images, and the start of the command line."""
+
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier, PatchTemplates
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (500, 28, 28), np.uint8)
+    family = PatchTemplates(n_templates=1000, widths=(6.5,), cut=0.5, n_patches=20_000).fit(images)
+    chosen = family.take(rng.permutation(family.n_features_)[:75])
+    weights = rng.normal(size=(10, 75)).astype(np.float32)
+    return CompactClassifier(chosen, weights, np.zeros(10, np.float32), np.arange(10))
+
+
+def test_one_image(benchmark, noted, classifier):
+    image = np.random.default_rng(1).integers(0, 256, (28, 28), np.uint8)
+    benchmark.pedantic(classifier.decision_function, (image,), rounds=2000, warmup_rounds=50)
+    middle = benchmark.stats.stats.median
+    noted(f"{1e6 * middle:.0f} µs, {classifier.macs:,} macs", "at most 150 µs")
+
+
+def test_batches_on_one_thread(benchmark, noted, classifier):
+    images = np.random.default_rng(1).integers(0, 256, (4096, 28, 28), np.uint8)
+    benchmark.pedantic(classifier.decision_function, (images,), rounds=9, warmup_rounds=1)
+    middle = benchmark.stats.stats.median
+    noted(f"{4096 / middle:,.0f} images a second", "at least 12 000")
+
+
+def test_against_the_plain_arithmetic(paired, classifier):
+    """The classifier against a matrix product of as many multiply-accumulates, one thread."""
+    from threadpoolctl import threadpool_limits
+
+    images = np.random.default_rng(1).integers(0, 256, (1024, 28, 28), np.uint8)
+    rng = np.random.default_rng(2)
+    rows = classifier.macs * len(images) // (49 * 64)
+    A = rng.random((rows // 64, 49), np.float32)
+    B = rng.random((49, 64), np.float32)
+    out = np.empty((len(A), 64), np.float32)
+
+    def plain():
+        with threadpool_limits(1):
+            for _ in range(64):
+                np.matmul(A, B, out=out)
+
+    paired(lambda: classifier.decision_function(images), plain, "no figure asked")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        (["-c", "import visionshare"], 0.05),
+        (["-m", "visionshare.cli", "--help"], 0.5),
+    ],
+    ids=["import", "help"],
+)
+def test_start(benchmark, noted, arguments, asked):
+    """Seconds beyond an interpreter that does nothing, in turn with it."""
+
+    def run(command):
+        begun = time.perf_counter()
+        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - begun
+
+    run(arguments)
+    pairs = [(run(["-c", "pass"]), run(arguments)) for _ in range(11)]
+    seconds = statistics.median(b - a for a, b in pairs)
+    whole = statistics.median(b for _, b in pairs)
+    benchmark.pedantic(run, (arguments,), rounds=3)
+    noted(f"{1e3 * seconds:.0f} ms, {1e3 * whole:.0f} with Python", f"at most {1e3 * asked:.0f} ms")

@@ -1,0 +1,38 @@
+"""Building columns against the plain matrix product of the same arithmetic."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from visionshare import PatchTemplates
+from visionshare.resources import resolve_jobs
+
+N_IMAGES = 256
+
+
+@pytest.fixture(scope="module")
+def pool():
+    images = np.random.default_rng(0).integers(0, 256, (N_IMAGES, 28, 28), np.uint8)
+    family = PatchTemplates(n_templates=1000, widths=(6.5,), cut=0.5, n_patches=20_000)
+    return family.fit(images), images
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_16000_columns(paired, pool, dtype, threads):
+    """All responses of 1000 templates, masked and pooled, against computing the responses alone."""
+    family, images = pool
+    threads = min(threads, resolve_jobs(-1))
+    templates = np.ascontiguousarray(family.templates_.reshape(1000, -1).T)
+    padded = np.pad(images, ((0, 0), (2, 2), (2, 2))).astype(np.float32) / 255
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (7, 7), axis=(1, 2))
+    patches = np.ascontiguousarray(windows.reshape(N_IMAGES, -1, 49))
+    batch = 16
+    out = np.empty((batch * patches.shape[1], 1000), np.float32)
+
+    def plain():
+        with threadpool_limits(threads):
+            for i in range(0, N_IMAGES, batch):
+                np.matmul(patches[i : i + batch].reshape(-1, 49), templates, out=out)
+
+    paired(lambda: family.evaluate_columns(images, None, threads, dtype), plain, 1.0)

@@ -1,0 +1,47 @@
+"""Scoring all candidates, in memory and in a store, against the plain product XᵀR."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from visionshare import Pixels
+from visionshare.resources import resolve_jobs
+from visionshare.search import Pool
+from visionshare.store import ArrayColumns, create_store, open_store
+
+M, D, K = 60_000, 2_000, 10
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    rng = np.random.default_rng(0)
+    columns = rng.random((D, M), np.float32)
+    return columns, rng.normal(size=(M, K)).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scores_of_all_candidates(paired, matrix, dtype, threads):
+    """Scaled gradient norms of every column against XᵀR of the raw columns."""
+    columns, R = matrix
+    threads = min(threads, resolve_jobs(-1))
+    held = ArrayColumns(columns=columns, dtype=dtype, n_jobs=threads)
+    held.fit_scaling("unit_variance")
+    pool = Pool(held)
+
+    def plain():
+        with threadpool_limits(threads):
+            return columns @ R
+
+    paired(lambda: pool.gradient_norms(R), plain, 1.3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_opening_and_scanning_a_store(paired, dtype, tmp_path):
+    """A store that fits in memory, opened and scanned, against the array in memory."""
+    images = np.random.default_rng(0).integers(0, 256, (20_000, 20, 20), np.uint8)
+    family = Pixels().fit(images[:10])
+    R = np.random.default_rng(1).normal(size=(len(images), K)).astype(np.float32)
+    create_store(tmp_path / "s", family, images, dtype).fill()
+    memory = ArrayColumns.from_family(family, images, dtype)
+    paired(lambda: open_store(tmp_path / "s").correlate(R), lambda: memory.correlate(R), 1.3, 15)

@@ -23,6 +23,8 @@ def paired(benchmark, request):
         times = {"ours": [], "plain": []}
         for _ in range(rounds):
             for name, function in (("plain", plain), ("ours", ours)):
+                # Threads of the one before spin on for a while, on cores that this one needs.
+                time.sleep(0.3)
                 begun = time.perf_counter()
                 function()
                 times[name].append(time.perf_counter() - begun)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
-from visionshare.errors import InputError
+from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
 
 __all__ = ["CompactClassifier"]
@@ -190,9 +191,16 @@ class CompactClassifier:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the classifier to one data-only file, whole or not at all."""
-        from visionshare.classifier.file_format import write_classifier
-
-        write_classifier(path, self)
+        parts = {
+            "family": self.family,
+            "weights": self.weights,
+            "intercept": self.intercept,
+            "classes": self.classes_,
+            "temperature": self.temperature,
+            "path": self.path,
+            "metadata": self.metadata,
+        }
+        write_parts(path, parts)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> CompactClassifier:
@@ -203,6 +211,8 @@ class CompactClassifier:
         ClassifierFileError
             If the file is missing, broken, foreign, or of a version this library does not know.
         """
-        from visionshare.classifier.file_format import read_classifier
-
-        return read_classifier(path)
+        parts = read_parts(path)
+        try:
+            return CompactClassifier(**parts)
+        except InputError as error:
+            raise ClassifierFileError(f"{path}: not a sound classifier ({error})") from None

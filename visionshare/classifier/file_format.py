@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -10,55 +11,59 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.classifier.compact import CompactClassifier
 from visionshare.classifier.path import PathStep
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "read_classifier", "write_classifier"]
+__all__ = ["FORMAT", "FORMAT_VERSION", "read_parts", "write_parts"]
 
 FORMAT = "visionshare-classifier"
-
 FORMAT_VERSION = 1
 _ARRAYS_OF_STEP = ("weights", "intercept")
 
 
-def write_classifier(path: str | os.PathLike[str], classifier: CompactClassifier) -> None:
-    """Write a classifier, whole or not at all."""
-    state, held = classifier.family.to_state()
+def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
+    """Write the arguments of a :class:`CompactClassifier`, whole or not at all."""
+    state, held = parts["family"].to_state()
     arrays = {f"family.{name}": array for name, array in held.items()}
-    arrays["weights"], arrays["intercept"] = classifier.weights, classifier.intercept
+    arrays["weights"], arrays["intercept"] = parts["weights"], parts["intercept"]
     path_values = []
-    for step in classifier.path:
+    for step in parts["path"]:
         path_values.append(
             {f.name: getattr(step, f.name) for f in fields(step) if f.name not in _ARRAYS_OF_STEP}
         )
-    if classifier.path:
+    if path_values:
         for name in _ARRAYS_OF_STEP:
-            flat = [np.ravel(getattr(step, name)) for step in classifier.path]
+            flat = [np.ravel(getattr(step, name)) for step in parts["path"]]
             arrays[f"path.{name}"] = np.concatenate(flat).astype(np.float32)
     values = {
         "family": state,
-        "classes": classifier.classes_.tolist(),
-        "temperature": classifier.temperature,
+        "classes": parts["classes"].tolist(),
+        "temperature": parts["temperature"],
         "path": path_values,
-        "metadata": classifier.metadata,
+        "metadata": parts["metadata"],
     }
     write_tensor_file(path, FORMAT, FORMAT_VERSION, values, arrays)
 
 
-def read_classifier(path: str | os.PathLike[str]) -> CompactClassifier:
-    """Read a classifier; see :meth:`CompactClassifier.load`."""
+def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the arguments of a :class:`CompactClassifier` from a file.
+
+    Raises
+    ------
+    ClassifierFileError
+        If the file is missing, broken, foreign, or of a version this library does not know.
+    """
     path = Path(path)
     header, arrays = read_tensor_file(path, FORMAT, FORMAT_VERSION, ClassifierFileError)
     try:
-        return _classifier(header, arrays)
+        return _parts(header, arrays)
     except (InputError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
         raise ClassifierFileError(f"{path}: not a sound {FORMAT} file ({error})") from None
 
 
-def _classifier(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> CompactClassifier:
+def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     held = {n.removeprefix("family."): a for n, a in arrays.items() if n.startswith("family.")}
     family = family_from_state(header["family"], held)
     classes = header["classes"]
@@ -69,15 +74,15 @@ def _classifier(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Compac
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")
     k, n = len(classes), family.n_features_
-    return CompactClassifier(
-        family,
-        _shaped(arrays, "weights", (k, n)),
-        _shaped(arrays, "intercept", (k,)),
-        np.asarray(classes),
-        float(header["temperature"]),
-        _path(header["path"], arrays, k, n),
-        metadata,
-    )
+    return {
+        "family": family,
+        "weights": _shaped(arrays, "weights", (k, n)),
+        "intercept": _shaped(arrays, "intercept", (k,)),
+        "classes": np.asarray(classes),
+        "temperature": float(header["temperature"]),
+        "path": _path(header["path"], arrays, k, n),
+        "metadata": metadata,
+    }
 
 
 def _shaped(arrays: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns"]
+__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to"]
 
 BLOCK = 16
 # Images whose features are turned into columns together: 32 float16 fill a cache line.
@@ -70,7 +70,8 @@ def _patches(canvas: np.ndarray, q: int, channels: int, ranges: np.ndarray,
 
 
 @njit(cache=True, nogil=True)
-def _raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
+def raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
+    """Raise ``peak`` to weighted values, element by element."""
     for i in range(peak.shape[0]):
         v = values[i] * weight
         u = peak[i]
@@ -127,7 +128,7 @@ def _profiles(
                 _raise_to_rows(flat, size, w[0], w[1], w[2], w[3], peak)
             else:
                 for row in range(count):
-                    _raise_to(flat[row * size : (row + 1) * size], masks[a, y + row], peak)
+                    raise_to(flat[row * size : (row + 1) * size], masks[a, y + row], peak)
 
 
 @njit(cache=True, nogil=True)

@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from visionshare.generators.patch_kernels import raise_to
+
 __all__ = ["chosen_features"]
-
-
-@njit(cache=True, nogil=True)
-def _raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
-    for i in range(peak.shape[0]):
-        v = values[i] * weight
-        u = peak[i]
-        peak[i] = v if v > u else u
 
 
 @njit(cache=True, nogil=True)
@@ -111,7 +105,7 @@ def chosen_features(
                 peak[:] = np.float32(0)
                 for y in range(top, end):
                     place = (y - y0) * width + left - x0
-                    _raise_to(response[place : place + right - left], row_masks[a, y], peak)
+                    raise_to(response[place : place + right - left], row_masks[a, y], peak)
                 best = np.float32(0)
                 for x in range(right - left):
                     v = peak[x] * col_masks[b, left + x]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from visionshare.errors import InputError
-from visionshare.search.criteria import CRITERIA, Criterion, make_criterion
+from visionshare.search.criteria import CRITERIA, make_criterion
 from visionshare.search.exhaustive import ExhaustiveSearch
-from visionshare.search.pool import Candidate, Pool, Search, SearchState
+from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchState
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.screened import ScreenedSearch
 

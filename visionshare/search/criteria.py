@@ -9,24 +9,16 @@ the chosen columns already explain.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.search.orthogonal import Orthogonal
-from visionshare.search.pool import Pool, SearchState
+from visionshare.search.pool import Criterion, Pool, SearchState
 from visionshare.solvers import ActiveSet, minimise
 
 __all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_criterion"]
-
-
-class Criterion(Protocol):
-    """What a search asks of a criterion."""
-
-    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
-        """Return the scores (higher is better) of these candidates, or of all for ``None``."""
-        ...
 
 
 class Gradient:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.search.criteria import Criterion
-from visionshare.search.pool import Candidate, Pool, SearchState
+from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["ExhaustiveSearch", "winner"]
 

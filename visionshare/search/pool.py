@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet
 from visionshare.store import Columns
 
-if TYPE_CHECKING:
-    from visionshare.search.criteria import Criterion
-
-__all__ = ["Candidate", "Pool", "Search", "SearchState"]
+__all__ = ["Candidate", "Criterion", "Pool", "Search", "SearchState"]
 
 
 @dataclass(frozen=True)
@@ -142,6 +139,14 @@ class Pool:
             spans = [slice(0, len(R))]
         G = sum(self.columns.correlate(R[rows], ids, rows=rows) for rows in spans)
         return np.abs(G).sum(axis=1, dtype=np.float64)
+
+
+class Criterion(Protocol):
+    """What a search asks of a criterion."""
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the scores (higher is better) of these candidates, or of all for ``None``."""
+        ...
 
 
 class Search(Protocol):

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.search.criteria import Criterion
 from visionshare.search.exhaustive import winner
-from visionshare.search.pool import Candidate, Pool, SearchState
+from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["RandomSubsetSearch", "samples_needed"]
 

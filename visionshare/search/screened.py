@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.search.criteria import Criterion
 from visionshare.search.exhaustive import winner
-from visionshare.search.pool import Candidate, Pool, SearchState
+from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["ScreenedSearch"]
 

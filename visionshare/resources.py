@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,14 +47,23 @@ def parse_size(size: str | int, argument: str = "memory") -> int:
 
 
 def resolve_jobs(n_jobs: int | None, argument: str = "n_jobs") -> int:
-    """Return a number of threads: ``None`` is 1, -1 all cores this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    cores = cores or 1
+    """Return a number of threads, as scikit-learn counts: None is 1, -1 all cores, -2 all but one.
+
+    Examples
+    --------
+    >>> resolve_jobs(None), resolve_jobs(3), resolve_jobs(-1) >= resolve_jobs(-2) >= 1
+    (1, 3, True)
+    """
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0 or n_jobs < -1:
-        raise InputError(argument, n_jobs, "a number of threads of at least 1, or -1 for all cores")
-    return cores if n_jobs == -1 else int(n_jobs)
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise InputError(argument, n_jobs, "a number of threads, or -1 for all cores")
+    if n_jobs > 0:
+        return int(n_jobs)
+    # Cores that this process may use, limits of a container included.
+    from joblib import cpu_count
+
+    return max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
 @contextmanager

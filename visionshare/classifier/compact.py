@@ -157,6 +157,8 @@ class CompactClassifier:
     def at(self, t: int) -> CompactClassifier:
         """Return the classifier after the first ``t`` rounds of learning.
 
+        Its probabilities are those of the temperature that was fitted to the whole classifier.
+
         Raises
         ------
         InputError

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from visionshare.errors import InputError
 from visionshare.learners import ShareBoost
@@ -17,9 +17,22 @@ from visionshare.store import ArrayColumns
 PLAIN = {"penalty": "none", "scaling": "max_abs", "refit_tol": 1e-9, "max_iter": 3000}
 
 
-@parametrize_with_checks(
-    [ShareBoost(rounds=5, strength=1e-3), ShareBoost(rounds=3, search="random")]
-)
+def _name(part):
+    return getattr(getattr(part, "func", None), "__name__", type(part).__name__)
+
+
+CHECKS = [
+    pair
+    for model in (
+        ShareBoost(rounds=5, strength=1e-3),
+        ShareBoost(rounds=3, search="random"),
+        ShareBoost(rounds=3, extra_rounds=2, criterion="orthogonal"),
+    )
+    for pair in estimator_checks_generator(model)
+]
+
+
+@pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=_name)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

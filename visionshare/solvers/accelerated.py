@@ -95,6 +95,9 @@ def minimise(
         slope = float(np.sum(G * D))
         gap = -0.5 * slope
         if gap <= tol * abs(value):
+            if metric.whole:
+                # The Newton step is at hand, and squares the error that is left.
+                Y, Zy, value = Y + D, Zy + active.scores(D), value - gap
             return Solution(Y, Zy, value, gap, iteration, True)
         Zd = active.scores(D)
         step = min(1.0, 1.25 * step)

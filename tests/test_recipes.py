@@ -110,6 +110,10 @@ def test_deformed_copies_train(tmp_path):
 
 
 def test_bad_values_stop_before_work(tmp_path):
-    for setting in ("learner.penalty=none_at_all", "learner.criterion=best", "store.memory=much"):
+    for setting in (
+        "learner.penalty=none_at_all", "learner.criterion=best", "store.memory=much",
+        'features.parameters.widths="wide"', "features.parameters.grid=1.5", "learner.search=luck",
+    ):  # fmt: skip
         with pytest.raises(InputError):
-            train(load_recipe("digits", [*SMALL, setting]), tmp_path)
+            train(load_recipe("digits", [*SMALL, setting]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

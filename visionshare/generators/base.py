@@ -24,6 +24,10 @@ class FeatureFamily(Protocol):
         """Number of each column's group, or None: columns of a group enter together."""
         ...
 
+    def check_parameters(self) -> None:
+        """Raise an InputError if a parameter is out of range."""
+        ...
+
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> FeatureFamily:
         """Learn what the family needs from images."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,7 +112,7 @@ class PatchTemplates(BaseEstimator):
         InputError
             If a parameter is out of range or the images hold too few different patches.
         """
-        self._check_parameters()
+        self.check_parameters()
         images = np.asarray(images)
         held = check_images(images)
         self.image_shape_ = tuple(int(s) for s in images.shape[1:])
@@ -128,17 +129,24 @@ class PatchTemplates(BaseEstimator):
         self._whole_pool = True
         return self
 
-    def _check_parameters(self) -> None:
-        for name in ("patch_size", "n_templates", "grid", "n_patches"):
+    def check_parameters(self) -> None:
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        sizes = {"patch_size": 1, "n_templates": 1, "grid": 1, "n_patches": 1, "padding": 0}
+        for name, least in sizes.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-                raise InputError(name, value, "a whole number of at least 1")
-        if isinstance(self.padding, bool) or self.padding < 0:
-            raise InputError("padding", self.padding, "a whole number of at least 0")
-        if not 0 < self.cut < 1:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(name, value, f"a whole number of at least {least}")
+        if not isinstance(self.cut, Real) or not 0 < self.cut < 1:
             raise InputError("cut", self.cut, "a level between 0 and 1")
-        if len(self.widths) == 0 or not all(np.isfinite(w) and w > 0 for w in self.widths):
-            raise InputError("widths", self.widths, "one or more numbers above 0")
+        listed = isinstance(self.widths, (list, tuple, np.ndarray)) and len(self.widths) > 0
+        if not listed or not all(isinstance(w, Real) and 0 < w < np.inf for w in self.widths):
+            raise InputError("widths", self.widths, "a list of one or more numbers above 0")
         if self.contrast not in CONTRASTS:
             raise InputError("contrast", self.contrast, " or ".join(map(repr, CONTRASTS)))
 
@@ -350,10 +358,7 @@ class PatchTemplates(BaseEstimator):
         if not isinstance(parameters, dict) or set(parameters) != names:
             raise InputError("parameters", parameters, f"values for {sorted(names)}")
         family = cls(**parameters)
-        try:
-            family._check_parameters()
-        except TypeError:
-            raise InputError("parameters", parameters, "numbers and names") from None
+        family.check_parameters()
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
         held: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]

@@ -34,6 +34,9 @@ class Pixels(BaseEstimator):
     name: ClassVar[str] = "pixels"
     groups: ClassVar[np.ndarray | None] = None
 
+    def check_parameters(self) -> None:
+        """There are none."""
+
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Pixels:
         """Remember the shape of the images."""
         images = np.asarray(images)

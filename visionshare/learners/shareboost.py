@@ -230,6 +230,16 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             self._finish(columns, active, settings, judged, history)
         return self
 
+    def check_parameters(self) -> None:
+        """Check all parameters without data.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        self._settings()
+
     def _settings(self) -> GreedySettings:
         for name, least in (("rounds", 1), ("max_iter", 1), ("extra_rounds", 0)):
             value = getattr(self, name)

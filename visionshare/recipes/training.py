@@ -88,6 +88,10 @@ def train(
     out = Path(out)
     stages = _Stages()
     family = read_pool(recipe.features, recipe.seed)
+    learner = _learner(recipe, out / "work", jobs, progress)
+    family.check_parameters()
+    learner.check_parameters()
+    parse_size(recipe.store.memory, "store.memory")
     with stages("data"):
         training, test = _images(recipe, data_dir)
     _claim(out / "work", recipe, training, resume)
@@ -96,7 +100,7 @@ def train(
     with stages("columns"):
         columns = _columns(recipe, family, training.images, out / "work", jobs, progress)
     with stages("learning"):
-        learner = _learner(recipe, out / "work", jobs, progress).fit(columns, training.labels)
+        learner.fit(columns, training.labels)
     metadata = {
         "pipeline": recipe.name,
         "recipe": as_settings(recipe),

@@ -6,17 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, load
+    from visionshare.generators.fourier import RandomFourier
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.learners.shareboost import ShareBoost
 
 __version__ = "0.1.0"
-__all__ = ["CompactClassifier", "PatchTemplates", "Pixels", "ShareBoost", "__version__", "load"]
+__all__ = [
+    "CompactClassifier",
+    "PatchTemplates",
+    "Pixels",
+    "RandomFourier",
+    "ShareBoost",
+    "__version__",
+    "load",
+]
 
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
+    "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
     "load": "visionshare.classifier",
 }

@@ -18,6 +18,7 @@ from visionshare.generators.base import FeatureFamily
 __all__ = ["FAMILIES", "FeatureFamily", "family_class", "family_from_state"]
 
 FAMILIES: dict[str, str] = {
+    "fourier": "visionshare.generators.fourier:RandomFourier",
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
 }

@@ -1,0 +1,42 @@
+"""The kernel of chosen random Fourier features."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["chosen_pairs"]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def chosen_pairs(
+    X: np.ndarray,
+    offset: np.ndarray,
+    scale: np.ndarray,
+    V: np.ndarray,
+    place: np.ndarray,
+    part: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write cosines and sines of projections, an image at a time.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p), float64
+    offset, scale : ndarray of shape (p,), float64
+        An input is (x − offset) · scale.
+    V : ndarray of shape (p, pairs), float64
+    place, part : ndarray of int64, shape (n_features,)
+        Pair of each feature; 0 for the cosine, 1 for the sine.
+    out : ndarray of shape (n, n_features), float32
+    """
+    pairs = V.shape[1]
+    for i in prange(X.shape[0]):
+        phase = np.zeros(pairs, np.float64)
+        for d in range(X.shape[1]):
+            x = (X[i, d] - offset[d]) * scale[d]
+            for j in range(pairs):
+                phase[j] += x * V[d, j]
+        for f in range(out.shape[1]):
+            angle = phase[place[f]]
+            out[i, f] = np.float32(np.cos(angle) if part[f] == 0 else np.sin(angle))

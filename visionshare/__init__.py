@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, load
     from visionshare.generators.fourier import RandomFourier
+    from visionshare.generators.gabor import GaborBank
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.learners.shareboost import ShareBoost
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
+    "GaborBank",
     "PatchTemplates",
     "Pixels",
     "RandomFourier",
@@ -24,6 +26,7 @@ __all__ = [
 
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
+    "GaborBank": "visionshare.generators.gabor",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
     "RandomFourier": "visionshare.generators.fourier",

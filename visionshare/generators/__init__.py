@@ -19,6 +19,7 @@ __all__ = ["FAMILIES", "FeatureFamily", "family_class", "family_from_state"]
 
 FAMILIES: dict[str, str] = {
     "fourier": "visionshare.generators.fourier:RandomFourier",
+    "gabor": "visionshare.generators.gabor:GaborBank",
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
 }

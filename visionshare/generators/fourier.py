@@ -68,6 +68,12 @@ class RandomFourier(BaseEstimator):
     """
 
     name: ClassVar[str] = "fourier"
+    features_a_draw: ClassVar[int] = 2
+    frequencies_: np.ndarray
+    bandwidths_: np.ndarray
+    input_offset_: np.ndarray
+    input_scale_: np.ndarray
+    ids_: np.ndarray
 
     def __init__(
         self,
@@ -135,14 +141,37 @@ class RandomFourier(BaseEstimator):
             self.input_scale_ = np.where(flat, 0, 1 / np.where(flat, 1, deviation))
             self.input_scale_ = self.input_scale_.astype(np.float32)
         rng = np.random.default_rng(self.random_state)
-        self.frequencies_, self.bandwidths_ = self._drawn(self.n_pairs, p, rng)
-        self.ids_ = np.arange(2 * self.n_pairs)
+        return self._with(self.draw(self.n_pairs, rng))
+
+    def _with(self, parameters: np.ndarray) -> RandomFourier:
+        self.frequencies_ = np.ascontiguousarray(parameters[:, :-1], np.float32)
+        self.bandwidths_ = np.ascontiguousarray(parameters[:, -1], np.float32)
+        self.ids_ = np.arange(2 * len(parameters))
         self.n_features_ = len(self.ids_)
         self._whole_pool = True
         return self
 
-    def _drawn(self, n: int, p: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return frequencies from the spectral density of the kernel, and their bandwidths."""
+    def at(self, parameters: np.ndarray) -> RandomFourier:
+        """Return the family of these pairs, (n, p + 1) as :meth:`draw` gives them."""
+        chosen = RandomFourier(**self.get_params())
+        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
+        chosen.image_shape_ = self.image_shape_
+        return chosen._with(parameters)
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return ``n`` frequencies from the kernel's spectral density, and their bandwidths.
+
+        Parameters
+        ----------
+        n : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (n, p + 1), float32
+            v, and last the bandwidth it was divided by.
+        """
+        p = len(self.input_scale_)
         widths = np.asarray(self.bandwidths, np.float64)
         if self.between:
             sigma = np.exp(rng.uniform(np.log(widths.min()), np.log(widths.max()), n))
@@ -154,7 +183,7 @@ class RandomFourier(BaseEstimator):
             "cauchy": lambda size: rng.laplace(size=size),
         }[self.kernel]
         v = draw(size=(n, p)) / sigma[:, None]
-        return v.astype(np.float32), sigma.astype(np.float32)
+        return np.column_stack([v, sigma]).astype(np.float32)
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``n`` different feature ids."""

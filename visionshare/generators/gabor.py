@@ -106,6 +106,7 @@ class GaborBank(BaseEstimator):
 
     name: ClassVar[str] = "gabor"
     groups: ClassVar[np.ndarray | None] = None
+    features_a_draw: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -188,6 +189,14 @@ class GaborBank(BaseEstimator):
         if self.phases:
             filters[:, 4] = rng.uniform(0, 2 * np.pi, n)
         return filters.astype(np.float32)
+
+    def at(self, parameters: np.ndarray) -> GaborBank:
+        """Return the family of these filters, (n, 5)."""
+        chosen = GaborBank(**self.get_params())
+        chosen.image_shape_ = self.image_shape_
+        chosen.filters_ = np.asarray(parameters, np.float32)
+        chosen.n_features_ = len(chosen.filters_)
+        return chosen
 
     def _grid(self, k: int) -> np.ndarray:
         """Return k⁴ filters: k orientations, k frequencies, k widths along and across."""
@@ -293,10 +302,7 @@ class GaborBank(BaseEstimator):
     def take(self, features: np.ndarray) -> GaborBank:
         """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
-        chosen = GaborBank(**self.get_params())
-        chosen.image_shape_, chosen.filters_ = self.image_shape_, self.filters_[ids]
-        chosen.n_features_ = len(ids)
-        return chosen
+        return self.at(self.filters_[ids])
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values, filters as an array."""

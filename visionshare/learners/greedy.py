@@ -148,7 +148,8 @@ def greedy_rounds(
     history = list(history)
     columns = pool.columns
     flat = np.asarray(columns.scale) == 0
-    excluded = np.array([flat[pool.features(c)].all() for c in range(pool.size)])
+    ids, starts = pool.members(None)
+    excluded = pool.sums((~flat if ids is None else ~flat[ids]).astype(np.int64), starts) == 0
     for done in history:
         active.append(columns.columns_of(done.features))
         excluded[done.candidate] = True

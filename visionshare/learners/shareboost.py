@@ -60,8 +60,9 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         :class:`visionshare.search.orthogonal.Orthogonal`.
     criterion_options : dict, optional
         Arguments of the criterion, such as ``{"floor": 0.3}`` for "orthogonal".
-    search : {"exhaustive", "random", "screened"}, default "exhaustive"
-        Which candidates are scored.
+    search : {"exhaustive", "random", "screened", "sampled"}, default "exhaustive"
+        Which candidates are scored; "sampled" takes fresh draws of a continuous family each round,
+        see :class:`visionshare.store.DrawnColumns`.
     search_options : dict, optional
         Arguments of the search, such as ``{"fraction": 0.1, "keep": 128}`` for "screened".
     margin : float, default 1.0
@@ -328,14 +329,12 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         return judged
 
     def _identity(self, columns: Columns, active: ActiveSet, judged: np.ndarray) -> str:
-        # Scale and offset of every column stand for the columns: they change with any value.
         settings = {
             name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_PATH
         }
-        text = np.frombuffer(json.dumps(settings, sort_keys=True, default=str).encode(), np.uint8)
-        return array_fingerprint(
-            text, active.y, active.omega, judged, columns.scale, columns.offset
-        )
+        text = json.dumps([settings, columns.fingerprint], sort_keys=True, default=str)
+        held = np.frombuffer(text.encode(), np.uint8)
+        return array_fingerprint(held, active.y, active.omega, judged)
 
     def _run(
         self, columns: Columns, active: ActiveSet, settings: GreedySettings, judged: np.ndarray
@@ -375,12 +374,14 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     ) -> None:
         if len(history) > settings.rounds:
             history = self._backward(active, settings, judged, history)
+            chosen = np.concatenate([r.features for r in history])
+            active.keep(np.arange(0))
+            active.append(columns.columns_of(chosen))
         if self.patience is not None and judged.any():
             history = history[: best_round(history)]
         self.path_ = path_steps(columns, history)
         self.support_ = np.concatenate([r.features for r in history]).astype(np.int64)
-        active.keep(np.arange(0))
-        active.append(columns.columns_of(self.support_))
+        active.keep(np.arange(len(self.support_)))
         W = history[-1].W
         self.coef_, self.intercept_ = unscaled(W, columns, self.support_)
         self.temperature_ = self._temperature(columns, active, settings, judged, W)

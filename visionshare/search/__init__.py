@@ -15,6 +15,7 @@ from visionshare.search.criteria import CRITERIA, make_criterion
 from visionshare.search.exhaustive import ExhaustiveSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchState
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
+from visionshare.search.sampled import SampledSearch
 from visionshare.search.screened import ScreenedSearch
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "ExhaustiveSearch",
     "Pool",
     "RandomSubsetSearch",
+    "SampledSearch",
     "ScreenedSearch",
     "Search",
     "SearchState",
@@ -36,6 +38,7 @@ __all__ = [
 SEARCHES: dict[str, Callable[..., Search]] = {
     "exhaustive": ExhaustiveSearch,
     "random": RandomSubsetSearch,
+    "sampled": SampledSearch,
     "screened": ScreenedSearch,
 }
 

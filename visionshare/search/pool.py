@@ -124,7 +124,8 @@ class Pool:
         """
         if self.order is None:
             return numbers, None
-        numbers = np.arange(self.size) if numbers is None else numbers
+        if numbers is None:
+            return self.order, self.starts[:-1]
         held = [self.features(c) for c in numbers]
         return np.concatenate(held), np.cumsum([0] + [len(ids) for ids in held[:-1]])
 

@@ -2,6 +2,7 @@
 
 from visionshare.store.array_columns import ArrayColumns
 from visionshare.store.columns import Columns
+from visionshare.store.drawn_columns import DrawnColumns
 from visionshare.store.store_columns import (
     StoreColumns,
     create_empty_store,
@@ -15,6 +16,7 @@ from visionshare.store.store_columns import (
 __all__ = [
     "ArrayColumns",
     "Columns",
+    "DrawnColumns",
     "StoreColumns",
     "create_empty_store",
     "create_store",

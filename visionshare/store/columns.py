@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.fingerprints import array_fingerprint
 from visionshare.resources import thread_limit
 
 __all__ = ["Columns", "Span", "check_ids"]
@@ -97,6 +98,11 @@ class Columns(ABC):
     def compute_dtype(self) -> np.dtype:
         """float64 where values are kept so, else float32."""
         return np.dtype(np.float64 if self.dtype == "float64" else np.float32)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the scaled columns: offset and scale change with any value of a column."""
+        return array_fingerprint(self.scale, self.offset)
 
     @abstractmethod
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:

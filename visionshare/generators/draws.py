@@ -1,0 +1,123 @@
+"""The endless list of a continuous family's random draws, as a pool with numbered features."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.fingerprints import spec_fingerprint
+from visionshare.generators.base import FeatureFamily, check_features
+
+__all__ = ["ContinuousFamily", "Draws"]
+
+
+class ContinuousFamily(Protocol):
+    """A fitted family whose features have continuous parameters."""
+
+    image_shape_: tuple[int, ...]
+    features_a_draw: int
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return parameters of ``n`` random features or groups, (n, p) float32."""
+        ...
+
+    def at(self, parameters: np.ndarray) -> Any:
+        """Return the finite family of these parameters."""
+        ...
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what identifies the family."""
+        ...
+
+
+class Draws:
+    """What ``rounds`` rounds of ``n`` random draws each would give, evaluated only when asked for.
+
+    Round t's draws depend on the seed and t alone, so a number stands for one feature for good:
+    draw i of round t (from 1) has the features g·((t − 1)·n + i) … of that draw, g of them.
+
+    Parameters
+    ----------
+    family : ContinuousFamily
+        Fitted.
+    n : int, default 500
+        Draws a round.
+    rounds : int, default 1000
+        Rounds at most.
+    random_state : int, default 0
+        Seed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import GaborBank
+    >>> images = np.random.default_rng(0).random((5, 8, 8))
+    >>> draws = Draws(GaborBank().fit(images), n=3, rounds=10)
+    >>> draws.n_features_, draws.of_round(2).tolist(), draws.take([4, 3]).n_features_
+    (30, [3, 4, 5], 2)
+    """
+
+    name: ClassVar[str] = "draws"
+
+    def __init__(
+        self, family: ContinuousFamily, n: int = 500, rounds: int = 1000, random_state: int = 0
+    ) -> None:
+        for argument, value in (("n", n), ("rounds", rounds)):
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+                raise InputError(argument, value, "a whole number of at least 1")
+        self.family, self.n, self.rounds = family, int(n), int(rounds)
+        self.random_state = int(random_state)
+        self.image_shape_ = family.image_shape_
+        self._width = family.features_a_draw
+        self.n_features_ = self.n * self.rounds * self._width
+        self._held: tuple[int, np.ndarray] = (0, np.empty((0, 0)))
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Number of each feature's draw, None where a draw is one feature."""
+        return None if self._width == 1 else np.arange(self.n_features_) // self._width
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of every draw."""
+        state, arrays = self.family.to_state()
+        numbers = {"n": self.n, "random_state": self.random_state}
+        return spec_fingerprint({"family": state, **numbers}, arrays)
+
+    def of_round(self, number: int) -> np.ndarray:
+        """Return the numbers of the draws (candidates) of one round, from 1."""
+        if not 1 <= number <= self.rounds:
+            raise InputError("rounds", number, f"at most {self.rounds} rounds of draws")
+        return np.arange((number - 1) * self.n, number * self.n)
+
+    def parameters(self, number: int) -> np.ndarray:
+        """Return the parameters of all draws of one round, from 1."""
+        if self._held[0] != number:
+            rng = np.random.default_rng([self.random_state, number])
+            self._held = (number, self.family.draw(self.n, rng))
+        return self._held[1]
+
+    def take(self, features: np.ndarray) -> FeatureFamily:
+        """Return a finite family of these features, in this order."""
+        ids = check_features(features, self.n_features_)
+        drawn, place = np.unique(ids // self._width, return_inverse=True)
+        number, within = drawn // self.n + 1, drawn % self.n
+        found = [self.parameters(int(t))[i] for t, i in zip(number, within, strict=True)]
+        finite: FeatureFamily = self.family.at(np.array(found))
+        return finite.take(place.reshape(-1) * self._width + ids % self._width)
+
+    def evaluate_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features (n, n_images) of the finite family that :meth:`take` gives."""
+        return self.take(features).evaluate_columns(images, None, n_jobs, dtype)
+
+    def macs(self, features: np.ndarray) -> int:
+        """Return the multiply-accumulates an image of these features together."""
+        return self.take(features).macs()

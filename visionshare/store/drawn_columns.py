@@ -1,0 +1,89 @@
+"""Columns of random draws: evaluated when asked for, thrown away when scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.fingerprints import images_fingerprint
+from visionshare.generators.draws import Draws
+from visionshare.store.columns import SCALINGS, Columns, Span
+
+__all__ = ["DrawnColumns"]
+
+
+class DrawnColumns(Columns):
+    """The columns of an endless list of draws over images.
+
+    A column gets its offset and scale when it is first evaluated, and is kept only until another
+    round's columns are asked for: what a learner chooses, it keeps itself.
+
+    Parameters
+    ----------
+    draws : Draws
+    images : ndarray
+    n_jobs : int, default 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import GaborBank
+    >>> from visionshare.generators.draws import Draws
+    >>> images = np.random.default_rng(0).random((5, 8, 8))
+    >>> DrawnColumns(Draws(GaborBank().fit(images), n=3, rounds=10), images).shape
+    (5, 30)
+    """
+
+    def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
+        super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
+        self.draws = draws
+        self._images = images
+        self._kind, self._omega = "none", np.full(len(images), 1 / len(images))
+        self._known = np.zeros(draws.n_features_, bool)
+        self._held_ids, self._held = np.empty(0, np.int64), np.empty((0, len(images)), np.float32)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of images and draws."""
+        return images_fingerprint(self._images) + self.draws.fingerprint
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features."""
+        return self.draws.macs(ids)
+
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield the columns in one buffer; those of the last request are still at hand."""
+        if ids is None:
+            raise InputError("ids", None, "columns of some draws: there is no end of all of them")
+        if not np.isin(ids, self._held_ids).all():
+            values = self.draws.evaluate_columns(self._images, ids, self.n_jobs)
+            self._held_ids, self._held = ids.copy(), values
+            new = np.flatnonzero(~self._known[ids])
+            self._scale(ids[new], values[new])
+        order = np.argsort(self._held_ids, kind="stable")
+        places = order[np.searchsorted(self._held_ids[order], ids)]
+        yield Span(self._held.reshape(-1), places * self.shape[0], slice(0, len(ids)))
+
+    def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
+        """Say how columns are to be scaled when they are evaluated."""
+        if kind not in SCALINGS:
+            raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
+        m, d = self.shape
+        self._kind = kind
+        self._omega = np.full(m, 1 / m) if omega is None else np.asarray(omega) / np.sum(omega)
+        self.offset, self.scale, self.variance = np.zeros(d), np.ones(d), np.full(d, np.nan)
+        self._known[:] = False
+        self._held_ids = np.empty(0, np.int64)
+
+    def _scale(self, ids: np.ndarray, values: np.ndarray) -> None:
+        from visionshare.store.array_columns import ArrayColumns
+
+        if len(ids) == 0:
+            return
+        part = ArrayColumns(columns=values)
+        part.fit_scaling(self._kind, self._omega)
+        self.offset[ids], self.scale[ids] = part.offset, part.scale
+        self.variance[ids] = part.variance
+        self._known[ids] = True

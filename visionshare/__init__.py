@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from visionshare.generators.gabor import GaborBank
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
+    from visionshare.generators.products import Products
     from visionshare.learners.shareboost import ShareBoost
 
 __version__ = "0.1.0"
@@ -18,6 +19,7 @@ __all__ = [
     "GaborBank",
     "PatchTemplates",
     "Pixels",
+    "Products",
     "RandomFourier",
     "ShareBoost",
     "__version__",
@@ -29,6 +31,7 @@ _HOMES = {
     "GaborBank": "visionshare.generators.gabor",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
+    "Products": "visionshare.generators.products",
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
     "load": "visionshare.classifier",

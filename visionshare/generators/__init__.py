@@ -22,6 +22,7 @@ FAMILIES: dict[str, str] = {
     "gabor": "visionshare.generators.gabor:GaborBank",
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
+    "products": "visionshare.generators.products:Products",
 }
 
 

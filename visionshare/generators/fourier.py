@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
 from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.pixels import image_shape
 from visionshare.resources import thread_limit
 
@@ -112,8 +113,7 @@ class RandomFourier(BaseEstimator):
         listed = isinstance(self.bandwidths, (list, tuple, np.ndarray)) and len(self.bandwidths) > 0
         if not listed or not all(isinstance(b, Real) and 0 < b < np.inf for b in self.bandwidths):
             raise InputError("bandwidths", self.bandwidths, "a list of one or more numbers above 0")
-        if self.scaling not in ("unit_variance", "none"):
-            raise InputError("scaling", self.scaling, "'unit_variance' or 'none'")
+        check_scaling(self.scaling)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> RandomFourier:
         """Learn the scaling of the inputs and draw the frequencies.
@@ -130,16 +130,9 @@ class RandomFourier(BaseEstimator):
         """
         self.check_parameters()
         images = np.asarray(images)
-        X = _rows(check_images(images))
+        X = rows_of(check_images(images))
         self.image_shape_ = tuple(int(s) for s in images.shape[1:])
-        p = X.shape[1]
-        self.input_offset_, self.input_scale_ = np.zeros(p, np.float32), np.ones(p, np.float32)
-        if self.scaling == "unit_variance":
-            deviation = X.std(axis=0)
-            flat = deviation <= 1e-7 * np.maximum(1, np.abs(X).max(axis=0))
-            self.input_offset_ = X.mean(axis=0).astype(np.float32)
-            self.input_scale_ = np.where(flat, 0, 1 / np.where(flat, 1, deviation))
-            self.input_scale_ = self.input_scale_.astype(np.float32)
+        self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
         rng = np.random.default_rng(self.random_state)
         return self._with(self.draw(self.n_pairs, rng))
 
@@ -208,7 +201,7 @@ class RandomFourier(BaseEstimator):
         from visionshare.generators.fourier_kernels import chosen_pairs
 
         pairs, place = np.unique(self.ids_[ids] // 2, return_inverse=True)
-        X = _rows(check_images(images, self.image_shape_))
+        X = rows_of(check_images(images, self.image_shape_))
         out = np.empty((len(X), len(ids)), np.float32)
         V = np.ascontiguousarray(self.frequencies_[pairs].T.astype(np.float64))
         if len(ids):
@@ -234,7 +227,7 @@ class RandomFourier(BaseEstimator):
         ids = check_features(features, self.n_features_)
         if not self._whole_pool:
             return np.ascontiguousarray(self.evaluate(images, features, n_jobs).T, dtype)
-        X = _rows(check_images(images, self.image_shape_))
+        X = rows_of(check_images(images, self.image_shape_))
         out = np.empty((len(ids), len(X)), dtype)
         blocks = self.ids_[ids] // (2 * _BLOCK)
         wanted = [(int(b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)]
@@ -339,9 +332,3 @@ class RandomFourier(BaseEstimator):
         family.image_shape_, family.n_features_ = shape, len(ids)
         family._whole_pool = whole
         return family
-
-
-def _rows(images: np.ndarray) -> np.ndarray:
-    """Return checked images as rows, float64; uint8 pixels between 0 and 1."""
-    rows = images.reshape(len(images), -1).astype(np.float64)
-    return rows / 255 if images.dtype == np.uint8 else rows

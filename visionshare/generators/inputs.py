@@ -1,0 +1,40 @@
+"""Images as rows of numbers, and the scaling of each number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["check_scaling", "fit_scaling", "rows_of"]
+
+
+def rows_of(images: np.ndarray) -> np.ndarray:
+    """Return checked images as rows (n, p), float64; uint8 pixels between 0 and 1."""
+    rows = images.reshape(len(images), -1).astype(np.float64)
+    return rows / 255 if images.dtype == np.uint8 else rows
+
+
+def check_scaling(scaling: str) -> None:
+    """Raise an InputError unless a scaling is known."""
+    if scaling not in ("unit_variance", "none"):
+        raise InputError("scaling", scaling, "'unit_variance' or 'none'")
+
+
+def fit_scaling(X: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return offset and scale (p,), float32: a scaled input is (x − offset) · scale.
+
+    Examples
+    --------
+    >>> offset, scale = fit_scaling(np.array([[1.0, 5.0], [3.0, 5.0]]), "unit_variance")
+    >>> offset.tolist(), scale.tolist()
+    ([2.0, 5.0], [1.0, 0.0])
+    """
+    p = X.shape[1]
+    if scaling == "none":
+        return np.zeros(p, np.float32), np.ones(p, np.float32)
+    deviation = X.std(axis=0)
+    # An input that is constant in training says nothing, whatever it is later.
+    flat = deviation <= 1e-7 * np.maximum(1, np.abs(X).max(axis=0))
+    scale = np.where(flat, 0, 1 / np.where(flat, 1, deviation))
+    return X.mean(axis=0).astype(np.float32), scale.astype(np.float32)

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
+    from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
     from visionshare.learners.shareboost import ShareBoost
 
 __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
     "GaborBank",
+    "GroupFeatureClassifier",
+    "GroupFeatureRegressor",
     "PatchTemplates",
     "Pixels",
     "Products",
@@ -29,6 +32,8 @@ __all__ = [
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
     "GaborBank": "visionshare.generators.gabor",
+    "GroupFeatureClassifier": "visionshare.learners.group_features",
+    "GroupFeatureRegressor": "visionshare.learners.group_features",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
     "Products": "visionshare.generators.products",

@@ -1,5 +1,6 @@
-"""Learners: the one greedy loop, and the estimators that are settings of it."""
+"""Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
+from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.shareboost import ShareBoost
 
-__all__ = ["ShareBoost"]
+__all__ = ["GroupFeatureClassifier", "GroupFeatureRegressor", "ShareBoost"]

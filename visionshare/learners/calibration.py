@@ -33,18 +33,22 @@ def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> flo
     >>> round(float(fit_temperature(scores, y, np.ones(4)) * np.log(3)), 3)
     4.0
     """
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import brentq
 
     plain = MulticlassLogistic(margin=0.0)
     Z = np.ascontiguousarray(scores.T, dtype=np.float64)
     weights = omega / omega.sum()
-    found = minimize_scalar(
-        lambda t: plain.value(Z * np.exp(-t), y, weights),
-        bounds=(-4.0, 6.0),
-        method="bounded",
-        options={"xatol": 1e-9},
-    )
-    return float(np.exp(found.x))
+
+    # The log loss is convex in 1/T: its derivative there has one root.
+    def slope(inverse: float) -> float:
+        return float(np.sum(plain.residual(Z * inverse, y, weights)[1] * Z))
+
+    low, high = np.exp(-6.0), np.exp(4.0)
+    if slope(low) >= 0:
+        return float(1 / low)
+    if slope(high) <= 0:
+        return float(1 / high)
+    return float(1 / brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
 
 
 def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
+from typing import Generic, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
 
 from visionshare.durable import replace_file, write_text
 from visionshare.errors import InputError
-from visionshare.learners.greedy import Round
 
 __all__ = ["Checkpoint"]
 
-_NUMBERS = (
-    "number",
-    "candidate",
-    "score",
-    "value",
-    "loss",
-    "train_error",
-    "validation_error",
-    "seconds",
-)
+R = TypeVar("R")
 
 
-class Checkpoint:
+class Checkpoint(Generic[R]):
     """The rounds of one run, on disk.
 
     Parameters
@@ -35,6 +27,8 @@ class Checkpoint:
     folder : path-like
     fingerprint : str
         Identity of the run: data, weights and settings. A folder of another run is refused.
+    record : type
+        Dataclass of a round, of numbers and arrays.
 
     Raises
     ------
@@ -42,8 +36,8 @@ class Checkpoint:
         If the folder holds another run.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], fingerprint: str) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | os.PathLike[str], fingerprint: str, record: type[R]) -> None:
+        self.folder, self.record = Path(folder), record
         identity = self.folder / "run.json"
         if identity.exists():
             try:
@@ -59,23 +53,25 @@ class Checkpoint:
         else:
             write_text(identity, json.dumps({"format": 1, "fingerprint": fingerprint}))
 
-    def _file(self, number: int) -> Path:
-        return self.folder / f"round-{number:05d}.npz"
+    def _file(self, place: int) -> Path:
+        return self.folder / f"round-{place:05d}.npz"
 
-    def save(self, done: Round) -> None:
-        """Write one round, whole or not at all."""
-        values = {name: getattr(done, name) for name in _NUMBERS}
-        with replace_file(self._file(done.number)) as partial, open(partial, "wb") as handle:
-            np.savez(handle, features=done.features, W=done.W, **values)
+    def save(self, done: R, place: int) -> None:
+        """Write the round in one place of the run (from 1), whole or not at all."""
+        values = {f.name: getattr(done, f.name) for f in fields(done)}  # type: ignore[arg-type]
+        with replace_file(self._file(place)) as partial, open(partial, "wb") as handle:
+            np.savez(handle, **values)
 
-    def load(self) -> list[Round]:
+    def load(self) -> list[R]:
         """Return the rounds from the first on, up to the first that is missing or broken."""
-        history: list[Round] = []
+        history: list[R] = []
+        names = {f.name for f in fields(self.record)}  # type: ignore[arg-type]
         while (path := self._file(len(history) + 1)).exists():
             try:
                 with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as held:
-                    fields = {name: held[name].item() for name in _NUMBERS}
-                    history.append(Round(features=held["features"], W=held["W"], **fields))
+                    values = {name: held[name] for name in names}
             except (OSError, ValueError, KeyError, EOFError, BadZipFile):
                 break
+            plain = {name: v.item() if v.ndim == 0 else v for name, v in values.items()}
+            history.append(self.record(**plain))
         return history

@@ -11,7 +11,7 @@ import numpy as np
 
 from visionshare.losses import Loss
 from visionshare.penalties import Penalty
-from visionshare.search import Criterion, Pool, Search, SearchState
+from visionshare.search import Criterion, Pool, RefitState, Search
 from visionshare.solvers import ActiveSet, minimise
 
 __all__ = ["GreedySettings", "Round", "best_round", "greedy_rounds", "measured", "refit"]
@@ -147,9 +147,7 @@ def greedy_rounds(
     loss, penalty = settings.loss, settings.penalty
     history = list(history)
     columns = pool.columns
-    flat = np.asarray(columns.scale) == 0
-    ids, starts = pool.members(None)
-    excluded = pool.sums((~flat if ids is None else ~flat[ids]).astype(np.int64), starts) == 0
+    excluded = pool.useless()
     for done in history:
         active.append(columns.columns_of(done.features))
         excluded[done.candidate] = True
@@ -170,7 +168,7 @@ def greedy_rounds(
         ):
             return
         number = len(history) + 1
-        state = SearchState(residual, value, loss_value, active, W, Z, loss, penalty, number)
+        state = RefitState(residual, number, value, loss_value, active, W, Z, loss, penalty)
         found = settings.search.best(pool, state, settings.criterion, excluded)
         if found is None or not found.score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))

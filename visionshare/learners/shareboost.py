@@ -223,6 +223,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         omega /= omega.sum()
         with thread_limit(self.n_jobs), ThreadPoolExecutor(resolve_jobs(self.n_jobs)) as threads:
             columns.n_jobs = resolve_jobs(self.n_jobs)
+            columns.check_rounds(settings.rounds + settings.extra_rounds)
             columns.fit_scaling(self.scaling, omega)
             active = ActiveSet(
                 y_index, omega, len(self.classes_), 16, columns.compute_dtype, threads
@@ -343,7 +344,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         history: list[Round] = []
         checkpoint = None
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(self.checkpoint, identity)
+            checkpoint = Checkpoint(self.checkpoint, identity, Round)
             history = checkpoint.load()
         elif self.warm_start and getattr(self, "_identity_of_path", None) == identity:
             history = list(self._history_of_path)
@@ -358,7 +359,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         for done in rounds:
             history.append(done)
             if checkpoint is not None:
-                checkpoint.save(done)
+                checkpoint.save(done, len(history))
         if not history:
             raise InputError("X", "constant or useless columns", "a column that separates classes")
         self._identity_of_path, self._history_of_path = identity, history

@@ -13,10 +13,11 @@ from typing import Any
 from visionshare.errors import InputError
 from visionshare.search.criteria import CRITERIA, make_criterion
 from visionshare.search.exhaustive import ExhaustiveSearch
-from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchState
+from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.sampled import SampledSearch
 from visionshare.search.screened import ScreenedSearch
+from visionshare.search.violation import Violation
 
 __all__ = [
     "CRITERIA",
@@ -26,10 +27,12 @@ __all__ = [
     "ExhaustiveSearch",
     "Pool",
     "RandomSubsetSearch",
+    "RefitState",
     "SampledSearch",
     "ScreenedSearch",
     "Search",
     "SearchState",
+    "Violation",
     "make_criterion",
     "make_search",
     "samples_needed",

@@ -15,7 +15,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.search.orthogonal import Orthogonal
-from visionshare.search.pool import Criterion, Pool, SearchState
+from visionshare.search.pool import Criterion, Pool, RefitState, SearchState
 from visionshare.solvers import ActiveSet, minimise
 
 __all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_criterion"]
@@ -32,12 +32,12 @@ class Gradient:
 class _Decrease:
     """Base of the criteria that try each candidate: the decrease of the objective."""
 
-    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+    def score(self, pool: Pool, state: RefitState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the decreases."""
         numbers = np.arange(pool.size) if numbers is None else numbers
         return np.array([self._decrease(pool, state, pool.features(c)) for c in numbers])
 
-    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+    def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         raise AssertionError("a criterion says how it tries a candidate")
 
 
@@ -47,7 +47,7 @@ class Line(_Decrease):
     The penalty is left out, as in the paper.
     """
 
-    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+    def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         X = pool.columns.columns_of(features)
         active, loss = state.active, state.loss
         D = active.beside(X)
@@ -76,7 +76,7 @@ class Line(_Decrease):
 class Column(_Decrease):
     """F(W) − min over the candidate's own weights, all others fixed (§3.1)."""
 
-    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+    def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         alone = state.active.beside(pool.columns.columns_of(features))
         start = np.zeros((state.active.k, alone.n + 1))
         found = minimise(alone, state.loss, state.penalty, start, tol=1e-7, Z=state.Z)
@@ -87,7 +87,7 @@ class Column(_Decrease):
 class Full(_Decrease):
     """F(W) − min over the whole support with the candidate added (§3.1)."""
 
-    def _decrease(self, pool: Pool, state: SearchState, features: np.ndarray) -> float:
+    def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         active = state.active
         n = active.n
         active.append(pool.columns.columns_of(features))
@@ -102,7 +102,7 @@ class Full(_Decrease):
 
 
 def _derivatives(
-    active: ActiveSet, state: SearchState, Z: np.ndarray, Zd: np.ndarray
+    active: ActiveSet, state: RefitState, Z: np.ndarray, Zd: np.ndarray
 ) -> tuple[float, float]:
     """Return the first and second derivative of the loss along the scores' direction Zd."""
     slope = bend = 0.0

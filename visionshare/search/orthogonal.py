@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.search.pool import Pool, SearchState
+from visionshare.search.pool import Pool, RefitState
 from visionshare.solvers import ActiveSet
 
 __all__ = ["Orthogonal"]
@@ -33,7 +33,7 @@ class Orthogonal:
         self._n = 0
         self._gram = np.zeros((1, 1))
 
-    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+    def score(self, pool: Pool, state: RefitState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the scores of these candidates, or of all for ``None``."""
         ids, starts = pool.members(numbers)
         self._grow_gram(state.active)
@@ -71,7 +71,7 @@ class Orthogonal:
             return np.zeros(active.m, active.dtype)
         return active.weighted_combination(np.append(-before, 1.0) / np.sqrt(square))
 
-    def _scan(self, pool: Pool, state: SearchState) -> tuple[np.ndarray, np.ndarray]:
+    def _scan(self, pool: Pool, state: RefitState) -> tuple[np.ndarray, np.ndarray]:
         """Return every column's gradient norm and explained variance.
 
         One scan gives both: the newest basis vector travels with the residual, vector j in place

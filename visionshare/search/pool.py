@@ -13,17 +13,31 @@ from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet
 from visionshare.store import Columns
 
-__all__ = ["Candidate", "Criterion", "Pool", "Search", "SearchState"]
+__all__ = ["Candidate", "Criterion", "Pool", "RefitState", "Search", "SearchState"]
 
 
 @dataclass(frozen=True)
 class SearchState:
-    """Where the learner stands when it asks for the next feature.
+    """What every search and criterion may ask a learner for.
 
     Attributes
     ----------
     residual : ndarray of shape (m, k)
         R, the weighted derivative of the loss in the scores: the gradient of column r is x_rᵀR.
+    round : int
+        The round that is about to begin, from 1.
+    """
+
+    residual: np.ndarray
+    round: int
+
+
+@dataclass(frozen=True)
+class RefitState(SearchState):
+    """Where a learner that refits all classes together stands.
+
+    Attributes
+    ----------
     value : float
         Loss plus penalty.
     loss_value : float
@@ -35,11 +49,8 @@ class SearchState:
         Tiled scores.
     loss : Loss
     penalty : Penalty
-    round : int
-        The round that is about to begin, from 1.
     """
 
-    residual: np.ndarray
     value: float
     loss_value: float
     active: ActiveSet
@@ -47,7 +58,6 @@ class SearchState:
     Z: np.ndarray
     loss: Loss
     penalty: Penalty
-    round: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,12 @@ class Pool:
         span = np.arange(int(self.starts[number]), int(self.starts[number + 1]))
         return span if self.order is None else self.order[span]
 
+    def useless(self) -> np.ndarray:
+        """Return a mask of the candidates whose columns are all constant."""
+        flat = np.asarray(self.columns.scale) == 0
+        ids, starts = self.members(None)
+        return self.sums((~flat if ids is None else ~flat[ids]).astype(np.int64), starts) == 0
+
     def gradient_norms(
         self,
         R: np.ndarray,
@@ -145,7 +161,7 @@ class Pool:
 class Criterion(Protocol):
     """What a search asks of a criterion."""
 
-    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+    def score(self, pool: Pool, state: Any, numbers: np.ndarray | None) -> np.ndarray:
         """Return the scores (higher is better) of these candidates, or of all for ``None``."""
         ...
 

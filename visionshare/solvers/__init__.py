@@ -1,7 +1,51 @@
-"""Restricted master problems: loss plus penalty over the columns chosen so far."""
+"""Restricted master problems: loss plus penalty over the columns chosen so far.
 
+``minimise`` solves the smooth problem of all classes together; a :class:`Master` that of tasks
+with norms that make weights zero. To add a master, write a class with :meth:`Master.solve` in a
+file of its own and add one line to :data:`MASTERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from visionshare.errors import InputError
 from visionshare.solvers.accelerated import Solution, minimise
 from visionshare.solvers.active_set import ActiveSet
+from visionshare.solvers.admm import Admm
+from visionshare.solvers.fista import Fista
+from visionshare.solvers.polish import polish
 from visionshare.solvers.preconditioner import Preconditioner
+from visionshare.solvers.tasks import Master, TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["ActiveSet", "Preconditioner", "Solution", "minimise"]
+__all__ = [
+    "MASTERS",
+    "ActiveSet",
+    "Admm",
+    "Fista",
+    "Master",
+    "Preconditioner",
+    "Solution",
+    "TaskBlock",
+    "TaskProblem",
+    "TaskSolution",
+    "TaskWeights",
+    "check_master",
+    "minimise",
+    "polish",
+]
+
+MASTERS: dict[str, Callable[[TaskProblem], Master]] = {"admm": Admm, "fista": Fista}
+
+
+def check_master(name: str) -> Callable[[TaskProblem], Master]:
+    """Return the class of the master registered as ``name``.
+
+    Raises
+    ------
+    InputError
+        If no master has that name.
+    """
+    if name not in MASTERS:
+        raise InputError("master", name, " or ".join(map(repr, MASTERS)))
+    return MASTERS[name]

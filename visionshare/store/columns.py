@@ -14,7 +14,7 @@ from visionshare.resources import thread_limit
 
 __all__ = ["Columns", "Span", "check_ids"]
 
-SCALINGS = ("none", "unit_variance", "max_abs")
+SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,10 @@ class Columns(ABC):
         """Return the multiply-accumulates an image of these features, None where unknown."""
         return None
 
+    def check_rounds(self, rounds: int) -> None:
+        """Raise an InputError if the columns cannot serve so many searches."""
+        return
+
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
 
@@ -179,8 +183,9 @@ class Columns(ABC):
 
         Parameters
         ----------
-        kind : {"none", "unit_variance", "max_abs"}
-            "unit_variance": mean 0 and variance 1; "max_abs": into [−1, 1], the offset 0.
+        kind : {"none", "unit_variance", "unit_norm", "max_abs"}
+            "unit_variance": mean 0 and variance 1; "unit_norm": Σ ω x² = 1, the offset 0;
+            "max_abs": into [−1, 1], the offset 0.
             A column that is constant gets scale 0: scaled, it is zero.
         omega : ndarray of shape (m,), optional
             Weights of the examples, at least 0; equal when omitted.
@@ -191,7 +196,9 @@ class Columns(ABC):
             raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
         m, d = self.shape
         self.offset, self.scale = np.zeros(d), np.ones(d)
-        omega = np.full(m, 1 / m) if omega is None else np.asarray(omega) / np.sum(omega)
+        omega = np.ones(m) if omega is None else np.asarray(omega, np.float64)
+        total = float(omega.sum())
+        omega = omega / total
         found = np.empty((d, 3))
         with thread_limit(self.n_jobs):
             for span in self.spans(None):
@@ -205,6 +212,8 @@ class Columns(ABC):
             self.scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
         elif kind == "max_abs":
             self.scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
+        elif kind == "unit_norm":
+            self.scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
         else:
             self.scale = np.where(flat, 0.0, 1.0)
         self.variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * self.scale**2)

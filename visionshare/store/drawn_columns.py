@@ -40,7 +40,7 @@ class DrawnColumns(Columns):
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
         self.draws = draws
         self._images = images
-        self._kind, self._omega = "none", np.full(len(images), 1 / len(images))
+        self._kind, self._omega = "none", np.ones(len(images))
         self._known = np.zeros(draws.n_features_, bool)
         self._held_ids, self._held = np.empty(0, np.int64), np.empty((0, len(images)), np.float32)
 
@@ -48,6 +48,11 @@ class DrawnColumns(Columns):
     def fingerprint(self) -> str:
         """Identity of images and draws."""
         return images_fingerprint(self._images) + self.draws.fingerprint
+
+    def check_rounds(self, rounds: int) -> None:
+        """Raise an InputError if there are fewer rounds of draws."""
+        if rounds > self.draws.rounds:
+            raise InputError("rounds", rounds, f"at most {self.draws.rounds}, as there are draws")
 
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates an image of these features."""
@@ -72,7 +77,7 @@ class DrawnColumns(Columns):
             raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
         m, d = self.shape
         self._kind = kind
-        self._omega = np.full(m, 1 / m) if omega is None else np.asarray(omega) / np.sum(omega)
+        self._omega = np.ones(m) if omega is None else np.asarray(omega, np.float64)
         self.offset, self.scale, self.variance = np.zeros(d), np.ones(d), np.full(d, np.nan)
         self._known[:] = False
         self._held_ids = np.empty(0, np.int64)

@@ -1,0 +1,232 @@
+"""What learners of tasks by column generation share: settings, the loop and its result."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from visionshare.errors import InputError
+from visionshare.fingerprints import array_fingerprint
+from visionshare.learners.checkpoint import Checkpoint
+from visionshare.learners.column_generation import Generation, GenerationSettings, generate
+from visionshare.learners.task_targets import Targets
+from visionshare.losses import make_task_loss
+from visionshare.penalties import GroupNorm
+from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.search import Pool, make_search
+from visionshare.solvers import TaskProblem, check_master, polish
+from visionshare.store import ArrayColumns, Columns
+
+__all__ = ["TaskLearner"]
+
+_NOT_OF_THE_PATH = {"rounds", "max_features", "n_jobs", "progress", "checkpoint", "patience"}
+
+
+class TaskLearner(BaseEstimator):
+    """What the classifier and the regressor share: settings, the loop and its result."""
+
+    _losses: tuple[str, ...]
+    loss: str
+    q: float
+    strength: float | None
+    shared_strength: float | None
+    rounds: int
+    max_features: int | None
+    search: str
+    search_options: dict[str, Any] | None
+    patience: int
+    master: str
+    scaling: str
+    tol: float
+    refit_tol: float
+    max_iter: int
+    checkpoint: str | os.PathLike[str] | None
+    n_jobs: int
+    random_state: int
+    progress: bool
+
+    def check_parameters(self) -> None:
+        """Check all parameters without data.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        self._settings()
+
+    def _settings(self) -> GenerationSettings:
+        for name, least in (("rounds", 1), ("max_iter", 1), ("patience", 1), ("max_features", 1)):
+            value = getattr(self, name)
+            if name == "max_features" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(name, value, f"a whole number of at least {least}")
+        for name in ("tol", "refit_tol"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+                raise InputError(name, value, "a finite number of at least 0")
+        strengths = {name: getattr(self, name) for name in ("strength", "shared_strength")}
+        for name, value in strengths.items():
+            if value is not None and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
+                raise InputError(name, value, "a finite number above 0, or None")
+        if all(value is None for value in strengths.values()):
+            raise InputError("strength", None, "a number for strength, shared_strength or both")
+        if self.loss not in self._losses:
+            raise InputError("loss", self.loss, " or ".join(map(repr, self._losses)))
+        if self.scaling not in ("unit_norm", "unit_variance", "max_abs", "none"):
+            accepted = "'unit_norm' or 'unit_variance' or 'max_abs' or 'none'"
+            raise InputError("scaling", self.scaling, accepted)
+        check_master(self.master)
+        GroupNorm(self.q)
+        return GenerationSettings(
+            rounds=int(self.rounds),
+            max_features=self.max_features,
+            search=self._search(),
+            tol=float(self.tol),
+            patience=int(self.patience),
+            refit_tol=float(self.refit_tol),
+            max_iter=int(self.max_iter),
+        )
+
+    def _search(self) -> Any:
+        options = dict(self.search_options or {})
+        if self.search == "random":
+            options.setdefault("random_state", self.random_state)
+        try:
+            return make_search(self.search, **options)
+        except TypeError as error:
+            accepted = f"arguments of the search ({error})"
+            raise InputError("search_options", options, accepted) from None
+
+    def _columns(self, X: np.ndarray | Columns, y: np.ndarray, numeric: bool) -> Any:
+        if isinstance(X, Columns):
+            y = np.asarray(y)
+            if len(y) != X.shape[0]:
+                raise InputError("y", y.shape, f"one target for each of {X.shape[0]} examples")
+            self.n_features_in_ = X.shape[1]
+            return X, y
+        table, y = validate_data(
+            self, X, y, dtype=(np.float64, np.float32), multi_output=numeric, y_numeric=numeric
+        )
+        return ArrayColumns(table, dtype=str(table.dtype)), y
+
+    def _weights_of(self, sample_weight: np.ndarray | None, m: int) -> np.ndarray:
+        omega = _check_sample_weight(
+            sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True
+        )
+        if not omega.sum() > 0:
+            raise InputError("sample_weight", "all zero", "weights of which one is above 0")
+        return omega
+
+    def _places(self, tasks: np.ndarray | None, m: int) -> np.ndarray | None:
+        """Learn the names of the tasks; return each example's task."""
+        self.tasks_ = None
+        if tasks is None:
+            return None
+        tasks = np.asarray(tasks)
+        if tasks.shape != (m,):
+            raise InputError("tasks", tasks.shape, f"one task for each of {m} examples")
+        self.tasks_, place = np.unique(tasks, return_inverse=True)
+        return place
+
+    def _problem(self, targets: Targets, dtype: np.dtype, executor: Any) -> TaskProblem:
+        return TaskProblem(
+            targets.blocks,
+            targets.n_tasks,
+            make_task_loss(self.loss),
+            GroupNorm(self.q),
+            np.inf if self.strength is None else float(self.strength),
+            np.inf if self.shared_strength is None else float(self.shared_strength),
+            dtype,
+            executor,
+        )
+
+    def _learn(self, columns: Columns, targets: Targets, omega: np.ndarray, y: np.ndarray) -> None:
+        settings = self._settings()
+        jobs = resolve_jobs(self.n_jobs)
+        with thread_limit(self.n_jobs), ThreadPoolExecutor(jobs) as threads:
+            columns.n_jobs = jobs
+            columns.check_rounds(settings.rounds + settings.patience)
+            columns.fit_scaling(self.scaling, omega)
+            problem = self._problem(targets, columns.compute_dtype, threads)
+            pool = Pool(columns)
+            history = self._run(pool, problem, targets, settings, (omega, y))
+            exact = polish(problem, history[-1].weights)
+            value, kkt = problem.examine(exact)
+            held = {"W": exact.W, "shared": exact.shared, "b": exact.b}
+            history[-1] = replace(history[-1], **held, value=value, kkt=kkt)
+            self.history_ = tuple(history)
+            last = history[-1]
+            self.candidates_ = last.candidates
+            parts = [pool.features(c) for c in last.candidates]
+            self.support_ = np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
+            self.n_iter_ = last.number
+            self._finish(columns, pool, problem, targets)
+
+    def _run(
+        self,
+        pool: Pool,
+        problem: TaskProblem,
+        targets: Targets,
+        settings: GenerationSettings,
+        examples: tuple[np.ndarray, np.ndarray],
+    ) -> list[Generation]:
+        history: list[Generation] = []
+        checkpoint = None
+        if self.checkpoint is not None:
+            identity = self._identity(pool.columns, targets, examples)
+            checkpoint = Checkpoint(self.checkpoint, identity, Generation)
+            history = checkpoint.load()[: settings.rounds + 1]
+        master = check_master(self.master)(problem)
+        rounds = generate(pool, problem, master, targets.order, settings, history)
+        if self.progress:
+            from tqdm import tqdm
+
+            rounds = tqdm(rounds, "rounds", settings.rounds + 1, initial=len(history))
+        for done in rounds:
+            history.append(done)
+            if checkpoint is not None:
+                checkpoint.save(done, len(history))
+        return history
+
+    def _identity(
+        self, columns: Columns, targets: Targets, examples: tuple[np.ndarray, np.ndarray]
+    ) -> str:
+        settings = {
+            name: value for name, value in self.get_params().items() if name not in _NOT_OF_THE_PATH
+        }
+        text = json.dumps([settings, columns.fingerprint], sort_keys=True, default=str)
+        held = np.frombuffer(text.encode(), np.uint8)
+        return array_fingerprint(held, targets.order, *examples)
+
+    def _finish(self, columns: Columns, pool: Pool, problem: TaskProblem, targets: Targets) -> None:
+        raise NotImplementedError
+
+    def _scores(self, X: np.ndarray | Columns, tasks: np.ndarray | None) -> np.ndarray:
+        """Return the scores (m, T), or (m, 1) of each example's own task."""
+        check_is_fitted(self)
+        if isinstance(X, Columns):
+            held = X.columns_of(self.support_, scaled=False).T
+        else:
+            held = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+            held = held[:, self.support_]
+        scores = held @ self._coef.T + self._intercept
+        if (tasks is None) != (self.tasks_ is None):
+            accepted = "a task for each example, as in fit" if self.tasks_ is not None else "None"
+            raise InputError("tasks", tasks if tasks is None else np.shape(tasks), accepted)
+        if tasks is None:
+            return scores
+        tasks, names = np.asarray(tasks), np.asarray(self.tasks_)
+        place = np.minimum(np.searchsorted(names, tasks), len(names) - 1)
+        if tasks.shape != (len(scores),) or (names[place] != tasks).any():
+            raise InputError("tasks", tasks.shape, f"tasks among {names[:10].tolist()}")
+        return scores[np.arange(len(scores)), place][:, None]

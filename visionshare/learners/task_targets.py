@@ -1,0 +1,86 @@
+"""Targets as tasks: one task a class, a target or a group of examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.solvers import TaskBlock
+
+__all__ = ["Targets", "class_targets", "number_targets"]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Blocks of tasks, and where their rows are among all examples.
+
+    Attributes
+    ----------
+    blocks : list of TaskBlock
+    order : ndarray of int
+        Examples in the order of the blocks' rows; those of weight 0 are left out.
+    n_tasks : int
+    """
+
+    blocks: list[TaskBlock]
+    order: np.ndarray
+    n_tasks: int
+
+
+def class_targets(
+    y: np.ndarray, n_classes: int, omega: np.ndarray, place: np.ndarray | None, n_tasks: int
+) -> Targets:
+    """Return one task a class (one for two classes), or one a group of examples.
+
+    Parameters
+    ----------
+    y : ndarray of int, shape (m,)
+        Class indexes.
+    n_classes : int
+    omega : ndarray of shape (m,)
+    place : ndarray of int, shape (m,), optional
+        Task of each example; y has two classes then.
+    n_tasks : int
+        Number of such tasks.
+    """
+    if place is not None:
+        signs = 2.0 * y[:, None] - 1
+        return _of_groups(signs, np.ones_like(signs), omega, place, n_tasks)
+    wanted = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
+    signs = np.where(y[:, None] == wanted, 1.0, -1.0)
+    return _of_all(signs, np.ones_like(signs), omega)
+
+
+def number_targets(
+    y: np.ndarray, omega: np.ndarray, place: np.ndarray | None, n_tasks: int
+) -> Targets:
+    """Return one task a column of y (m, T), or one a group of examples of y (m, 1)."""
+    if place is None:
+        return _of_all(np.ones_like(y), y, omega)
+    if y.shape[1] != 1:
+        raise InputError("y", y.shape, "one number an example, where tasks are given")
+    return _of_groups(np.ones_like(y), y, omega, place, n_tasks)
+
+
+def _of_all(s: np.ndarray, c: np.ndarray, omega: np.ndarray) -> Targets:
+    order = np.flatnonzero(omega > 0)
+    tasks = np.arange(s.shape[1])
+    block = TaskBlock(slice(0, len(order)), tasks, s[order], c[order], omega[order])
+    return Targets([block], order, len(tasks))
+
+
+def _of_groups(
+    s: np.ndarray, c: np.ndarray, omega: np.ndarray, place: np.ndarray, n_tasks: int
+) -> Targets:
+    blocks, orders, start = [], [], 0
+    for t in range(n_tasks):
+        rows = np.flatnonzero((place == t) & (omega > 0))
+        if len(rows) == 0:
+            raise InputError("tasks", f"task {t} without examples", "examples of weight above 0")
+        part = slice(start, start + len(rows))
+        blocks.append(TaskBlock(part, np.array([t]), s[rows], c[rows], omega[rows]))
+        orders.append(rows)
+        start = part.stop
+    return Targets(blocks, np.concatenate(orders), n_tasks)

@@ -1,0 +1,18 @@
+"""Losses: value, derivative and curvature of the scores. Pure functions of arrays.
+
+``LOSSES`` holds losses of all classes' scores together (``multiclass``), ``TASK_LOSSES`` those of
+one number an example, as one-against-all classes and regression have (``separable``).
+"""
+
+from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
+from visionshare.losses.separable import TASK_LOSSES, TaskLoss, make_task_loss
+
+__all__ = [
+    "LOSSES",
+    "TASK_LOSSES",
+    "Loss",
+    "MulticlassLogistic",
+    "TaskLoss",
+    "make_loss",
+    "make_task_loss",
+]

@@ -1,0 +1,48 @@
+"""The criterion of column generation: how far a candidate violates optimality."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.penalties import GroupNorm
+from visionshare.search.pool import Pool, SearchState
+
+__all__ = ["Violation"]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """max(‖h‖_{q'} − λ_p, max_j |Σ_t h_jt| − λ_s) with h = Φ_JᵀR, for each candidate J.
+
+    A candidate whose violation is at most 0 cannot lower the objective.
+
+    Attributes
+    ----------
+    norm : GroupNorm
+    strength, shared_strength : float
+        λ_p and λ_s; infinite ones violate nothing.
+
+    References
+    ----------
+    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
+    Learning 91, 2013, proposition 1 and equation 11.
+    """
+
+    norm: GroupNorm
+    strength: float
+    shared_strength: float = np.inf
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the violations."""
+        ids, starts = pool.members(numbers)
+        G = pool.columns.correlate(state.residual, ids)
+        starts = np.arange(len(G)) if starts is None else np.asarray(starts)
+        scores = np.full(len(starts), -np.inf)
+        if np.isfinite(self.strength):
+            scores = self.norm.dual_norms(G, starts) - self.strength
+        if np.isfinite(self.shared_strength):
+            largest = np.maximum.reduceat(np.abs(G.sum(axis=1)), starts)
+            scores = np.maximum(scores, largest - self.shared_strength)
+        return scores

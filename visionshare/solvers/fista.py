@@ -1,0 +1,132 @@
+"""FISTA for the tasks' master problem: accelerated proximal gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.solvers.tasks import TaskProblem, TaskSolution, TaskWeights
+
+__all__ = ["Fista"]
+
+_CHECK = 10
+_LEAST = 1e-6
+
+
+class Fista:
+    """Accelerated proximal gradient with a backtracked step and gradient restart.
+
+    Intercepts are scaled as if their column had the mean norm of the others. Scores are linear in
+    the weights: an iteration costs one product with the columns forward and one back.
+
+    Parameters
+    ----------
+    problem : TaskProblem
+        May gain and lose columns between two calls of :meth:`solve`.
+    as_published : bool, default False
+        Neither restart nor scaled intercepts, for comparisons.
+
+    References
+    ----------
+    A. Beck, M. Teboulle, "A fast iterative shrinkage-thresholding algorithm", SIAM Journal on
+    Imaging Sciences 2, 2009; B. O'Donoghue, E. Candès, "Adaptive restart for accelerated gradient
+    schemes", Foundations of Computational Mathematics 15, 2015.
+    """
+
+    def __init__(self, problem: TaskProblem, as_published: bool = False) -> None:
+        self.problem, self.as_published = problem, as_published
+        self._lipschitz = problem.loss.curvature
+        self._b_scale = np.ones(problem.n_tasks)
+
+    def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
+        """Return weights whose KKT residual is at most ``tol``.
+
+        Parameters
+        ----------
+        start : TaskWeights
+        tol : float
+        max_iter : int
+            Iterations at most.
+        """
+        problem = self.problem
+        if not self.as_published:
+            self._scale_intercepts()
+        x, zx = start, self._slacks(start)
+        y, zy, momentum = x, zx, 1.0
+        for iteration in range(1, max_iter + 1):
+            gradient = problem.gradient(zy)
+            if y is x and problem.kkt(x, gradient) <= tol:
+                return self._solution(x, zx, gradient, iteration, True)
+            new, z_new = self._step(y, zy, gradient)
+            uphill = not self.as_published and _inner(_minus(y, new), _minus(new, x)) > 0
+            following = 0.5 * (1 + np.sqrt(1 + 4 * momentum * momentum))
+            ahead = 0.0 if uphill else (momentum - 1) / following
+            momentum = 1.0 if uphill else following
+            if iteration % _CHECK == 0:
+                gradient = problem.gradient(z_new)
+                if problem.kkt(new, gradient) <= tol:
+                    return self._solution(new, z_new, gradient, iteration, True)
+            y = new if ahead == 0 else _ahead(new, x, ahead)
+            zy = [a + ahead * (a - b) for a, b in zip(z_new, zx, strict=True)]
+            x, zx = new, z_new
+        return self._solution(x, zx, problem.gradient(zx), max_iter, False)
+
+    def _scale_intercepts(self) -> None:
+        for block, gram in zip(self.problem.blocks, self.problem.grams, strict=True):
+            square = np.trace(gram) / self.problem.n if self.problem.n else 1.0
+            self._b_scale[block.tasks] = np.sqrt(square / block.omega.sum())
+
+    def _slacks(self, weights: TaskWeights) -> list[np.ndarray]:
+        return [self.problem.slack(block, weights) for block in self.problem.blocks]
+
+    def _solution(
+        self,
+        weights: TaskWeights,
+        slacks: list[np.ndarray],
+        gradient: TaskWeights,
+        iterations: int,
+        converged: bool,
+    ) -> TaskSolution:
+        value = self.problem.loss_value(slacks) + self.problem.penalty(weights)
+        kkt = self.problem.kkt(weights, gradient)
+        return TaskSolution(weights, value, kkt, iterations, converged)
+
+    def _step(
+        self, y: TaskWeights, zy: list[np.ndarray], gradient: TaskWeights
+    ) -> tuple[TaskWeights, list[np.ndarray]]:
+        problem, value = self.problem, self.problem.loss_value(zy)
+        scale2 = self._b_scale**2
+        slack = max(1e-12, 64 * float(np.finfo(problem.dtype).eps))
+        # Where no step is left to make, every bound holds: the estimate must not vanish.
+        self._lipschitz = max(0.95 * self._lipschitz, _LEAST * problem.loss.curvature)
+        for _ in range(60):
+            step = 1 / self._lipschitz
+            new = problem.prox(
+                TaskWeights(
+                    y.W - step * gradient.W,
+                    y.shared - step * gradient.shared,
+                    y.b - step * scale2 * gradient.b,
+                ),
+                step,
+            )
+            z_new = self._slacks(new)
+            move = _minus(new, y)
+            scaled = TaskWeights(move.W, move.shared, move.b / self._b_scale)
+            bound = value + _inner(gradient, move) + 0.5 / step * _inner(scaled, scaled)
+            if problem.loss_value(z_new) <= bound + slack * abs(value):
+                break
+            self._lipschitz *= 1.5
+        return new, z_new
+
+
+def _minus(x: TaskWeights, y: TaskWeights) -> TaskWeights:
+    return TaskWeights(x.W - y.W, x.shared - y.shared, x.b - y.b)
+
+
+def _ahead(new: TaskWeights, old: TaskWeights, by: float) -> TaskWeights:
+    move = _minus(new, old)
+    return TaskWeights(new.W + by * move.W, new.shared + by * move.shared, new.b + by * move.b)
+
+
+def _inner(x: TaskWeights, y: TaskWeights) -> float:
+    own = np.vdot(x.W, y.W) + np.vdot(x.shared, y.shared)
+    return float(own + np.vdot(x.b, y.b))

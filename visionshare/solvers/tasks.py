@@ -1,0 +1,291 @@
+"""The restricted master problem of several tasks that share features.
+
+min Σ_t Σ_i ω_i L(z_it) + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q with z_t = c_t − s_t ∘ (Φ(w_t + w̃) + b_t):
+each task has weights of its own (W, one column a task) and shares others (w̃); either may be left
+out. Tasks of one block have the same examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from visionshare.losses import TaskLoss
+from visionshare.penalties import GroupNorm
+
+__all__ = ["Master", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
+
+_TILE = 8192
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TaskBlock:
+    """Tasks that have the same examples.
+
+    Attributes
+    ----------
+    rows : slice
+        The block's examples among all.
+    tasks : ndarray of int, shape (T_b,)
+        Its tasks among all: columns of W.
+    s, c : ndarray of shape (n, T_b), float64
+        z = c − s·f for scores f; see :mod:`visionshare.losses.separable`.
+    omega : ndarray of shape (n,), float64
+        Weights of the examples, above 0.
+    """
+
+    rows: slice
+    tasks: np.ndarray
+    s: np.ndarray
+    c: np.ndarray
+    omega: np.ndarray
+
+
+@dataclass(frozen=True)
+class TaskWeights:
+    """W (d, T), w̃ (d,) and b (T,), for scaled columns."""
+
+    W: np.ndarray
+    shared: np.ndarray
+    b: np.ndarray
+
+    @property
+    def whole(self) -> np.ndarray:
+        """w_t + w̃ as (d, T)."""
+        return self.W + self.shared[:, None]
+
+    def padded(self, n_new: int) -> TaskWeights:
+        """Return these with ``n_new`` columns more, of weight 0."""
+        return TaskWeights(
+            np.pad(self.W, ((0, n_new), (0, 0))), np.pad(self.shared, (0, n_new)), self.b
+        )
+
+    def kept(self, positions: np.ndarray) -> TaskWeights:
+        """Return these of some columns alone."""
+        return TaskWeights(self.W[positions], self.shared[positions], self.b)
+
+
+@dataclass(frozen=True)
+class TaskSolution:
+    """Where a master stopped.
+
+    Attributes
+    ----------
+    weights : TaskWeights
+    value : float
+        Loss plus penalties.
+    kkt : float
+        See :meth:`TaskProblem.kkt`.
+    iterations : int
+    converged : bool
+        Whether ``kkt`` fell below the tolerance.
+    """
+
+    weights: TaskWeights
+    value: float
+    kkt: float
+    iterations: int
+    converged: bool
+
+
+class Master(Protocol):
+    """What column generation asks of a solver."""
+
+    def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
+        """Return weights whose KKT residual is at most ``tol``."""
+        ...
+
+
+@dataclass
+class TaskProblem:
+    """The active columns, what is learned from them, and the products a solver needs.
+
+    Products run over tiles of examples, whose results are added in order: the bits do not depend
+    on the number of threads.
+
+    Attributes
+    ----------
+    blocks : sequence of TaskBlock
+    n_tasks : int
+    loss : TaskLoss
+    norm : GroupNorm
+        Ω_p, over the tasks and columns of a group.
+    strength, shared_strength : float
+        λ_p and λ_s; infinity leaves the weights of one kind out.
+    dtype : numpy dtype
+        Of the columns and the products.
+    """
+
+    blocks: Sequence[TaskBlock]
+    n_tasks: int
+    loss: TaskLoss
+    norm: GroupNorm
+    strength: float
+    shared_strength: float = np.inf
+    dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float64))
+    executor: Executor | None = None
+    n: int = 0
+    removals: int = 0
+
+    def __post_init__(self) -> None:
+        self.m = max(block.rows.stop for block in self.blocks)
+        self._columns = np.empty((16, self.m), self.dtype)
+        self._sizes: list[int] = []
+        self.grams = [np.zeros((0, 0)) for _ in self.blocks]
+        self.sums = [np.zeros(0) for _ in self.blocks]
+
+    @property
+    def own(self) -> bool:
+        """Whether tasks have weights of their own."""
+        return bool(np.isfinite(self.strength))
+
+    @property
+    def sharing(self) -> bool:
+        """Whether tasks share weights."""
+        return bool(np.isfinite(self.shared_strength))
+
+    @property
+    def starts(self) -> np.ndarray:
+        """First row of W of each group."""
+        return np.cumsum([0, *self._sizes])[:-1].astype(np.int64)
+
+    @property
+    def columns(self) -> np.ndarray:
+        """The active columns, (d, m)."""
+        return self._columns[: self.n]
+
+    def empty(self) -> TaskWeights:
+        """Return weights of no columns."""
+        return TaskWeights(np.zeros((0, self.n_tasks)), np.zeros(0), np.zeros(self.n_tasks))
+
+    def append(self, new: np.ndarray) -> None:
+        """Add one group of scaled columns, given as rows of an array (g, m)."""
+        needed = self.n + len(new)
+        if needed > len(self._columns):
+            grown = np.empty((max(needed, 2 * len(self._columns)), self.m), self.dtype)
+            grown[: self.n] = self.columns
+            self._columns = grown
+        self._columns[self.n : needed] = new
+        first, self.n = self.n, needed
+        self._sizes.append(len(new))
+        for i, block in enumerate(self.blocks):
+            added = self._columns[first:needed, block.rows].astype(np.float64)
+            gram = np.zeros((needed, needed))
+            gram[:first, :first] = self.grams[i]
+            gram[first:] = self.backward(block, added.T).T
+            gram[:, first:] = gram[first:].T
+            self.grams[i] = gram
+            self.sums[i] = np.append(self.sums[i], added.sum(axis=1))
+
+    def keep(self, groups: np.ndarray) -> np.ndarray:
+        """Keep only these groups, ascending; return the positions of their columns."""
+        ends = np.cumsum(self._sizes)
+        held = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
+        positions = np.concatenate(held) if held else np.empty(0, np.int64)
+        self._columns[: len(positions)] = self._columns[positions]
+        self._sizes = [self._sizes[g] for g in groups]
+        self.n = len(positions)
+        self.grams = [gram[np.ix_(positions, positions)] for gram in self.grams]
+        self.sums = [s[positions] for s in self.sums]
+        self.removals += 1
+        return positions
+
+    def _map(self, function: Callable[[slice], T], rows: slice) -> list[T]:
+        tiles = [slice(i, min(i + _TILE, rows.stop)) for i in range(rows.start, rows.stop, _TILE)]
+        if self.executor is None or len(tiles) == 1:
+            return [function(tile) for tile in tiles]
+        return list(self.executor.map(function, tiles))
+
+    def forward(self, block: TaskBlock, whole: np.ndarray) -> np.ndarray:
+        """Return Φ·whole (n, T_b), float64, for weights (d, T_b)."""
+        weights = np.ascontiguousarray(whole, self.dtype)
+        X = self.columns
+        parts = self._map(lambda tile: np.dot(X[:, tile].T, weights), block.rows)
+        return np.concatenate(parts).astype(np.float64, copy=False)
+
+    def backward(self, block: TaskBlock, Q: np.ndarray) -> np.ndarray:
+        """Return ΦᵀQ (d, columns of Q), float64."""
+        Q = np.ascontiguousarray(Q, self.dtype)
+        X, first = self.columns, block.rows.start
+        parts = self._map(
+            lambda tile: np.dot(X[:, tile], Q[tile.start - first : tile.stop - first]), block.rows
+        )
+        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
+
+    def slack(self, block: TaskBlock, weights: TaskWeights) -> np.ndarray:
+        """Return z (n, T_b)."""
+        scores = self.forward(block, weights.whole[:, block.tasks]) + weights.b[block.tasks]
+        return block.c - block.s * scores
+
+    def residual(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
+        """Return R (n, T_b), the loss's derivative in the scores."""
+        return -block.s * self.loss.derivative(z) * block.omega[:, None]
+
+    def loss_value(self, slacks: Sequence[np.ndarray]) -> float:
+        """Return the weighted loss at the slacks z of each block."""
+        held = zip(self.blocks, slacks, strict=True)
+        return float(sum(np.dot(block.omega, self.loss.value(z).sum(axis=1)) for block, z in held))
+
+    def penalty(self, weights: TaskWeights) -> float:
+        """Return λ_s ‖w̃‖₁ + λ_p Ω_p(W)."""
+        total = 0.0
+        if self.own and self.n:
+            total += self.strength * self.norm.value(weights.W, self.starts)
+        if self.sharing:
+            total += self.shared_strength * float(np.abs(weights.shared).sum())
+        return total
+
+    def prox(self, weights: TaskWeights, step: float | np.ndarray) -> TaskWeights:
+        """Return the proximal operator of ``step`` times the penalties.
+
+        A step may be given for each column, equal within groups.
+        """
+        W, shared = np.zeros_like(weights.W), np.zeros_like(weights.shared)
+        if self.own:
+            W = self.norm.prox(weights.W, self.starts, step * self.strength)
+        if self.sharing:
+            level = step * self.shared_strength
+            shared = np.sign(weights.shared) * np.maximum(np.abs(weights.shared) - level, 0)
+        return TaskWeights(W, shared, weights.b)
+
+    def gradient(self, slacks: Sequence[np.ndarray]) -> TaskWeights:
+        """Return the loss's gradient in all weights, at the slacks z of each block."""
+        W, b = np.zeros((self.n, self.n_tasks)), np.zeros(self.n_tasks)
+        for block, z in zip(self.blocks, slacks, strict=True):
+            R = self.residual(block, z)
+            W[:, block.tasks] = self.backward(block, R)
+            b[block.tasks] = R.sum(axis=0)
+        return TaskWeights(W, W.sum(axis=1), b)
+
+    def examine(self, weights: TaskWeights) -> tuple[float, float]:
+        """Return the objective and the KKT residual."""
+        slacks = [self.slack(block, weights) for block in self.blocks]
+        value = self.loss_value(slacks) + self.penalty(weights)
+        return value, self.kkt(weights, self.gradient(slacks))
+
+    def kkt(self, weights: TaskWeights, gradient: TaskWeights) -> float:
+        """Return how far weights are from optimal: the largest of three shares.
+
+        ‖v − prox(v − ∇)‖_∞, the step that a proximal gradient of unit length would take, over λ,
+        for W and for w̃; and the intercepts' gradients over √m·λ, as for columns of unit norm.
+        """
+        stepped = self.prox(
+            TaskWeights(weights.W - gradient.W, weights.shared - gradient.shared, weights.b),
+            1.0,
+        )
+        found = [0.0]
+        least = min(s for s in (self.strength, self.shared_strength) if np.isfinite(s)) or 1.0
+        if self.own and self.n:
+            found.append(np.abs(weights.W - stepped.W).max() / (self.strength or 1.0))
+        if self.sharing and self.n:
+            size = np.abs(weights.shared - stepped.shared).max()
+            found.append(size / (self.shared_strength or 1.0))
+        for block in self.blocks:
+            scale = least * np.sqrt(block.omega.sum())
+            found.append(np.abs(gradient.b[block.tasks]).max() / scale)
+        return float(max(found))

@@ -23,6 +23,7 @@ FAMILIES: dict[str, str] = {
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
     "products": "visionshare.generators.products:Products",
+    "union": "visionshare.generators.union:UnionOfFamilies",
 }
 
 

@@ -81,8 +81,13 @@ class FeatureFamily(Protocol):
         ...
 
 
-def added_macs(family: Any, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
-    """Return what each feature alone adds to the cost of the chosen ones.
+def added_macs(
+    family: Any,
+    chosen: np.ndarray,
+    features: np.ndarray | None = None,
+    starts: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return what each feature, or each group of features, adds to the cost of the chosen ones.
 
     Where the family has no method ``added_macs``, its ``macs`` are asked for each feature.
 
@@ -94,11 +99,13 @@ def added_macs(family: Any, chosen: np.ndarray, features: np.ndarray | None = No
         Ids of the features that are there already.
     features : ndarray of int, optional
         Ids of the candidates; all when omitted. One that is chosen already counts as a copy.
+    starts : ndarray of int, optional
+        Where each group begins among ``features``; every feature is alone when omitted.
 
     Returns
     -------
-    ndarray of shape (n,), int64
-        macs(chosen and the candidate) − macs(chosen), an image.
+    ndarray of int64
+        macs(chosen and the candidate) − macs(chosen), an image, of each feature or group.
 
     Raises
     ------
@@ -112,13 +119,23 @@ def added_macs(family: Any, chosen: np.ndarray, features: np.ndarray | None = No
     >>> added_macs(family, np.array([0]), np.array([1, 2])).tolist()
     [0, 3]
     """
-    if hasattr(family, "added_macs"):
-        return np.asarray(family.added_macs(chosen, features))
     chosen = check_features(chosen, family.n_features_)
     ids = check_features(features, family.n_features_)
-    before = family.macs(chosen)
-    added = [family.macs(np.append(chosen, j)) - before for j in ids]
-    return np.array(added, np.int64)
+    sizes = np.ones(len(ids), np.int64) if starts is None else np.diff(np.append(starts, len(ids)))
+    first = np.arange(len(ids)) if starts is None else starts
+
+    def together(groups: np.ndarray) -> list[int]:
+        before = family.macs(chosen)
+        spans = [ids[first[c] : first[c] + sizes[c]] for c in groups]
+        return [family.macs(np.concatenate([chosen, span])) - before for span in spans]
+
+    if not hasattr(family, "added_macs"):
+        return np.array(together(np.arange(len(first))), np.int64)
+    added = np.asarray(family.added_macs(chosen, ids))[first]
+    # Features that enter together may share work among themselves.
+    several = np.flatnonzero(sizes > 1)
+    added[several] = together(several)
+    return added
 
 
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:

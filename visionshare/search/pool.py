@@ -37,6 +37,8 @@ class SearchState:
     penalty : Penalty
     round : int
         The round that is about to begin, from 1.
+    support : ndarray of int64
+        Ids of the chosen features, in the order of ``active``.
     """
 
     residual: np.ndarray
@@ -48,6 +50,7 @@ class SearchState:
     loss: Loss
     penalty: Penalty
     round: int
+    support: np.ndarray
 
 
 @dataclass(frozen=True)

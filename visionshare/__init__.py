@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
+    from visionshare.generators.sources import SourceClassifiers
     from visionshare.generators.union import UnionOfFamilies
     from visionshare.learners.shareboost import ShareBoost
 
@@ -23,6 +24,7 @@ __all__ = [
     "Products",
     "RandomFourier",
     "ShareBoost",
+    "SourceClassifiers",
     "UnionOfFamilies",
     "__version__",
     "load",
@@ -36,6 +38,7 @@ _HOMES = {
     "Products": "visionshare.generators.products",
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
+    "SourceClassifiers": "visionshare.generators.sources",
     "UnionOfFamilies": "visionshare.generators.union",
     "load": "visionshare.classifier",
 }

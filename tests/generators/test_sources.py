@@ -210,7 +210,8 @@ def _nan(images):
         (), None, _brightness, [3], ["classifier.safetensors"], [Pixels()], [CompactClassifier],
         [lambda images: "score"], [lambda images: 1.0], [lambda images: images],
         [lambda images: images[:1, 0]], [_nan], [LogisticRegression()],
-        [OutputCodeClassifier(Perceptron(), random_state=0).fit(ROWS, Y)], [Ridge().fit(ROWS[:, :9], Y)],
+        [OutputCodeClassifier(Perceptron(), random_state=0).fit(ROWS, Y)],
+        [Ridge().fit(ROWS[:, :9], Y)],
         [_compact(Pixels()), lambda images: None],
     ],
 )  # fmt: skip

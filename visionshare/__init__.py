@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
+    from visionshare.generators.sources import SourceClassifiers
+    from visionshare.generators.union import UnionOfFamilies
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
     from visionshare.learners.shareboost import ShareBoost
 
@@ -25,6 +27,8 @@ __all__ = [
     "Products",
     "RandomFourier",
     "ShareBoost",
+    "SourceClassifiers",
+    "UnionOfFamilies",
     "__version__",
     "load",
 ]
@@ -39,6 +43,8 @@ _HOMES = {
     "Products": "visionshare.generators.products",
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
+    "SourceClassifiers": "visionshare.generators.sources",
+    "UnionOfFamilies": "visionshare.generators.union",
     "load": "visionshare.classifier",
 }
 

@@ -23,6 +23,8 @@ FAMILIES: dict[str, str] = {
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
     "products": "visionshare.generators.products:Products",
+    "sources": "visionshare.generators.sources:SourceClassifiers",
+    "union": "visionshare.generators.union:UnionOfFamilies",
 }
 
 

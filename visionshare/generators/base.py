@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["FeatureFamily", "check_features", "check_images", "check_state"]
+__all__ = ["FeatureFamily", "added_macs", "check_features", "check_images", "check_state"]
 
 
 class FeatureFamily(Protocol):
@@ -60,6 +60,14 @@ class FeatureFamily(Protocol):
         """Return the multiply-accumulates an image of these features together."""
         ...
 
+    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
+
+        A family may leave this out where features share no work, or few are searched: see
+        :func:`added_macs`.
+        """
+        ...
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return plain values and small arrays for pictures and exports."""
         ...
@@ -71,6 +79,63 @@ class FeatureFamily(Protocol):
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays from which the family can be made again."""
         ...
+
+
+def added_macs(
+    family: Any,
+    chosen: np.ndarray,
+    features: np.ndarray | None = None,
+    starts: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return what each feature, or each group of features, adds to the cost of the chosen ones.
+
+    Where the family has no method ``added_macs``, its ``macs`` are asked for each feature.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Fitted.
+    chosen : ndarray of int
+        Ids of the features that are there already.
+    features : ndarray of int, optional
+        Ids of the candidates; all when omitted. One that is chosen already counts as a copy.
+    starts : ndarray of int, optional
+        Where each group begins among ``features``; every feature is alone when omitted.
+
+    Returns
+    -------
+    ndarray of int64
+        macs(chosen and the candidate) − macs(chosen), an image, of each feature or group.
+
+    Raises
+    ------
+    InputError
+        If an id is no feature of the family.
+
+    Examples
+    --------
+    >>> from visionshare import RandomFourier
+    >>> family = RandomFourier(n_pairs=2).fit(np.eye(3))
+    >>> added_macs(family, np.array([0]), np.array([1, 2])).tolist()
+    [0, 3]
+    """
+    chosen = check_features(chosen, family.n_features_)
+    ids = check_features(features, family.n_features_)
+    sizes = np.ones(len(ids), np.int64) if starts is None else np.diff(np.append(starts, len(ids)))
+    first = np.arange(len(ids)) if starts is None else starts
+
+    def together(groups: np.ndarray) -> list[int]:
+        before = family.macs(chosen)
+        spans = [ids[first[c] : first[c] + sizes[c]] for c in groups]
+        return [family.macs(np.concatenate([chosen, span])) - before for span in spans]
+
+    if not hasattr(family, "added_macs"):
+        return np.array(together(np.arange(len(first))), np.int64)
+    added = np.asarray(family.added_macs(chosen, ids))[first]
+    # Features that enter together may share work among themselves.
+    several = np.flatnonzero(sizes > 1)
+    added[several] = together(several)
+    return added
 
 
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:

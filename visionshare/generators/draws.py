@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
-from visionshare.generators.base import FeatureFamily, check_features
+from visionshare.generators.base import FeatureFamily, added_macs, check_features
 
 __all__ = ["ContinuousFamily", "Draws"]
 
@@ -120,4 +120,12 @@ class Draws:
 
     def macs(self, features: np.ndarray) -> int:
         """Return the multiply-accumulates an image of these features together."""
-        return self.take(features).macs()
+        return self.take(features).macs() if len(features) else 0
+
+    def added_macs(
+        self, chosen: np.ndarray, features: np.ndarray, starts: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return what features, or groups of them, add to the cost of the chosen ones, int64."""
+        n = len(chosen)
+        finite = self.take(np.concatenate([chosen, features]))
+        return added_macs(finite, np.arange(n), np.arange(n, finite.n_features_), starts)

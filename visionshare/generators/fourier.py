@@ -261,6 +261,16 @@ class RandomFourier(BaseEstimator):
         ids = check_features(features, self.n_features_)
         return len(np.unique(self.ids_[ids] // 2)) * self.frequencies_.shape[1]
 
+    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
+
+        The other half of a chosen pair adds nothing.
+        """
+        new = np.ones(len(self.frequencies_), np.int64)
+        new[self.ids_[check_features(chosen, self.n_features_)] // 2] = 0
+        ids = self.ids_[check_features(features, self.n_features_)]
+        return new[ids // 2] * self.frequencies_.shape[1]
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the function, the frequency in the shape of an image, and the bandwidth."""
         number = int(check_features(np.array([feature]), self.n_features_)[0])

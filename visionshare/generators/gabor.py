@@ -276,14 +276,22 @@ class GaborBank(BaseEstimator):
 
     def macs(self, features: np.ndarray | None = None) -> int:
         """Return the multiply-accumulates an image: each filter's support at each position."""
-        ids = check_features(features, self.n_features_)
+        return int(self._costs(check_features(features, self.n_features_)).sum())
+
+    def _costs(self, ids: np.ndarray) -> np.ndarray:
+        """Return each filter's multiply-accumulates, int64."""
         counts = []
         for positions, side in zip(self._positions(), self._size, strict=True):
             reach = np.minimum(_reach(self.filters_[ids]), side)[:, None]
             first = np.maximum(positions - reach, 0)
             last = np.minimum(positions + reach, side - 1)
             counts.append((last - first + 1).sum(axis=1))
-        return int(np.sum(counts[0] * counts[1]))
+        return counts[0] * counts[1]
+
+    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        """Return each filter's own cost, (n,) int64: filters share nothing."""
+        check_features(chosen, self.n_features_)
+        return self._costs(check_features(features, self.n_features_))
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the filter's parameters and its values around the centre."""

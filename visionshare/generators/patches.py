@@ -13,7 +13,11 @@ from visionshare.errors import InputError
 from visionshare.generators.base import check_features, check_images, check_state
 from visionshare.generators.masks import axis_masks, mask_spans
 from visionshare.generators.pixels import image_shape
-from visionshare.generators.restricted import RestrictedPlan, templates_macs
+from visionshare.generators.restricted import (
+    RestrictedPlan,
+    added_templates_macs,
+    templates_macs,
+)
 from visionshare.resources import thread_limit
 
 __all__ = ["PatchTemplates"]
@@ -298,6 +302,17 @@ class PatchTemplates(BaseEstimator):
         ids = check_features(features, self.n_features_)
         taps = int(np.prod(self.templates_.shape[1:]))
         return templates_macs(self.layout_[ids], self.row_masks_, self.col_masks_, taps)
+
+    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
+
+        A mask of a chosen template adds its own cost, and the positions that no chosen mask of
+        the template reaches.
+        """
+        before, ids = (check_features(held, self.n_features_) for held in (chosen, features))
+        taps = int(np.prod(self.templates_.shape[1:]))
+        layouts = self.layout_[before], self.layout_[ids]
+        return added_templates_macs(*layouts, self.row_masks_, self.col_masks_, taps)
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the template, the mask over all positions and its support."""

@@ -77,6 +77,11 @@ class Pixels(BaseEstimator):
         """Return 0: a pixel is read, not computed."""
         return 0
 
+    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        """Return zeros, (n,) int64: a pixel is read, not computed."""
+        check_features(chosen, self.n_features_)
+        return np.zeros(len(check_features(features, self.n_features_)), np.int64)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the pixel's place in the image."""
         place = np.unravel_index(int(self.ids_[feature]), self.image_shape_)

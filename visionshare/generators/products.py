@@ -151,6 +151,15 @@ class Products(BaseEstimator):
         scaled = len(np.unique(pairs[pairs >= 0])) if self.scaling != "none" else 0
         return scaled + int(np.sum(pairs[:, 1] >= 0))
 
+    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        before = self.pairs_[check_features(chosen, self.n_features_)]
+        i, j = self.pairs_[check_features(features, self.n_features_)].T
+        # One place more stands for the input that an input alone is not multiplied with.
+        new = np.full(len(self.input_scale_) + 1, self.scaling != "none")
+        new[before], new[-1] = False, False
+        return new[i].astype(np.int64) + (new[j] & (i != j)) + (j >= 0)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the places of the inputs."""
         number = int(check_features(np.array([feature]), self.n_features_)[0])

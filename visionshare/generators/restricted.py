@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from visionshare.generators.masks import mask_spans
 from visionshare.resources import thread_limit
 
-__all__ = ["RestrictedPlan", "templates_macs"]
+__all__ = ["RestrictedPlan", "added_templates_macs", "templates_macs"]
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -85,6 +87,62 @@ def templates_macs(
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
     return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
+
+
+@lru_cache(maxsize=1 << 16)
+def _reached(rectangles: bytes) -> int:
+    """Return how many positions the windows of rectangles hold; (n, 4) int64 as bytes.
+
+    A search asks for the same rectangles round after round.
+    """
+    windows, _ = _merged(np.frombuffer(rectangles, np.int64).reshape(-1, 4))
+    return int(((windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])).sum())
+
+
+def added_templates_macs(
+    chosen: np.ndarray,
+    layout: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    taps: int,
+) -> np.ndarray:
+    """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones.
+
+    Parameters
+    ----------
+    chosen, layout : ndarray of shape (n, 3), int64
+        Template, row mask and column mask of the chosen features and of the candidates.
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    taps : int
+        Multiply-accumulates of a response.
+
+    Returns
+    -------
+    ndarray of shape (len(layout),), int64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.array([[1.0, 0.5, 0.0]])
+    >>> first, second = np.array([[0, 0, 0]]), np.array([[0, 0, 0], [1, 0, 0]])
+    >>> added_templates_macs(first, second, mask, mask, taps=9).tolist()
+    [6, 42]
+    """
+    spans = mask_spans(row_masks), mask_spans(col_masks)
+    before, added = (
+        np.concatenate([spans[0][held[:, 1]], spans[1][held[:, 2]]], axis=1)
+        for held in (chosen, layout)
+    )
+    heights, widths = added[:, 1] - added[:, 0], added[:, 3] - added[:, 2]
+    positions = heights * widths
+    # Only the windows of templates that are there already may merge with a candidate's.
+    held: dict[int, bytes] = {}
+    for t, rectangle in zip(chosen[:, 0].tolist(), before, strict=True):
+        held[t] = held.get(t, b"") + rectangle.tobytes()
+    for c in np.flatnonzero(np.isin(layout[:, 0], chosen[:, 0])):
+        there = held[int(layout[c, 0])]
+        positions[c] = _reached(there + added[c].tobytes()) - _reached(there)
+    return taps * positions + heights * widths + widths
 
 
 class RestrictedPlan:

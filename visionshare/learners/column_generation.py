@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -174,12 +174,15 @@ def _violator(
     excluded = useless.copy()
     excluded[list(active)] = True
     criterion = Violation(problem.norm, problem.strength, problem.shared_strength)
-    state = SearchState(residual, search)
+    support = np.concatenate([np.empty(0, np.int64), *(pool.features(c) for c in active)])
+    state = SearchState(residual, search, support.astype(np.int64))
     found = settings.search.best(pool, state, criterion, excluded)
     least = min(s for s in (problem.strength, problem.shared_strength) if np.isfinite(s))
-    if found is None or found.score <= settings.tol * least or not found.score > 0:
+    if found is None or not found.score > 0:
         return None
-    return found
+    # A search may score otherwise, such as by cost: the violation itself decides.
+    violation = float(criterion.score(pool, state, np.array([found.number]))[0])
+    return replace(found, score=violation) if violation > settings.tol * least else None
 
 
 def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> TaskWeights:

@@ -168,7 +168,10 @@ def greedy_rounds(
         ):
             return
         number = len(history) + 1
-        state = RefitState(residual, number, value, loss_value, active, W, Z, loss, penalty)
+        support = np.concatenate([np.empty(0, np.int64), *(done.features for done in history)])
+        state = RefitState(
+            residual, number, support, value, loss_value, active, W, Z, loss, penalty
+        )
         found = settings.search.best(pool, state, settings.criterion, excluded)
         if found is None or not found.score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))

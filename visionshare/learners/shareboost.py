@@ -65,6 +65,8 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         see :class:`visionshare.store.DrawnColumns`.
     search_options : dict, optional
         Arguments of the search, such as ``{"fraction": 0.1, "keep": 128}`` for "screened".
+        Every search takes ``{"per_mac": True}``, which divides the scores by the
+        multiply-accumulates that a candidate adds; for columns of a family.
     margin : float, default 1.0
         Margin of the loss; 0 is the plain multinomial logistic loss.
     penalty : {"none", "ridge", "l1", "max"}, default "ridge"

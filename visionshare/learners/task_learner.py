@@ -162,8 +162,9 @@ class TaskLearner(BaseEstimator):
             history = self._run(pool, problem, targets, settings, (omega, y))
             exact = polish(problem, history[-1].weights)
             value, kkt = problem.examine(exact)
-            held = {"W": exact.W, "shared": exact.shared, "b": exact.b}
-            history[-1] = replace(history[-1], **held, value=value, kkt=kkt)
+            history[-1] = replace(
+                history[-1], W=exact.W, shared=exact.shared, b=exact.b, value=value, kkt=kkt
+            )
             self.history_ = tuple(history)
             last = history[-1]
             self.candidates_ = last.candidates

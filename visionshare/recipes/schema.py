@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,9 @@ else:
     import tomli as tomllib
 
 __all__ = ["Recipe", "list_pipelines", "load_recipe", "parse_setting", "read_pool"]
+
+
+_DEEPEST_POOL = 4
 
 
 class _Strict(BaseModel):
@@ -42,6 +45,23 @@ class FeaturePart(_Strict):
 
     pool: str
     parameters: dict[str, Any] = {}
+
+
+class PoolPart(_Strict):
+    """One part of a pool: another pool, and what to change in it."""
+
+    pool: str
+    name: str | None = None
+    parameters: dict[str, Any] = {}
+
+
+class PoolFile(_Strict):
+    """A pool of features: a family and its parameters, or parts that are pools themselves."""
+
+    family: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    parts: list[PoolPart] = []
 
 
 class StorePart(_Strict):
@@ -149,8 +169,7 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
     known = bundled("pipelines")
     path = known.get(str(name_or_path), Path(name_or_path))
     if not path.is_file():
-        close = difflib.get_close_matches(str(name_or_path), known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = _hint(str(name_or_path), known)
         names = ", ".join(sorted(known))
         raise RecipeError(
             f"no pipeline {str(name_or_path)!r}{hint} Known: {names}; or a .toml file"
@@ -167,24 +186,32 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
     try:
         return Recipe(**_tuples(values))
     except ValidationError as error:
-        raise RecipeError(f"{path}: {_first_problem(error)}") from None
+        raise RecipeError(f"{path}: {_first_problem(error, Recipe)}") from None
 
 
 def _tuples(values: Any) -> Any:
     return {str(k): v for k, v in values.items()} if isinstance(values, dict) else values
 
 
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors()[0]
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else "."
+
+
+def _first_problem(error: ValidationError, model: Any) -> str:
+    problems = error.errors()
+    # A misspelt key is also a missing one: its right name says more.
+    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']} (got {problem['input']!r})"
-    part: Any = Recipe
+    part: Any = model
     for key in problem["loc"][:-1]:
-        part = _model_of(part.model_fields[str(key)].annotation)
+        # The number of an entry stands between a list and the keys of its entries.
+        if isinstance(key, str):
+            part = _model_of(part.model_fields[key].annotation)
     names = list(part.model_fields)
-    close = difflib.get_close_matches(str(problem["loc"][-1]), names, n=1)
-    hint = f"; did you mean {close[0]!r}?" if close else ""
+    hint = _hint(str(problem["loc"][-1]), names)
     return f"unknown key {where!r}{hint} Known: {', '.join(names)}"
 
 
@@ -197,34 +224,69 @@ def _model_of(annotation: Any) -> Any:
 def read_pool(part: FeaturePart, seed: int) -> Any:
     """Return the unfitted feature family of a recipe.
 
+    The parameters of a pool of several parts are tables by the names of the parts.
+
     Raises
     ------
     RecipeError
-        If the pool is unknown, or a parameter of it.
+        If the pool is unknown, or a key or a parameter of it.
     """
-    from visionshare.generators import family_class
+    return _family(part.pool, Path(), part.parameters, seed, _DEEPEST_POOL)
+
+
+def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, levels: int) -> Any:
+    from visionshare.generators import FAMILIES, family_class
 
     known = bundled("features")
-    path = known.get(part.pool, Path(part.pool))
+    path = known.get(pool, folder / pool)
     if not path.is_file():
-        close = difflib.get_close_matches(part.pool, known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise RecipeError(f"no pool of features {part.pool!r}{hint} Known: {', '.join(known)}")
-    values = _read_toml(path)
-    unknown = set(values) - {"family", "description", "parameters"}
-    if unknown or not isinstance(values.get("parameters", {}), dict):
-        raise RecipeError(f"{path}: family, description and [parameters] are wanted, not {unknown}")
-    family = family_class(values.get("family", ""))
-    parameters = {**values.get("parameters", {}), **part.parameters}
+        hint = _hint(pool, known)
+        raise RecipeError(f"no pool of features {pool!r}{hint} Known: {', '.join(known)}")
+    try:
+        file = PoolFile(**_read_toml(path))
+    except ValidationError as error:
+        raise RecipeError(f"{path}: {_first_problem(error, PoolFile)}") from None
+    if file.family not in FAMILIES:
+        hint = _hint(file.family, FAMILIES)
+        raise RecipeError(f"{path}: no family {file.family!r}{hint} Known: {', '.join(FAMILIES)}")
+    if (file.family == "union") != bool(file.parts):
+        raise RecipeError(f"{path}: parts: a union has [[parts]], and nothing else has")
+    family, parameters = family_class(file.family), {**file.parameters, **changes}
+    if file.parts:
+        return family(_parts(path, file.parts, parameters, seed, levels))
     names = list(family().get_params())
     for key in parameters:
         if key not in names:
-            close = difflib.get_close_matches(key, names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = _hint(key, names)
             raise RecipeError(f"{path}: unknown parameter {key!r}{hint} Known: {', '.join(names)}")
     if "random_state" in names:
         parameters.setdefault("random_state", seed)
     return family(**parameters)
+
+
+def _parts(
+    path: Path, parts: Sequence[PoolPart], changes: Mapping[str, Any], seed: int, levels: int
+) -> list[Any]:
+    """Return the families of a pool's parts."""
+    if levels == 0:
+        raise RecipeError(f"{path}: parts: at most {_DEEPEST_POOL} pools inside each other")
+    names = [part.name or part.pool for part in parts]
+    for name, change in changes.items():
+        if name not in names:
+            hint = _hint(name, names)
+            raise RecipeError(f"{path}: unknown part {name!r}{hint} Known: {', '.join(names)}")
+        if names.count(name) > 1:
+            raise RecipeError(f"{path}: parts: several have the name {name!r}; give each its own")
+        if not isinstance(change, dict):
+            raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
+    families = []
+    for name, part in zip(names, parts, strict=True):
+        parameters = {**part.parameters, **changes.get(name, {})}
+        try:
+            families.append(_family(part.pool, path.parent, parameters, seed, levels - 1))
+        except RecipeError as error:
+            raise RecipeError(f"{path}: part {name!r}: {error}") from None
+    return families
 
 
 def as_settings(recipe: Recipe) -> Mapping[str, Any]:

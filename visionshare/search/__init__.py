@@ -13,6 +13,7 @@ from typing import Any
 from visionshare.errors import InputError
 from visionshare.search.criteria import CRITERIA, make_criterion
 from visionshare.search.exhaustive import ExhaustiveSearch
+from visionshare.search.per_mac import PerMacSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.sampled import SampledSearch
@@ -25,6 +26,7 @@ __all__ = [
     "Candidate",
     "Criterion",
     "ExhaustiveSearch",
+    "PerMacSearch",
     "Pool",
     "RandomSubsetSearch",
     "RefitState",
@@ -46,8 +48,18 @@ SEARCHES: dict[str, Callable[..., Search]] = {
 }
 
 
-def make_search(name: str, **parameters: Any) -> Search:
+def make_search(name: str, *, per_mac: bool = False, **parameters: Any) -> Search:
     """Return the search registered as ``name``.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`SEARCHES`.
+    per_mac : bool, default False
+        Divide each score by the multiply-accumulates that the candidate adds, see
+        :class:`visionshare.search.per_mac.PerMac`.
+    **parameters
+        Arguments of the search.
 
     Raises
     ------
@@ -56,4 +68,7 @@ def make_search(name: str, **parameters: Any) -> Search:
     """
     if name not in SEARCHES:
         raise InputError("search", name, " or ".join(map(repr, SEARCHES)))
-    return SEARCHES[name](**parameters)
+    if not isinstance(per_mac, bool):
+        raise InputError("per_mac", per_mac, "true or false")
+    search = SEARCHES[name](**parameters)
+    return PerMacSearch(search) if per_mac else search

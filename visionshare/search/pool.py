@@ -26,10 +26,13 @@ class SearchState:
         R, the weighted derivative of the loss in the scores: the gradient of column r is x_rᵀR.
     round : int
         The round that is about to begin, from 1.
+    support : ndarray of int64
+        Ids of the chosen features.
     """
 
     residual: np.ndarray
     round: int
+    support: np.ndarray
 
 
 @dataclass(frozen=True)

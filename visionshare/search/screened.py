@@ -6,6 +6,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.search.exhaustive import winner
+from visionshare.search.per_mac import PerMac
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["ScreenedSearch"]
@@ -15,6 +16,8 @@ _SPANS = 16
 
 class ScreenedSearch:
     """Screen by the gradient norm on a part of the examples, then verify the best exactly.
+
+    Where the criterion is divided by cost, so are the norms that screen.
 
     Parameters
     ----------
@@ -40,21 +43,25 @@ class ScreenedSearch:
         shift = (round_number * length) % max(1, period - length + 1)
         return [slice(i * period + shift, i * period + shift + length) for i in range(_SPANS)]
 
-    def screen(self, pool: Pool, state: SearchState, excluded: np.ndarray) -> np.ndarray:
+    def screen(
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+    ) -> np.ndarray:
         """Return the numbers of the survivors, ascending."""
         numbers = np.flatnonzero(~excluded)
         if len(numbers) <= self.keep:
             return numbers
         spans = self._spans(len(state.residual), state.round)
-        norms = pool.gradient_norms(state.residual, spans=spans)[numbers]
-        best = np.argpartition(-norms, self.keep - 1)[: self.keep]
+        norms = pool.gradient_norms(state.residual, spans=spans)
+        if isinstance(criterion, PerMac):
+            norms = norms / criterion.costs(pool, state, None)
+        best = np.argpartition(-norms[numbers], self.keep - 1)[: self.keep]
         return np.sort(numbers[best])
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
     ) -> Candidate | None:
         """Return the best survivor."""
-        survivors = self.screen(pool, state, excluded)
+        survivors = self.screen(pool, state, criterion, excluded)
         if len(survivors) == 0:
             return None
         return winner(pool, survivors, criterion.score(pool, state, survivors))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.base import added_macs
 from visionshare.store.columns import Columns, Span
 
 __all__ = ["ArrayColumns"]
@@ -106,3 +107,12 @@ class ArrayColumns(Columns):
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates an image of these features, None where unknown."""
         return None if self._family is None else int(self._family.macs(ids))
+
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns or groups add to the cost of chosen ones, None where unknown."""
+        return None if self._family is None else added_macs(self._family, chosen, ids, starts)

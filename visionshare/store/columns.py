@@ -116,6 +116,30 @@ class Columns(ABC):
         """Raise an InputError if the columns cannot serve so many searches."""
         return
 
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns, or groups of them, add to the multiply-accumulates of chosen ones.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Columns that are there already.
+        ids : ndarray of int, optional
+            Which columns; all when omitted.
+        starts : ndarray of int, optional
+            Where each group begins among ``ids``; every column is alone when omitted.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,), or None
+            None where the cost is unknown.
+        """
+        return None
+
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
 

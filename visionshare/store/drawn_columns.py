@@ -13,6 +13,8 @@ from visionshare.store.columns import SCALINGS, Columns, Span
 
 __all__ = ["DrawnColumns"]
 
+_ENDLESS = "columns of some draws: there is no end of all of them"
+
 
 class DrawnColumns(Columns):
     """The columns of an endless list of draws over images.
@@ -58,10 +60,21 @@ class DrawnColumns(Columns):
         """Return the multiply-accumulates an image of these features."""
         return self.draws.macs(ids)
 
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns or groups add to the cost of chosen ones."""
+        if ids is None:
+            raise InputError("ids", None, _ENDLESS)
+        return self.draws.added_macs(chosen, ids, starts)
+
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield the columns in one buffer; those of the last request are still at hand."""
         if ids is None:
-            raise InputError("ids", None, "columns of some draws: there is no end of all of them")
+            raise InputError("ids", None, _ENDLESS)
         if not np.isin(ids, self._held_ids).all():
             values = self.draws.evaluate_columns(self._images, ids, self.n_jobs)
             self._held_ids, self._held = ids.copy(), values

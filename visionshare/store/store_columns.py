@@ -14,6 +14,7 @@ import numpy as np
 
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
+from visionshare.generators.base import added_macs
 from visionshare.resources import parse_size
 from visionshare.store.columns import Columns, Span, check_ids
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
@@ -165,6 +166,15 @@ class StoreColumns(Columns):
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates an image of these features, None where unknown."""
         return None if self._family is None else int(self._family.macs(ids))
+
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns or groups add to the cost of chosen ones, None where unknown."""
+        return None if self._family is None else added_macs(self._family, chosen, ids, starts)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield a span a shard; pages are given back where all shards exceed the memory."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.errors import InputError
+from visionshare.generators.base import added_macs
 
 __all__ = ["check_family"]
 
@@ -48,6 +49,7 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     )
     _check_values(fitted, images)
     _check_restriction(fitted, images)
+    _check_added_cost(fitted)
     _check_identity(fitted, images)
     _check_bad_input(fitted, images)
     assert_array_equal(images, untouched, "the images were changed")
@@ -107,6 +109,20 @@ def _check_restriction(fitted: Any, images: np.ndarray) -> None:
     assert together == fitted.macs(ids), "take changes the cost"
     if fitted.groups is not None:
         assert len(fitted.groups) == fitted.n_features_, "groups is not a number a feature"
+
+
+def _check_added_cost(fitted: Any) -> None:
+    rng = np.random.default_rng(1)
+    shuffled = rng.permutation(fitted.n_features_)
+    asked = rng.permutation(fitted.n_features_)[:20]
+    for n in (0, 1, 5):
+        chosen = shuffled[:n]
+        before = fitted.macs(chosen)
+        wanted = [fitted.macs(np.append(chosen, j)) - before for j in asked]
+        added = added_macs(fitted, chosen, asked)
+        assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
+        assert_array_equal(added, wanted, "added_macs is not the difference of macs")
+        assert_array_equal(added_macs(fitted, chosen)[asked], added, "added_macs of all differ")
 
 
 def _check_identity(fitted: Any, images: np.ndarray) -> None:

@@ -1,0 +1,182 @@
+"""Unions of families: every rule, the parts' own values, groups, nesting and hostile files."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+import visionshare
+from visionshare import (
+    GaborBank,
+    PatchTemplates,
+    Pixels,
+    Products,
+    RandomFourier,
+    ShareBoost,
+    UnionOfFamilies,
+)
+from visionshare.errors import ClassifierFileError, InputError
+from visionshare.generators import family_from_state
+from visionshare.store import ArrayColumns, create_store
+from visionshare.tensor_file import write_tensor_file
+from visionshare.testing import check_columns, check_family
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (40, 6, 5), np.uint8)
+PATCHES = PatchTemplates(3, 5, 2, (2.0,), n_patches=800)
+UNIONS = {
+    "one": UnionOfFamilies([Pixels()]),
+    "two": UnionOfFamilies((PATCHES, GaborBank(7, step=3))),
+    "groups": UnionOfFamilies([Pixels(), RandomFourier(4), Products(), RandomFourier(3)]),
+    "nested": UnionOfFamilies([UnionOfFamilies([Pixels(), UnionOfFamilies([PATCHES])]), PATCHES]),
+}
+
+
+@pytest.mark.parametrize("kind", UNIONS)
+@pytest.mark.parametrize("shape", [(40, 6, 5), (40, 30)])
+def test_every_rule_of_a_family(kind, shape):
+    check_family(UNIONS[kind], IMAGES.reshape(shape))
+
+
+def test_values_are_those_of_the_parts():
+    union = UNIONS["groups"].fit(IMAGES)
+    parts = [clone(family).fit(IMAGES) for family in UNIONS["groups"].families]
+    assert_array_equal(union.evaluate(IMAGES), np.hstack([p.evaluate(IMAGES) for p in parts]))
+    assert union.macs() == sum(p.macs() for p in parts)
+    assert union.describe(33)["function"] == parts[1].describe(3)["function"] == "sin"
+    one = union.take(np.array([33, 2, 32, 33]))
+    assert len(one.parts_) == 2
+    assert_array_equal(one.evaluate(IMAGES), union.evaluate(IMAGES)[:, [33, 2, 32, 33]])
+    assert_array_equal(one.take([1]).evaluate(IMAGES), IMAGES[:, 0, 2, None] * np.float32(1 / 255))
+    assert union.take([]).n_features_ == union.take([]).take([]).macs() == 0
+
+
+def test_groups_of_different_parts_stay_apart():
+    assert UNIONS["two"].fit(IMAGES).groups is None
+    union = UNIONS["groups"].fit(IMAGES)
+    groups = union.groups
+    assert groups[:30].tolist() == list(range(30))
+    assert groups[30:38].tolist() == [30, 30, 31, 31, 32, 32, 33, 33]
+    assert groups[-6:].tolist() == (groups.max() - np.array([2, 2, 1, 1, 0, 0])).tolist()
+    own = union.take([37, 0, 36, 30]).groups
+    assert own[0] == own[2]
+    assert len(set(own.tolist())) == 3
+
+
+def test_a_copy_of_each_family_is_fitted():
+    pixels = Pixels()
+    union = UnionOfFamilies([pixels])
+    assert clone(union).families[0] is not pixels
+    union.fit(IMAGES)
+    assert union.families[0] is pixels
+    assert not hasattr(pixels, "n_features_")
+
+
+def test_a_store_and_a_classifier_hold_a_union(tmp_path):
+    y = (IMAGES[:, 2, 2] > 127).astype(int)
+    family = UNIONS["groups"].fit(IMAGES)
+    columns = create_store(tmp_path / "s", family, IMAGES, "float32", memory="20kB")
+    check_columns(columns, family.evaluate_columns(IMAGES).T)
+    model = ShareBoost(rounds=4).fit(columns, y)
+    again = ShareBoost(rounds=4).fit(ArrayColumns.from_family(family, IMAGES), y)
+    assert model.support_.tolist() == again.support_.tolist()
+    classifier = model.to_classifier(family)
+    classifier.save(tmp_path / "c.safetensors")
+    loaded = visionshare.load(tmp_path / "c.safetensors")
+    assert_array_equal(loaded.decision_function(IMAGES), classifier.decision_function(IMAGES))
+    assert loaded.macs == classifier.macs == columns.macs(model.support_) + model.coef_.size
+
+
+@pytest.mark.parametrize(
+    "families",
+    [(), None, Pixels(), [Pixels], [Pixels(), 3], [UnionOfFamilies()], [UnionOfFamilies(3)]],
+    ids=repr,
+)
+def test_bad_families_are_named(families):
+    with pytest.raises(InputError, match=r"^families: got"):
+        UnionOfFamilies(families).fit(IMAGES)
+
+
+def _inside(depth):
+    family = Pixels()
+    for _ in range(depth):
+        family = UnionOfFamilies([family])
+    return family
+
+
+def test_a_wrong_parameter_of_a_part_and_too_many_levels():
+    with pytest.raises(InputError, match=r"^grid: got"):
+        UnionOfFamilies([Pixels(), PatchTemplates(grid=0)]).check_parameters()
+    assert _inside(4).fit(IMAGES).n_features_ == 30
+    with pytest.raises(InputError, match="levels"):
+        _inside(5).check_parameters()
+    endless = UnionOfFamilies([])
+    endless.families.append(endless)
+    with pytest.raises(InputError, match="levels"):
+        endless.check_parameters()
+
+
+class _Plain(Pixels):
+    """A family as another library may write it: it costs something, and has no added_macs."""
+
+    @property
+    def added_macs(self):
+        raise AttributeError
+
+    def macs(self, features=None):
+        return 3 * (self.n_features_ if features is None else len(features))
+
+
+def test_parts_of_other_libraries_need_no_added_cost():
+    union = UnionOfFamilies([Products(), _Plain()]).fit(IMAGES)
+    n = union.n_features_
+    assert union.added_macs(np.array([0, n - 1]), np.array([n - 2, 0])).tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2}, {"parts": None}, {"parts": {}}, {"parts": [3, 4]}, {"parts": []},
+        {"parts": [{"family": "pixels"}]}, {"image_shape": [6, 4]}, {"part": None},
+        {"part": np.zeros(4, np.int64)}, {"part": np.full(4, 9)}, {"part": np.full(4, -1)},
+        {"part": np.zeros(4, np.float32)}, {"0.ids": None}, {"0.ids": np.array([99, 1])},
+        {"parts": [{"parts": 3}]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_hostile_states_are_refused(change):
+    state, arrays = UNIONS["groups"].fit(IMAGES).take([0, 3, 31, 30]).to_state()
+    for key, value in change.items():
+        (arrays if key in arrays else state)[key] = value
+    with pytest.raises(InputError):
+        family_from_state(state, arrays)
+
+
+@pytest.mark.parametrize("depth", [6, 100, 100_000])
+def test_families_deep_inside_each_other_are_refused(depth, tmp_path):
+    state, arrays = Pixels().fit(IMAGES).to_state()
+    part = np.zeros(30, np.int64)
+    for level in range(depth):
+        state = {"family": "union", "version": 1, "image_shape": [6, 5], "parts": [state]}
+        if level < 100:
+            arrays = {f"0.{name}": a for name, a in arrays.items()} | {"part": part}
+    with pytest.raises(InputError, match="levels"):
+        family_from_state(state, arrays)
+    if depth == 100:
+        values = {"family": state, "classes": [0, 1], "temperature": 1.0, "path": []}
+        path = tmp_path / "c.safetensors"
+        held = {f"family.{name}": a for name, a in arrays.items()}
+        held |= {"weights": np.zeros((2, 30), np.float32), "intercept": np.zeros(2, np.float32)}
+        write_tensor_file(path, "visionshare-classifier", 1, {**values, "metadata": {}}, held)
+        with pytest.raises(ClassifierFileError, match="levels"):
+            visionshare.load(path)
+    # Python itself would go through a deep state to free or show it.
+    while state.get("parts"):
+        state = state.pop("parts")[0]
+
+
+def test_states_are_plain():
+    state, arrays = UNIONS["nested"].fit(IMAGES).to_state()
+    assert json.loads(json.dumps(state)) == state
+    assert {"part", "0.part", "0.0.ids", "0.1.0.templates", "1.layout"} <= set(arrays)

@@ -1,0 +1,175 @@
+"""Scores for each multiply-accumulate against costs counted one by one, in every search."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from visionshare import (
+    GaborBank,
+    PatchTemplates,
+    Pixels,
+    Products,
+    RandomFourier,
+    ShareBoost,
+    UnionOfFamilies,
+)
+from visionshare.errors import InputError
+from visionshare.generators.draws import Draws
+from visionshare.recipes import load_recipe, train
+from visionshare.search import make_criterion, make_search
+from visionshare.search.per_mac import PerMac
+from visionshare.store import ArrayColumns, DrawnColumns, create_store
+
+PATCHES = PatchTemplates(3, 6, 2, (1.5, 3.0), n_patches=800)
+FAMILIES = {
+    "patches": PATCHES,
+    "products": Products(),
+    "pairs": RandomFourier(12),
+    "union": UnionOfFamilies([PATCHES, RandomFourier(9), Pixels(), GaborBank(8, step=3)]),
+}
+SEARCHES = {"exhaustive": {}, "random": {"n": 13}, "screened": {"fraction": 0.5, "keep": 11}}
+
+
+@pytest.fixture(scope="module")
+def images():
+    # A multiple of the 16 spans of a screen: a screen of all examples leaves none out.
+    held = np.random.default_rng(0).random((176, 6, 5))
+    held[::3, 1:3] += 0.4 * np.sin(np.arange(5))
+    held[1::3, :, 2] += 0.5
+    return held.astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def y():
+    return np.arange(176) % 3
+
+
+class _Recorder:
+    """A criterion that keeps what it was asked and what it answered."""
+
+    def __init__(self, name):
+        self.inner, self.seen = make_criterion(name), []
+
+    def score(self, pool, state, numbers):
+        scores = self.inner.score(pool, state, numbers)
+        assert state.active.n == len(state.support)
+        # The learner writes the next round's residual into the same array.
+        state = replace(state, residual=state.residual.copy())
+        asked = np.arange(pool.size) if numbers is None else numbers
+        self.seen.append((pool, state, asked, scores))
+        return scores
+
+
+def _costs(family, pool, chosen, numbers, k):
+    costs = []
+    for c in numbers:
+        features = pool.features(c)
+        together = family.macs(np.concatenate([chosen, features]))
+        costs.append(max(1, together - family.macs(chosen) + k * len(features)))
+    return np.array(costs)
+
+
+def _recorded(monkeypatch, columns, y, criterion="gradient", rounds=6, **settings):
+    recorder = _Recorder(criterion)
+    monkeypatch.setattr(
+        "visionshare.learners.shareboost.make_criterion", lambda name, **options: recorder
+    )
+    options = {**settings.pop("search_options", {}), "per_mac": True}
+    model = ShareBoost(rounds=rounds, search_options=options, **settings).fit(columns, y)
+    return model, recorder.seen
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_the_best_for_its_cost_enters(kind, search, images, y, monkeypatch):
+    family = FAMILIES[kind].fit(images)
+    columns = ArrayColumns.from_family(family, images)
+    criterion = "orthogonal" if search == "exhaustive" else "gradient"
+    options = {"search": search, "search_options": SEARCHES[search], "strength": 1e-3}
+    model, seen = _recorded(monkeypatch, columns, y, criterion, **options)
+    assert len(seen) == 6
+    for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):
+        assert_array_equal(state.support, model.support_[: len(state.support)])
+        divided = scores / _costs(family, pool, state.support, numbers, 3)
+        assert_allclose(PerMac(_Fixed(scores)).score(pool, state, numbers), divided, rtol=1e-12)
+        left = ~np.isin([pool.features(c)[0] for c in numbers], state.support)
+        best = numbers[left][np.argmax(divided[left])]
+        assert_array_equal(step.feature, pool.features(best))
+        assert step.score == pytest.approx(divided[left].max())
+
+
+class _Fixed:
+    def __init__(self, scores):
+        self.scores = scores
+
+    def score(self, pool, state, numbers):
+        return self.scores
+
+
+@pytest.mark.parametrize("kind", ["patches", "union"])
+def test_survivors_of_a_screen_are_the_best_for_their_cost(kind, images, y, monkeypatch):
+    family = FAMILIES[kind].fit(images)
+    columns = ArrayColumns.from_family(family, images)
+    options = {"search": "screened", "search_options": {"fraction": 1.0, "keep": 5}}
+    for pool, state, survivors, _ in _recorded(monkeypatch, columns, y, **options)[1]:
+        everything = np.arange(pool.size)
+        norms = pool.gradient_norms(state.residual)
+        divided = norms / _costs(family, pool, state.support, everything, 3)
+        divided[[pool.features(c)[0] in state.support for c in everything]] = -1
+        assert set(survivors.tolist()) == set(np.argsort(-divided)[:5].tolist())
+
+
+@pytest.mark.parametrize("kind", ["gabor", "fourier"])
+def test_draws_are_weighed_by_their_cost(kind, images, y, monkeypatch):
+    family = {"gabor": GaborBank(step=2), "fourier": RandomFourier()}[kind].fit(images)
+    columns = DrawnColumns(Draws(family, 15, 20), images)
+    model, seen = _recorded(monkeypatch, columns, y, rounds=4, search="sampled")
+    for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):
+        divided = scores / _costs(columns.draws, pool, state.support, numbers, 3)
+        assert_array_equal(step.feature, pool.features(numbers[np.argmax(divided)]))
+    with pytest.raises(InputError, match="no end"):
+        columns.added_macs(np.array([0]))
+
+
+def test_cheap_features_go_first(images, y):
+    family = UnionOfFamilies([Pixels(), PATCHES]).fit(images)
+    columns = ArrayColumns.from_family(family, images)
+    plain = ShareBoost(rounds=8).fit(columns, y)
+    cheap = ShareBoost(rounds=8, search_options={"per_mac": True}).fit(columns, y)
+    assert cheap.path_[-1].macs < plain.path_[-1].macs
+    assert (cheap.support_[:4] < 30).all()
+
+
+def test_a_store_and_a_resume_give_the_same_bits(images, y, tmp_path):
+    family = FAMILIES["patches"].fit(images)
+    settings = {"search_options": {"per_mac": True}, "criterion": "orthogonal"}
+    whole = ShareBoost(rounds=7, **settings).fit(ArrayColumns.from_family(family, images), y)
+    columns = create_store(tmp_path / "s", family, images, "float32", memory="100kB")
+    part = {**settings, "checkpoint": tmp_path / "rounds"}
+    ShareBoost(rounds=3, **part).fit(columns, y)
+    resumed = ShareBoost(rounds=7, **part).fit(columns, y)
+    assert_array_equal(resumed.support_, whole.support_)
+    assert_array_equal(resumed.coef_, whole.coef_)
+    with pytest.raises(InputError, match="checkpoint"):
+        ShareBoost(rounds=7, checkpoint=tmp_path / "rounds", criterion="orthogonal").fit(columns, y)
+
+
+def test_columns_without_a_family_and_bad_options(images, y):
+    for search in SEARCHES:
+        model = ShareBoost(search=search, search_options={"per_mac": True})
+        with pytest.raises(InputError, match="per_mac needs columns of a family"):
+            model.fit(images.reshape(176, -1), y)
+    with pytest.raises(InputError, match="per_mac: got 1"):
+        make_search("exhaustive", per_mac=1)
+
+
+def test_a_recipe_can_ask_for_it(tmp_path):
+    settings = ["features.parameters.n_templates=10", "data.limit=300", "learner.rounds=5"]
+    plain = train(load_recipe("digits", settings), tmp_path / "plain")
+    cheap = train(
+        load_recipe("digits", [*settings, "learner.search_options.per_mac=true"]),
+        tmp_path / "cheap",
+    )
+    assert cheap.metrics["macs"] < plain.metrics["macs"]

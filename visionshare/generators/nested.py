@@ -1,0 +1,84 @@
+"""Families inside families: their states in a list, their arrays under numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators import FeatureFamily, family_from_state
+
+__all__ = ["DEEPEST", "check_depth", "parts_from_state", "parts_to_state"]
+
+DEEPEST = 4
+
+
+def check_depth(states: Any) -> None:
+    """Check that states hold each other in few levels, without following any further.
+
+    Raises
+    ------
+    InputError
+        If ``states`` is no list of tables, or parts lie deeper than :data:`DEEPEST`.
+    """
+    level = states
+    for _ in range(DEEPEST):
+        if not isinstance(level, list) or not all(isinstance(s, Mapping) for s in level):
+            raise InputError("parts", type(level).__name__, "a list of families")
+        held = [s["parts"] for s in level if "parts" in s]
+        if not all(isinstance(parts, list) for parts in held):
+            raise InputError("parts", "no list", "a list of families")
+        level = [part for parts in held for part in parts]
+    if level:
+        raise InputError("parts", "families inside families", f"at most {DEEPEST} levels of them")
+
+
+def parts_to_state(
+    parts: Sequence[FeatureFamily],
+) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
+    """Return the states of families, and their arrays as "0.name", "1.name" and so on.
+
+    Raises
+    ------
+    InputError
+        If families lie deeper in each other than a reader accepts.
+    """
+    states, arrays = [], {}
+    for number, part in enumerate(parts):
+        state, held = part.to_state()
+        states.append(state)
+        arrays.update({f"{number}.{name}": array for name, array in held.items()})
+    check_depth(states)
+    return states, arrays
+
+
+def parts_from_state(
+    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], shape: tuple[int, ...]
+) -> list[FeatureFamily]:
+    """Return the families that :func:`parts_to_state` described under "parts".
+
+    Parameters
+    ----------
+    state, arrays
+        Of the family that holds the others.
+    shape : tuple of int
+        The shape of one image that all must have.
+
+    Raises
+    ------
+    InputError
+        If a part is of no known family, of other images, or does not fit together.
+    """
+    states: Any = state.get("parts")
+    check_depth(states)
+    parts = []
+    for number, held in enumerate(states):
+        prefix = f"{number}."
+        own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        part = family_from_state(held, own)
+        if tuple(part.image_shape_) != shape:
+            raise InputError("parts", part.image_shape_, f"families of images of shape {shape}")
+        parts.append(part)
+    return parts

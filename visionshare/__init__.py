@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, load
+    from visionshare.generators.anchors import KernelAnchors
     from visionshare.generators.fourier import RandomFourier
     from visionshare.generators.gabor import GaborBank
     from visionshare.generators.patches import PatchTemplates
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
     "GaborBank",
+    "KernelAnchors",
     "PatchTemplates",
     "Pixels",
     "Products",
@@ -29,6 +31,7 @@ __all__ = [
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
     "GaborBank": "visionshare.generators.gabor",
+    "KernelAnchors": "visionshare.generators.anchors",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
     "Products": "visionshare.generators.products",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, load
+    from visionshare.generators.anchors import KernelAnchors
     from visionshare.generators.fourier import RandomFourier
     from visionshare.generators.gabor import GaborBank
     from visionshare.generators.patches import PatchTemplates
@@ -22,6 +23,7 @@ __all__ = [
     "GaborBank",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
+    "KernelAnchors",
     "PatchTemplates",
     "Pixels",
     "Products",
@@ -38,6 +40,7 @@ _HOMES = {
     "GaborBank": "visionshare.generators.gabor",
     "GroupFeatureClassifier": "visionshare.learners.group_features",
     "GroupFeatureRegressor": "visionshare.learners.group_features",
+    "KernelAnchors": "visionshare.generators.anchors",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
     "Products": "visionshare.generators.products",

@@ -18,6 +18,7 @@ from visionshare.generators.base import FeatureFamily
 __all__ = ["FAMILIES", "FeatureFamily", "family_class", "family_from_state"]
 
 FAMILIES: dict[str, str] = {
+    "anchors": "visionshare.generators.anchors:KernelAnchors",
     "fourier": "visionshare.generators.fourier:RandomFourier",
     "gabor": "visionshare.generators.gabor:GaborBank",
     "patches": "visionshare.generators.patches:PatchTemplates",

@@ -11,7 +11,8 @@ __all__ = ["check_scaling", "fit_scaling", "rows_of"]
 
 def rows_of(images: np.ndarray) -> np.ndarray:
     """Return checked images as rows (n, p), float64; uint8 pixels between 0 and 1."""
-    rows = images.reshape(len(images), -1).astype(np.float64)
+    # Sizes are said: −1 cannot be worked out where there is no image.
+    rows = images.reshape(len(images), int(np.prod(images.shape[1:]))).astype(np.float64)
     return rows / 255 if images.dtype == np.uint8 else rows
 
 

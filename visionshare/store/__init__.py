@@ -1,5 +1,6 @@
 """Store: feature columns in memory or in write-once HDF5 shards."""
 
+from visionshare.store.anchor_columns import AnchorColumns
 from visionshare.store.array_columns import ArrayColumns
 from visionshare.store.columns import Columns
 from visionshare.store.drawn_columns import DrawnColumns
@@ -14,6 +15,7 @@ from visionshare.store.store_columns import (
 )
 
 __all__ = [
+    "AnchorColumns",
     "ArrayColumns",
     "Columns",
     "DrawnColumns",

@@ -186,20 +186,25 @@ class Columns(ABC):
         rows : slice, optional
             Examples from start to stop; all when omitted.
         """
-        from visionshare.store.kernels import correlate
-
         ids = check_ids(ids, self.shape[1])
         first, stop, _ = (rows or slice(None)).indices(self.shape[0])
         R = np.asarray(R)
         if R.ndim != 2 or len(R) != stop - first:
             raise InputError("R", R.shape, f"an array of shape ({stop - first}, k)")
         which = slice(None) if ids is None else ids
+        G = self._products(R, ids, first)
+        G -= np.outer(self.offset[which], R.sum(axis=0, dtype=np.float64))
+        G *= self.scale[which, None]
+        return G
+
+    def _products(self, R: np.ndarray, ids: np.ndarray | None, first: int) -> np.ndarray:
+        """Return XᵀR (n, k), float64, for columns as they are kept, from example ``first`` on."""
+        from visionshare.store.kernels import correlate
+
         G = np.empty((self.shape[1] if ids is None else len(ids), R.shape[1]))
         with thread_limit(self.n_jobs):
             for span in self.spans(ids):
                 G[span.places] = correlate(span.buffer, span.offsets, R, first)
-        G -= np.outer(self.offset[which], R.sum(axis=0, dtype=np.float64))
-        G *= self.scale[which, None]
         return G
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
@@ -214,8 +219,6 @@ class Columns(ABC):
         omega : ndarray of shape (m,), optional
             Weights of the examples, at least 0; equal when omitted.
         """
-        from visionshare.store.kernels import moments
-
         if kind not in SCALINGS:
             raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
         m, d = self.shape
@@ -223,11 +226,7 @@ class Columns(ABC):
         omega = np.ones(m) if omega is None else np.asarray(omega, np.float64)
         total = float(omega.sum())
         omega = omega / total
-        found = np.empty((d, 3))
-        with thread_limit(self.n_jobs):
-            for span in self.spans(None):
-                found[span.places] = moments(span.buffer, span.offsets, omega)
-        mean, square, peak = found.T
+        mean, square, peak = self._moments(omega).T
         noise = 64 * np.finfo(self.compute_dtype).eps ** 2 if self.dtype != "float64" else 1e-14
         variance = square - mean**2
         flat = (variance <= noise * square) | ~np.isfinite(square)
@@ -241,3 +240,13 @@ class Columns(ABC):
         else:
             self.scale = np.where(flat, 0.0, 1.0)
         self.variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * self.scale**2)
+
+    def _moments(self, omega: np.ndarray) -> np.ndarray:
+        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column as kept, (d, 3) float64."""
+        from visionshare.store.kernels import moments
+
+        found = np.empty((self.shape[1], 3))
+        with thread_limit(self.n_jobs):
+            for span in self.spans(None):
+                found[span.places] = moments(span.buffer, span.offsets, omega)
+        return found

@@ -1,0 +1,140 @@
+"""Kernels of columns that are zero outside a ball: sums over rings, one anchor after the other.
+
+An anchor's radii cut the examples into rings, and a column is [v, 1] over the rings inside its
+radius. A sum over every column of an anchor is then a sum over each ring, added up from the
+innermost: what one radius costs, all of them cost. An anchor is one thread's, in an order of its
+own examples, so that its result depends on nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["ball_columns", "ball_moments", "ball_products"]
+
+_ROWS = 256
+
+
+@njit(cache=True, nogil=True)
+def _sorted_by_ring(rings: np.ndarray, n_radii: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return examples by ring, and where each ring begins; examples outside all come last."""
+    starts = np.zeros(n_radii + 2, np.int64)
+    for i in range(rings.shape[0]):
+        starts[rings[i] + 1] += 1
+    for b in range(n_radii + 1):
+        starts[b + 1] += starts[b]
+    order = np.empty(rings.shape[0], np.int32)
+    free = starts.copy()
+    for i in range(rings.shape[0]):
+        b = rings[i]
+        order[free[b]] = i
+        free[b] += 1
+    return order, starts
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def ball_products(
+    V: np.ndarray, R: np.ndarray, rings: np.ndarray, anchors: np.ndarray, n_radii: int
+) -> np.ndarray:
+    """Return XᵀR of all columns of some anchors.
+
+    Products are float32 in blocks of 256 examples, sums of blocks are float64.
+
+    Parameters
+    ----------
+    V : ndarray of shape (m, w), float32
+        [v, 1] of each example.
+    R : ndarray of shape (m, k), float32
+    rings : ndarray of shape (A, m), uint8
+        The first radius that holds an example; ``n_radii`` where none does.
+    anchors : ndarray of shape (n,), int64
+    n_radii : int
+
+    Returns
+    -------
+    ndarray of shape (n, n_radii, w, k), float64
+    """
+    width, k = V.shape[1], R.shape[1]
+    G = np.empty((anchors.shape[0], n_radii, width, k), np.float64)
+    for a in prange(anchors.shape[0]):
+        order, starts = _sorted_by_ring(rings[anchors[a]], n_radii)
+        v, r = np.empty((_ROWS, width), np.float32), np.empty((_ROWS, k), np.float32)
+        total = np.zeros((k, width), np.float64)
+        for b in range(n_radii):
+            for first in range(starts[b], starts[b + 1], _ROWS):
+                n = min(_ROWS, starts[b + 1] - first)
+                for j in range(n):
+                    i = order[first + j]
+                    for t in range(width):
+                        v[j, t] = V[i, t]
+                    for c in range(k):
+                        r[j, c] = R[i, c]
+                # This way round BLAS has the longer rows to run along.
+                total += np.dot(r[:n].T, v[:n])
+            for t in range(width):
+                for c in range(k):
+                    G[a, b, t, c] = total[c, t]
+    return G
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def ball_moments(V: np.ndarray, omega: np.ndarray, rings: np.ndarray, n_radii: int) -> np.ndarray:
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all columns, float64.
+
+    Parameters
+    ----------
+    V, rings, n_radii
+        As in :func:`ball_products`.
+    omega : ndarray of shape (m,), float64
+
+    Returns
+    -------
+    ndarray of shape (A, n_radii, w, 3)
+    """
+    width = V.shape[1]
+    out = np.empty((rings.shape[0], n_radii, width, 3), np.float64)
+    for a in prange(rings.shape[0]):
+        sums = np.zeros((n_radii + 1, 3, width), np.float64)
+        for i in range(V.shape[0]):
+            if omega[i] > 0:
+                held = sums[rings[a, i]]
+                for t in range(width):
+                    x = np.float64(V[i, t])
+                    weighted = omega[i] * x
+                    held[0, t] += weighted
+                    held[1, t] += weighted * x
+                    held[2, t] = max(held[2, t], abs(x))
+        for b in range(n_radii):
+            for t in range(width):
+                if b > 0:
+                    sums[b, 0, t] += sums[b - 1, 0, t]
+                    sums[b, 1, t] += sums[b - 1, 1, t]
+                    sums[b, 2, t] = max(sums[b, 2, t], sums[b - 1, 2, t])
+                for s in range(3):
+                    out[a, b, t, s] = sums[b, s, t]
+    return out
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def ball_columns(
+    V: np.ndarray, rings: np.ndarray, n_radii: int, ids: np.ndarray, out: np.ndarray
+) -> None:
+    """Write columns.
+
+    Parameters
+    ----------
+    V : ndarray of shape (w, m), float32
+        [v, 1] of each example, transposed.
+    rings, n_radii
+        As in :func:`ball_products`.
+    ids : ndarray of shape (n,), int64
+        (anchor · n_radii + radius) · w + place in [v, 1].
+    out : ndarray of shape (n, m), float32
+    """
+    width = V.shape[0]
+    for j in prange(ids.shape[0]):
+        pair, t = divmod(ids[j], width)
+        a, b = divmod(pair, n_radii)
+        for i in range(V.shape[1]):
+            out[j, i] = V[t, i] if rings[a, i] <= b else np.float32(0)

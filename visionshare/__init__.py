@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
+    from visionshare.generators.stumps import Stumps
     from visionshare.learners.shareboost import ShareBoost
 
 __version__ = "0.1.0"
@@ -22,6 +23,7 @@ __all__ = [
     "Products",
     "RandomFourier",
     "ShareBoost",
+    "Stumps",
     "__version__",
     "load",
 ]
@@ -34,6 +36,7 @@ _HOMES = {
     "Products": "visionshare.generators.products",
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
+    "Stumps": "visionshare.generators.stumps",
     "load": "visionshare.classifier",
 }
 

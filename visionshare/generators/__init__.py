@@ -23,6 +23,7 @@ FAMILIES: dict[str, str] = {
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
     "products": "visionshare.generators.products:Products",
+    "stumps": "visionshare.generators.stumps:Stumps",
 }
 
 

@@ -147,9 +147,7 @@ def greedy_rounds(
     loss, penalty = settings.loss, settings.penalty
     history = list(history)
     columns = pool.columns
-    flat = np.asarray(columns.scale) == 0
-    ids, starts = pool.members(None)
-    excluded = pool.sums((~flat if ids is None else ~flat[ids]).astype(np.int64), starts) == 0
+    excluded = pool.flat()
     for done in history:
         active.append(columns.columns_of(done.features))
         excluded[done.candidate] = True

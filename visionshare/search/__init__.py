@@ -17,6 +17,7 @@ from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchSt
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.sampled import SampledSearch
 from visionshare.search.screened import ScreenedSearch
+from visionshare.search.stumps import StumpSearch
 
 __all__ = [
     "CRITERIA",
@@ -30,6 +31,7 @@ __all__ = [
     "ScreenedSearch",
     "Search",
     "SearchState",
+    "StumpSearch",
     "make_criterion",
     "make_search",
     "samples_needed",
@@ -40,6 +42,7 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "random": RandomSubsetSearch,
     "sampled": SampledSearch,
     "screened": ScreenedSearch,
+    "stumps": StumpSearch,
 }
 
 

@@ -12,12 +12,14 @@ from visionshare.store.store_columns import (
     store_info,
     verify_store,
 )
+from visionshare.store.stump_columns import StumpColumns
 
 __all__ = [
     "ArrayColumns",
     "Columns",
     "DrawnColumns",
     "StoreColumns",
+    "StumpColumns",
     "create_empty_store",
     "create_store",
     "open_store",

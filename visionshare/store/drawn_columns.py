@@ -36,6 +36,8 @@ class DrawnColumns(Columns):
     (5, 30)
     """
 
+    _held_ids: np.ndarray
+
     def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
         self.draws = draws
@@ -72,7 +74,7 @@ class DrawnColumns(Columns):
         self._kind = kind
         self._scaling = np.zeros(d), np.ones(d), np.full(d, np.nan)
         self._known = np.zeros(d, bool)
-        self._held_ids: np.ndarray = np.empty(0, np.int64)
+        self._held_ids = np.empty(0, np.int64)
 
     def _scale(self, ids: np.ndarray, values: np.ndarray) -> None:
         from visionshare.store.array_columns import ArrayColumns

@@ -117,8 +117,9 @@ def test_the_fingerprint_knows_the_examples_and_the_scaling():
 def test_other_families_orders_and_scalings_are_refused():
     images = IMAGES["numbers"]
     family = Stumps().fit(images)
-    with pytest.raises(InputError, match="family"):
-        StumpColumns(Pixels().fit(images), images)
+    for other in (Pixels().fit(images), Stumps()):
+        with pytest.raises(InputError, match="fitted Stumps"):
+            StumpColumns(other, images)
     for ids in ([5, 4], [400, 3], [4, 4], []):
         with pytest.raises(InputError, match="as fit numbers them"):
             StumpColumns(family.take(np.array(ids, int)), images)

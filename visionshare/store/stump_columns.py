@@ -71,7 +71,7 @@ class StumpColumns(Columns):
     """
 
     def __init__(self, family: Stumps, images: np.ndarray, n_jobs: int = 1) -> None:
-        if not isinstance(family, Stumps):
+        if not isinstance(family, Stumps) or not hasattr(family, "thresholds_"):
             raise InputError("family", type(family).__name__, "fitted Stumps")
         flat = flattened(check_images(images, family.image_shape_))
         super().__init__((len(flat), family.n_features_), "float32", None, resolve_jobs(n_jobs))

@@ -86,6 +86,33 @@ def test_all_scores_are_those_of_a_full_scan():
         assert_allclose(found.score, norms[number], rtol=1e-12)
 
 
+@pytest.mark.parametrize("k", [1, 10, 40])
+@pytest.mark.parametrize("scaling", ["none", "unit_variance"])
+@pytest.mark.parametrize("residual", ["noise", "few", "steps", "tiny"])
+def test_norms_that_are_left_out_are_never_the_best(residual, scaling, k):
+    rng = np.random.default_rng(7)
+    images = rng.normal(size=(3000, 6))
+    R = rng.normal(size=(3000, k))
+    if residual == "few":
+        # Long stretches without change, then a jump.
+        R *= (rng.random((3000, 1)) < 0.003) * 1e4
+    if residual == "steps":
+        R = R * 0.01 + np.sign(images[:, [3]] - 1)
+    if residual == "tiny":
+        R *= 1e-30
+    columns = StumpColumns.from_images(images)
+    columns.fit_scaling(scaling, rng.random(3000))
+    pool = Pool(columns)
+    state = SimpleNamespace(residual=R.astype(np.float32), round=1)
+    norms = pool.gradient_norms(state.residual)
+    excluded = rng.random(pool.size) < 0.5
+    for _ in range(20):
+        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)
+        best = norms[~excluded].max()
+        assert_allclose([found.score, norms[found.number]], best, rtol=1e-9)
+        excluded[found.number] = True
+
+
 def test_the_lowest_number_wins_among_equals():
     X = np.random.default_rng(4).normal(size=(100, 2))
     # Inputs 1 and 3 are input 0 in other units: the same order, and so the same bits.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
     from visionshare.generators.sources import SourceClassifiers
+    from visionshare.generators.stumps import Stumps
     from visionshare.generators.union import UnionOfFamilies
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
     from visionshare.learners.shareboost import ShareBoost
@@ -30,6 +31,7 @@ __all__ = [
     "RandomFourier",
     "ShareBoost",
     "SourceClassifiers",
+    "Stumps",
     "UnionOfFamilies",
     "__version__",
     "load",
@@ -47,6 +49,7 @@ _HOMES = {
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
     "SourceClassifiers": "visionshare.generators.sources",
+    "Stumps": "visionshare.generators.stumps",
     "UnionOfFamilies": "visionshare.generators.union",
     "load": "visionshare.classifier",
 }

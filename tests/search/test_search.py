@@ -41,6 +41,16 @@ def test_exhaustive_takes_the_best_that_is_left():
     assert make_search("exhaustive").best(pool, state, Gradient(), excluded) is None
 
 
+@pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2]])
+def test_a_candidate_is_flat_where_all_its_columns_are(groups):
+    X = np.ones((6, 5))
+    X[:, [1, 4]] = np.arange(6)[:, None]
+    columns = ArrayColumns(X, groups=groups)
+    columns.fit_scaling("unit_variance")
+    flat = [True, False, True, True, False] if groups is None else [False, True, False]
+    assert Pool(columns).flat().tolist() == flat
+
+
 @pytest.mark.parametrize("name", ["random", "screened"])
 def test_a_search_of_everything_is_exhaustive(name):
     options = {"random": {"n": 40}, "screened": {"keep": 40}}[name]

@@ -6,13 +6,17 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["check_scaling", "fit_scaling", "rows_of"]
+__all__ = ["check_scaling", "fit_scaling", "flattened", "rows_of"]
+
+
+def flattened(images: np.ndarray) -> np.ndarray:
+    """Return checked images as rows (n, p) of their own dtype."""
+    return images.reshape(len(images), int(np.prod(images.shape[1:])))
 
 
 def rows_of(images: np.ndarray) -> np.ndarray:
     """Return checked images as rows (n, p), float64; uint8 pixels between 0 and 1."""
-    # Sizes are said: −1 cannot be worked out where there is no image.
-    rows = images.reshape(len(images), int(np.prod(images.shape[1:]))).astype(np.float64)
+    rows = flattened(images).astype(np.float64)
     return rows / 255 if images.dtype == np.uint8 else rows
 
 

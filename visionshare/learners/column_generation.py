@@ -131,7 +131,7 @@ def generate(
         solved = master.solve(problem.empty(), settings.refit_tol, settings.max_iter)
         weights, number, searches = solved.weights, 0, 0
         yield _generation(0, 0, active, 0.0, weights, solved, begun)
-    quiet, useless = 0, pool.useless()
+    quiet, useless = 0, pool.flat()
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
         begun = time.perf_counter()
         searches += 1

@@ -19,8 +19,7 @@ def unscaled_tasks(
     weights: TaskWeights, columns: Columns, support: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights (T, n) and intercepts (T,) of columns as they are."""
-    scale = np.asarray(columns.scale, np.float64)[support]
-    offset = np.asarray(columns.offset, np.float64)[support]
+    offset, scale = columns.scaling_of(support)
     coef = weights.whole.T * scale
     return coef, weights.b - coef @ offset
 

@@ -147,7 +147,7 @@ def greedy_rounds(
     loss, penalty = settings.loss, settings.penalty
     history = list(history)
     columns = pool.columns
-    excluded = pool.useless()
+    excluded = pool.flat()
     for done in history:
         active.append(columns.columns_of(done.features))
         excluded[done.candidate] = True

@@ -41,7 +41,6 @@ def path_steps(columns: Columns, history: Sequence[Round]) -> tuple[PathStep, ..
 
 def unscaled(W: np.ndarray, columns: Columns, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return weights and intercepts of unscaled columns."""
-    scale = np.asarray(columns.scale, np.float64)[support]
-    offset = np.asarray(columns.offset, np.float64)[support]
+    offset, scale = columns.scaling_of(support)
     weights = W[:, 1:] * scale
     return weights, W[:, 0] - weights @ offset

@@ -60,9 +60,10 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         :class:`visionshare.search.orthogonal.Orthogonal`.
     criterion_options : dict, optional
         Arguments of the criterion, such as ``{"floor": 0.3}`` for "orthogonal".
-    search : {"exhaustive", "random", "screened", "sampled"}, default "exhaustive"
+    search : {"exhaustive", "random", "screened", "sampled", "stumps"}, default "exhaustive"
         Which candidates are scored; "sampled" takes fresh draws of a continuous family each round,
-        see :class:`visionshare.store.DrawnColumns`.
+        see :class:`visionshare.store.DrawnColumns`; "stumps" is exhaustive for all thresholds of
+        :class:`visionshare.store.StumpColumns`.
     search_options : dict, optional
         Arguments of the search, such as ``{"fraction": 0.1, "keep": 128}`` for "screened".
         Every search takes ``{"per_mac": True}``, which divides the scores by the

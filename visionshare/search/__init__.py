@@ -18,6 +18,7 @@ from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Sear
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.sampled import SampledSearch
 from visionshare.search.screened import ScreenedSearch
+from visionshare.search.stumps import StumpSearch
 from visionshare.search.violation import Violation
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "ScreenedSearch",
     "Search",
     "SearchState",
+    "StumpSearch",
     "Violation",
     "make_criterion",
     "make_search",
@@ -45,6 +47,7 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "random": RandomSubsetSearch,
     "sampled": SampledSearch,
     "screened": ScreenedSearch,
+    "stumps": StumpSearch,
 }
 
 

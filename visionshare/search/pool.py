@@ -80,6 +80,11 @@ class Pool:
     columns : Columns
         ``columns.groups`` says which columns enter together; ``None`` is a column each.
 
+    Attributes
+    ----------
+    size : int
+        Number of candidates.
+
     Examples
     --------
     >>> import numpy as np
@@ -94,28 +99,27 @@ class Pool:
         d = columns.shape[1]
         if columns.groups is None:
             self.order: np.ndarray | None = None
-            self.starts: np.ndarray = np.arange(d + 1)
+            self.starts: np.ndarray = np.empty(0, np.int64)
+            self.size = d
         else:
             groups = np.asarray(columns.groups)
             self.order = np.argsort(groups, kind="stable")
             _, first = np.unique(groups[self.order], return_index=True)
             self.starts = np.append(first, d)
-
-    @property
-    def size(self) -> int:
-        """Number of candidates."""
-        return len(self.starts) - 1
+            self.size = len(first)
 
     def features(self, number: int | np.integer[Any]) -> np.ndarray:
         """Return the column ids of one candidate."""
-        span = np.arange(int(self.starts[number]), int(self.starts[number + 1]))
-        return span if self.order is None else self.order[span]
+        if self.order is None:
+            return np.array([number], np.int64)
+        return self.order[int(self.starts[number]) : int(self.starts[number + 1])]
 
-    def useless(self) -> np.ndarray:
-        """Return a mask of the candidates whose columns are all constant."""
-        flat = np.asarray(self.columns.scale) == 0
-        ids, starts = self.members(None)
-        return self.sums((~flat if ids is None else ~flat[ids]).astype(np.int64), starts) == 0
+    def flat(self) -> np.ndarray:
+        """Return which candidates have constant columns only, (size,) bool."""
+        flat = self.columns.flat()
+        if self.order is None:
+            return flat
+        return np.logical_and.reduceat(flat[self.order], self.starts[:-1])
 
     def gradient_norms(
         self,

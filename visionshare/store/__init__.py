@@ -13,6 +13,7 @@ from visionshare.store.store_columns import (
     store_info,
     verify_store,
 )
+from visionshare.store.stump_columns import StumpColumns
 
 __all__ = [
     "AnchorColumns",
@@ -20,6 +21,7 @@ __all__ = [
     "Columns",
     "DrawnColumns",
     "StoreColumns",
+    "StumpColumns",
     "create_empty_store",
     "create_store",
     "open_store",

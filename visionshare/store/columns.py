@@ -12,7 +12,7 @@ from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.resources import thread_limit
 
-__all__ = ["Columns", "Span", "check_ids"]
+__all__ = ["Columns", "Span", "check_ids", "example_weights", "flat_noise"]
 
 SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
 
@@ -57,6 +57,26 @@ def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
     return ids.astype(np.int64)
 
 
+def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
+    """Return the weights (m,) of examples, brought to sum 1, and their sum before.
+
+    Raises
+    ------
+    InputError
+        If no scaling has that name.
+    """
+    if kind not in SCALINGS:
+        raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
+    given = np.ones(m) if omega is None else np.asarray(omega, np.float64)
+    total = float(np.sum(given))
+    return given / total, total
+
+
+def flat_noise(dtype: str) -> float:
+    """Return the variance that is rounding alone, as a share of the mean square."""
+    return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
+
+
 class Columns(ABC):
     """A matrix (m, d) of feature columns with a scaling each, in memory or in a store.
 
@@ -66,10 +86,6 @@ class Columns(ABC):
         Examples and columns, (m, d).
     dtype : {"float16", "float32", "float64"}
         How values are kept.
-    offset, scale : ndarray of float64, shape (d,)
-        A scaled column is (x − offset) · scale. See :meth:`fit_scaling`.
-    variance : ndarray of float64, shape (d,)
-        Of the scaled columns, once :meth:`fit_scaling` has seen them.
     groups : ndarray of int64, shape (d,), or None
         Columns of one number enter a model together; None is a column each.
     n_jobs : int
@@ -90,14 +106,40 @@ class Columns(ABC):
                 raise InputError("groups", groups.shape, f"a whole number for each of {shape[1]}")
             groups = groups.astype(np.int64)
         self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
-        self.offset = np.zeros(shape[1])
-        self.scale = np.ones(shape[1])
-        self.variance = np.full(shape[1], np.nan)
+        # Offset, scale and variance of every column, once they are chosen.
+        self._scaling: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     @property
     def compute_dtype(self) -> np.dtype:
         """float64 where values are kept so, else float32."""
         return np.dtype(np.float64 if self.dtype == "float64" else np.float32)
+
+    @property
+    def offset(self) -> np.ndarray:
+        """Offsets (d,), float64: a scaled column is (x − offset) · scale."""
+        return self.scaling_of()[0]
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Scales (d,), float64; 0 for a column that is constant, once :meth:`fit_scaling` ran."""
+        return self.scaling_of()[1]
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Variances (d,) of the scaled columns, float64; NaN before :meth:`fit_scaling`."""
+        return np.full(self.shape[1], np.nan) if self._scaling is None else self._scaling[2]
+
+    def scaling_of(self, ids: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return offsets and scales (n,), float64, of columns; of all when omitted."""
+        if self._scaling is None:
+            n = self.shape[1] if ids is None else len(ids)
+            return np.zeros(n), np.ones(n)
+        offset, scale, _ = self._scaling
+        return (offset, scale) if ids is None else (offset[ids], scale[ids])
+
+    def flat(self) -> np.ndarray:
+        """Return which columns are constant, (d,) bool: scaled, they are zero."""
+        return np.asarray(self.scale == 0)
 
     @property
     def fingerprint(self) -> str:
@@ -164,9 +206,9 @@ class Columns(ABC):
                     gather(span.buffer, span.offsets, part)
                     out[span.places] = part
         if scaled:
-            which = slice(None) if ids is None else ids
-            out -= self.offset[which, None].astype(out.dtype)
-            out *= self.scale[which, None].astype(out.dtype)
+            offset, scale = self.scaling_of(ids)
+            out -= offset[:, None].astype(out.dtype)
+            out *= scale[:, None].astype(out.dtype)
         return out
 
     def take(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
@@ -191,10 +233,10 @@ class Columns(ABC):
         R = np.asarray(R)
         if R.ndim != 2 or len(R) != stop - first:
             raise InputError("R", R.shape, f"an array of shape ({stop - first}, k)")
-        which = slice(None) if ids is None else ids
         G = self._products(R, ids, first)
-        G -= np.outer(self.offset[which], R.sum(axis=0, dtype=np.float64))
-        G *= self.scale[which, None]
+        offset, scale = self.scaling_of(ids)
+        G -= np.outer(offset, R.sum(axis=0, dtype=np.float64))
+        G *= scale[:, None]
         return G
 
     def _products(self, R: np.ndarray, ids: np.ndarray | None, first: int) -> np.ndarray:
@@ -219,27 +261,23 @@ class Columns(ABC):
         omega : ndarray of shape (m,), optional
             Weights of the examples, at least 0; equal when omitted.
         """
-        if kind not in SCALINGS:
-            raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
         m, d = self.shape
-        self.offset, self.scale = np.zeros(d), np.ones(d)
-        omega = np.ones(m) if omega is None else np.asarray(omega, np.float64)
-        total = float(omega.sum())
-        omega = omega / total
+        omega, total = example_weights(kind, omega, m)
         mean, square, peak = self._moments(omega).T
-        noise = 64 * np.finfo(self.compute_dtype).eps ** 2 if self.dtype != "float64" else 1e-14
         variance = square - mean**2
-        flat = (variance <= noise * square) | ~np.isfinite(square)
+        flat = (variance <= flat_noise(self.dtype) * square) | ~np.isfinite(square)
+        offset = np.zeros(d)
         if kind == "unit_variance":
-            self.offset = mean
-            self.scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
+            offset = mean
+            scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
         elif kind == "max_abs":
-            self.scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
+            scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
         elif kind == "unit_norm":
-            self.scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
+            scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
         else:
-            self.scale = np.where(flat, 0.0, 1.0)
-        self.variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * self.scale**2)
+            scale = np.where(flat, 0.0, 1.0)
+        variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
+        self._scaling = offset, scale, variance
 
     def _moments(self, omega: np.ndarray) -> np.ndarray:
         """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column as kept, (d, 3) float64."""

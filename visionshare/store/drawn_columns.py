@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.fingerprints import images_fingerprint
 from visionshare.generators.draws import Draws
-from visionshare.store.columns import SCALINGS, Columns, Span
+from visionshare.store.columns import Columns, Span, example_weights
 
 __all__ = ["DrawnColumns"]
 
@@ -38,13 +38,14 @@ class DrawnColumns(Columns):
     (5, 30)
     """
 
+    _held_ids: np.ndarray
+
     def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
         self.draws = draws
         self._images = images
-        self._kind, self._omega = "none", np.ones(len(images))
-        self._known = np.zeros(draws.n_features_, bool)
-        self._held_ids, self._held = np.empty(0, np.int64), np.empty((0, len(images)), np.float32)
+        self._held = np.empty((0, len(images)), np.float32)
+        self.fit_scaling("none")
 
     @property
     def fingerprint(self) -> str:
@@ -86,13 +87,12 @@ class DrawnColumns(Columns):
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
         """Say how columns are to be scaled when they are evaluated."""
-        if kind not in SCALINGS:
-            raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
         m, d = self.shape
+        example_weights(kind, omega, m)
+        self._omega = omega
         self._kind = kind
-        self._omega = np.ones(m) if omega is None else np.asarray(omega, np.float64)
-        self.offset, self.scale, self.variance = np.zeros(d), np.ones(d), np.full(d, np.nan)
-        self._known[:] = False
+        self._scaling = np.zeros(d), np.ones(d), np.full(d, np.nan)
+        self._known = np.zeros(d, bool)
         self._held_ids = np.empty(0, np.int64)
 
     def _scale(self, ids: np.ndarray, values: np.ndarray) -> None:

@@ -124,17 +124,19 @@ class Logistic:
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return the root of a − z + step·L'(a), by Newton steps kept inside its bracket."""
         low, high = z - step, np.asarray(z, np.float64)
-        a = high - step * self.derivative(high)
-        for _ in range(40):
+        a = 0.5 * (low + high)
+        for _ in range(60):
             share = self.derivative(a)
             slack = a - z + step * share
             low, high = np.where(slack < 0, a, low), np.where(slack < 0, high, a)
             move = slack / (1 + step * share * (1 - share))
-            newton = a - move
-            outside = (newton < low) | (newton > high)
-            a = np.where(outside, 0.5 * (low + high), newton)
-            if np.all(np.abs(move) <= 1e-14 * (1 + np.abs(a))):
+            moving = np.abs(move) > 4e-16 * (1 + np.abs(a))
+            if not moving.any():
                 break
+            newton = a - move
+            # Between far points Newton's steps may go to and fro for good: halve instead.
+            outside = moving & ((newton <= low) | (newton >= high))
+            a = np.where(outside, 0.5 * (low + high), newton)
         return a
 
 

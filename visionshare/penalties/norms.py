@@ -143,7 +143,7 @@ def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
         return out
     # In units of each row's largest value.
     A, t = A[alive] / peak[alive, None], step[alive] / peak[alive]
-    low, high = np.full(len(A), -700.0), np.full(len(A), 700.0)
+    low, high = np.full(len(A), -300.0), np.full(len(A), 300.0)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         x = _roots(A, np.exp(middle)[:, None], q)
@@ -158,10 +158,21 @@ def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
 
 
 def _roots(A: np.ndarray, c: np.ndarray, q: float) -> np.ndarray:
-    """Return the roots x in [0, A] of x + c x^{q−1} = A, by bisection."""
+    """Return the roots x in [0, A] of x + c x^{q−1} = A, by Newton steps inside a bracket."""
     low, high = np.zeros_like(A), A.copy()
+    some = np.where(A > 0, A, 1)
+    # Where one of the two terms is all of A.
+    x = np.minimum(some, np.exp(np.clip(np.log(some / c) / (q - 1), -700, 0)))
+    x = np.where(A > 0, 0.5 * x, 0)
     for _ in range(60):
-        x = 0.5 * (low + high)
-        above = x + c * x ** (q - 1) > A
-        low, high = np.where(above, low, x), np.where(above, x, high)
-    return 0.5 * (low + high)
+        power = c * x ** (q - 1)
+        slack = x + power - A
+        low, high = np.where(slack < 0, x, low), np.where(slack < 0, high, x)
+        move = slack * x / np.maximum(x + (q - 1) * power, 1e-300)
+        moving = np.abs(move) > 1e-15 * x
+        if not moving.any():
+            break
+        newton = x - move
+        outside = moving & ((newton <= low) | (newton >= high))
+        x = np.where(outside, 0.5 * (low + high), newton)
+    return x

@@ -1,0 +1,203 @@
+"""GrFL: optimality, the loop's promises, tasks, scikit-learn's checks and the compact classifier."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.linear_model import Lasso
+from sklearn.utils.estimator_checks import check_estimator
+
+from visionshare import (
+    GaborBank,
+    GroupFeatureClassifier,
+    GroupFeatureRegressor,
+    Pixels,
+    RandomFourier,
+    load,
+)
+from visionshare.errors import InputError
+from visionshare.generators.draws import Draws
+from visionshare.store import ArrayColumns, DrawnColumns
+from visionshare.testing import check_learner
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def test_the_classifier_is_a_learner():
+    check_learner(GroupFeatureClassifier())
+
+
+@pytest.mark.parametrize("settings", [{"loss": "logistic", "strength": 0.5}, {"master": "admm"}])
+def test_other_settings_are_scikit_learn_classifiers(settings):
+    check_estimator(GroupFeatureClassifier(**settings))
+
+
+def test_the_regressor_is_a_scikit_learn_estimator():
+    check_estimator(GroupFeatureRegressor())
+
+
+def test_it_ends_at_the_optimum_of_the_whole_pool(digits):
+    X, y, _, _ = digits
+    model = GroupFeatureClassifier(strength=3.0, tol=1e-4, refit_tol=1e-6).fit(X, y)
+    columns = ArrayColumns(X)
+    columns.fit_scaling("unit_norm")
+    Z = X[:, model.support_] @ model.coef_.T
+    signs = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    R = -2 * signs * np.maximum(1 - signs * (Z + model.intercept_), 0)
+    h = np.linalg.norm(columns.correlate(R), axis=1)
+    assert len(model.support_) < 64
+    assert h.max() <= 3.0 * (1 + 1e-3)
+    assert_allclose(h[model.support_], 3.0, rtol=1e-3)
+    assert_allclose(R.sum(axis=0), 0, atol=1e-2)
+
+
+def test_the_objective_falls_from_round_to_round(digits):
+    X, y, _, _ = digits
+    model = GroupFeatureClassifier(strength=2.0, rounds=25, refit_tol=1e-6).fit(X, y)
+    values = [done.value for done in model.history_]
+    assert (np.diff(values) <= 1e-6 * values[0]).all()
+    assert all(done.kkt <= 1e-4 for done in model.history_)
+
+
+def test_one_target_with_one_norm_is_the_lasso():
+    X, y = load_diabetes(return_X_y=True)
+    X = X / np.linalg.norm(X, axis=0)
+    for strength in (2000.0, 400.0, 50.0):
+        # scikit-learn's lasso halves the squares and divides them by the examples.
+        theirs = Lasso(alpha=strength / (2 * len(y)), tol=1e-10, max_iter=100000).fit(X, y)
+        ours = GroupFeatureRegressor(q=1, strength=strength, tol=1e-6).fit(X, y)
+        assert sorted(ours.support_) == np.flatnonzero(theirs.coef_).tolist()
+        assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+
+
+def test_a_large_strength_leaves_the_intercepts_alone(digits):
+    X, y, _, _ = digits
+    model = GroupFeatureClassifier(strength=1e6).fit(X, y)
+    assert len(model.support_) == 0
+    assert model.predict(X).shape == y.shape
+    with pytest.raises(InputError, match=r"^strength: got"):
+        model.to_classifier(Pixels().fit(X))
+
+
+def test_features_that_lose_their_weights_leave(digits):
+    X, y, _, _ = digits
+    model = GroupFeatureClassifier(q=1, strength=0.3, refit_tol=1e-6).fit(X, y)
+    assert model.n_iter_ > len(model.support_)
+    gone = {int(c) for done in model.history_ for c in done.candidates} - set(model.support_)
+    assert gone
+    assert np.abs(model.coef_).sum(axis=0).all()
+    # The path leads over rounds whose features all stayed.
+    assert [step.n_features for step in model.path_][-1] == len(model.support_)
+    assert not gone & {j for step in model.path_ for j in step.feature}
+
+
+def test_groups_enter_and_leave_together(digits):
+    X, y, more, truth = digits
+    family = RandomFourier(n_pairs=100, bandwidths=(8.0,)).fit(X)
+    columns = ArrayColumns.from_family(family, X)
+    model = GroupFeatureClassifier(strength=1.0, max_features=60).fit(columns, y)
+    assert len(model.support_) == 60
+    pairs = model.support_.reshape(-1, 2)
+    assert_array_equal(pairs[:, 0] + 1, pairs[:, 1])
+    compact = model.to_classifier(family)
+    assert np.mean(compact.predict(more) == truth) > 0.75
+
+
+def test_fresh_draws_until_none_violates(tmp_path, digits):
+    X, y, more, truth = digits
+    images = X.reshape(-1, 8, 8) / 16
+    draws = Draws(GaborBank(pooling="max").fit(images), n=30, rounds=60)
+    model = GroupFeatureClassifier(strength=1.0, search="sampled", rounds=40).fit(
+        DrawnColumns(draws, images), y
+    )
+    assert len(model.support_) > 10
+    compact = model.to_classifier(draws)
+    compact.save(tmp_path / "c.safetensors")
+    again = load(tmp_path / "c.safetensors")
+    test = more.reshape(-1, 8, 8) / 16
+    assert_array_equal(again.predict(test), compact.predict(test))
+    assert np.mean(again.predict(test) == truth) > 0.6
+    with pytest.raises(InputError, match=r"^rounds: got"):
+        GroupFeatureClassifier(search="sampled", rounds=100).fit(DrawnColumns(draws, images), y)
+
+
+def _tasks(seed=0, m=400):
+    """Return three tasks that share feature 0 and have one of their own each."""
+    rng = np.random.default_rng(seed)
+    X, place = rng.normal(size=(m, 12)), rng.integers(0, 3, m)
+    f = 2 * X[:, 0] + 1.5 * X[np.arange(m), 1 + place] + place
+    return X, f, np.array(["a", "b", "c"])[place]
+
+
+def test_tasks_share_what_is_common():
+    X, f, tasks = _tasks()
+    model = GroupFeatureRegressor(q=1, strength=2.0, shared_strength=3.0).fit(X, f, tasks=tasks)
+    weights = model.history_[-1].weights
+    order = {int(j): i for i, j in enumerate(model.support_)}
+    assert weights.shared[order[0]] > 1
+    assert np.abs(weights.W[order[0]]).max() < 0.1 * weights.shared[order[0]]
+    for t in range(3):
+        own = weights.W[order[1 + t]]
+        assert own[t] > 1
+        assert np.abs(np.delete(own, t)).max() < 0.1 * own[t]
+    assert np.corrcoef(model.predict(X, tasks), f)[0, 1] > 0.98
+
+
+def test_classes_of_tasks():
+    X, f, tasks = _tasks(1)
+    y = np.where(f > 1, "yes", "no")
+    model = GroupFeatureClassifier(strength=1.0, shared_strength=1.0).fit(X, y, tasks=tasks)
+    assert np.mean(model.predict(X, tasks) == y) > 0.95
+    assert model.predict_proba(X, tasks).shape == (len(X), 2)
+    for wrong in (None, tasks[:5], np.full(len(X), "d")):
+        with pytest.raises(InputError, match=r"^tasks: got"):
+            model.predict(X, wrong)
+    with pytest.raises(InputError, match=r"^y: got"):
+        GroupFeatureClassifier().fit(X, tasks, tasks=tasks)
+    with pytest.raises(InputError, match=r"^tasks: got"):
+        model.to_classifier(Pixels().fit(X))
+
+
+def test_several_targets_at_once():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 20))
+    Y = X[:, [3, 7]] @ np.array([[1.0, 2.0], [0.5, -1.0]]) + 0.1 * rng.normal(size=(150, 2))
+    model = GroupFeatureRegressor(strength=1.0).fit(X, Y)
+    assert sorted(model.support_) == [3, 7]
+    assert model.coef_.shape == (2, 2)
+    assert model.score(X, Y) > 0.97
+
+
+def test_a_stopped_run_goes_on(tmp_path, digits):
+    X, y, _, _ = digits
+    settings = {"strength": 2.0, "checkpoint": tmp_path / "rounds"}
+    GroupFeatureClassifier(rounds=6, **settings).fit(X, y)
+    resumed = GroupFeatureClassifier(rounds=15, **settings).fit(X, y)
+    whole = GroupFeatureClassifier(rounds=15, strength=2.0).fit(X, y)
+    assert_array_equal(resumed.support_, whole.support_)
+    assert_allclose(resumed.coef_, whole.coef_, rtol=1e-2, atol=1e-4)
+    with pytest.raises(InputError, match=r"^checkpoint: got"):
+        GroupFeatureClassifier(rounds=6, **{**settings, "strength": 3.0}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("loss", "hinge"), ("q", 0.5), ("strength", -1.0), ("strength", 0), ("rounds", 0),
+        ("max_features", 0), ("search", "best"), ("search_options", {"x": 1}), ("master", "x"),
+        ("patience", 0), ("tol", -1), ("refit_tol", float("nan")), ("max_iter", 1.5),
+        ("scaling", "x"), ("shared_strength", float("inf")),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused_before_work(name, value):
+    with pytest.raises(InputError, match=rf"^{name}: got"):
+        GroupFeatureClassifier(**{name: value}).check_parameters()
+
+
+def test_some_weights_must_be_left():
+    with pytest.raises(InputError, match=r"^strength: got"):
+        GroupFeatureClassifier(strength=None).fit(np.eye(4), [0, 0, 1, 1])

@@ -1,0 +1,230 @@
+"""The tasks' masters against each other, an independent solver and the conditions of optimality."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+
+from visionshare.errors import InputError
+from visionshare.losses import TASK_LOSSES, make_task_loss
+from visionshare.penalties import GroupNorm
+from visionshare.solvers import (
+    MASTERS,
+    Fista,
+    TaskBlock,
+    TaskProblem,
+    TaskWeights,
+    check_master,
+    polish,
+)
+
+SIZES = (2, 1, 1, 3)
+
+
+def _problem(loss="squared_hinge", q=2, strength=1.5, shared=np.inf, blocks=1, seed=0, **kw):
+    """Return a problem of three tasks and seven columns in four groups."""
+    rng = np.random.default_rng(seed)
+    m, held = 60, []
+    for i in range(blocks):
+        rows = slice(i * m // blocks, (i + 1) * m // blocks)
+        n = rows.stop - rows.start
+        tasks = np.arange(3) if blocks == 1 else np.array([i])
+        if loss == "squared":
+            s, c = np.ones((n, len(tasks))), rng.normal(size=(n, len(tasks))) + 1
+        else:
+            s, c = rng.choice([-1.0, 1.0], (n, len(tasks))), np.ones((n, len(tasks)))
+        held.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
+    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), strength, shared, **kw)
+    for size in SIZES:
+        columns = rng.normal(size=(size, m)) + 0.3
+        problem.append(columns / np.linalg.norm(columns, axis=1, keepdims=True))
+    return problem
+
+
+def _start(problem):
+    return problem.empty().padded(problem.n)
+
+
+def _by_definition(problem, weights):
+    total = 0.0
+    for block in problem.blocks:
+        for i, t in enumerate(block.tasks):
+            w = weights.W[:, t] + weights.shared
+            f = problem.columns[:, block.rows].T @ w + weights.b[t]
+            z = block.c[:, i] - block.s[:, i] * f
+            total += np.dot(block.omega, problem.loss.value(z))
+    if problem.own:
+        ends = np.cumsum(SIZES)
+        for a, b in zip(ends - SIZES, ends, strict=True):
+            total += problem.strength * np.linalg.norm(weights.W[a:b].ravel(), problem.norm.q)
+    if problem.sharing:
+        total += problem.shared_strength * np.abs(weights.shared).sum()
+    return total
+
+
+def _independent(problem):
+    """Minimise by a generic quasi-Newton method, norms made smooth in ever smaller steps."""
+    d, T, ends = problem.n, problem.n_tasks, np.cumsum(SIZES)
+
+    def unpack(x):
+        W = x[: d * T].reshape(d, T) if problem.own else np.zeros((d, T))
+        shared = x[d * T : d * T + d] if problem.sharing else np.zeros(d)
+        return TaskWeights(W, shared, x[-T:])
+
+    def objective(x, eps):
+        weights = unpack(x)
+        plain = _by_definition(problem, weights)
+        own = shared = 0.0
+        if problem.own:
+            for a, b in zip(ends - SIZES, ends, strict=True):
+                w = weights.W[a:b].ravel()
+                smooth = np.sum((w * w + eps * eps) ** (problem.norm.q / 2)) ** (1 / problem.norm.q)
+                own += problem.strength * (smooth - np.linalg.norm(w, problem.norm.q))
+        if problem.sharing:
+            w = weights.shared
+            shared = problem.shared_strength * np.sum(np.sqrt(w * w + eps * eps) - np.abs(w))
+        return plain + own + shared
+
+    x = np.zeros(d * T + d + T)
+    for eps in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
+        x = minimize(objective, x, (eps,), method="BFGS", options={"maxiter": 400}).x
+    return _by_definition(problem, unpack(x))
+
+
+@pytest.mark.parametrize("master", MASTERS)
+@pytest.mark.parametrize(
+    ("loss", "q", "strength", "shared", "blocks"),
+    [
+        ("squared_hinge", 2, 1.5, np.inf, 1),
+        ("squared_hinge", 1, 0.8, np.inf, 1),
+        ("squared", 2, 1.0, np.inf, 1),
+        ("logistic", 2, 0.4, np.inf, 1),
+        ("logistic", 1.5, 0.5, np.inf, 1),
+        ("squared_hinge", 2, np.inf, 1.5, 1),
+        ("squared_hinge", 2, 1.5, 2.0, 1),
+        ("squared", 2, 0.7, 0.7, 3),
+        ("logistic", 2, 0.3, 0.4, 3),
+    ],
+)
+def test_masters_reach_the_independent_minimum(master, loss, q, strength, shared, blocks):
+    problem = _problem(loss, q, strength, shared, blocks)
+    solved = MASTERS[master](problem).solve(_start(problem), 1e-7, 20000)
+    assert solved.converged
+    assert_allclose(solved.value, _by_definition(problem, solved.weights), rtol=1e-12)
+    reference = _independent(problem)
+    assert solved.value <= reference + 1e-9
+    assert_allclose(solved.value, reference, rtol=1e-4)
+
+
+@pytest.mark.parametrize("loss", TASK_LOSSES)
+@pytest.mark.parametrize(
+    ("q", "shared"),
+    [(1, np.inf), (2, np.inf), (np.inf, np.inf), (4, np.inf), (1, 1.3), (2, 1.3), (np.inf, 1.3)],
+)
+def test_masters_agree(loss, q, shared):
+    strength = 0.3 if loss == "logistic" else 1.0
+    values = []
+    for master in MASTERS:
+        problem = _problem(loss, q, strength, shared)
+        solved = MASTERS[master](problem).solve(_start(problem), 1e-6, 20000)
+        assert solved.converged, master
+        values.append(solved.value)
+    assert_allclose(values[0], values[1], rtol=1e-7)
+
+
+@pytest.mark.parametrize("master", MASTERS)
+@pytest.mark.parametrize("q", [1, 2, np.inf])
+def test_at_lambda_max_every_weight_is_zero(master, q):
+    problem = _problem(q=q)
+    free = MASTERS[master](problem)
+    problem.strength = np.inf
+    problem.shared_strength = 1e9
+    alone = free.solve(_start(problem), 1e-12, 20000).weights
+    slacks = [problem.slack(block, alone) for block in problem.blocks]
+    lambda_max = problem.norm.dual_norms(problem.gradient(slacks).W, problem.starts).max()
+    problem.shared_strength = np.inf
+    for factor, empty in ((1.001, True), (0.98, False)):
+        problem.strength = factor * lambda_max
+        solved = MASTERS[master](problem).solve(_start(problem), 1e-7, 20000)
+        assert (not solved.weights.W.any()) == empty
+
+
+@pytest.mark.parametrize("master", MASTERS)
+def test_a_column_that_enters_never_raises_the_objective(master):
+    whole = _problem(seed=3)
+    problem = TaskProblem(
+        whole.blocks, 3, whole.loss, whole.norm, whole.strength, whole.shared_strength
+    )
+    solver, weights, values = MASTERS[master](problem), problem.empty(), []
+    values.append(solver.solve(weights, 1e-8, 20000).value)
+    for first, size in zip(np.cumsum(SIZES) - SIZES, SIZES, strict=True):
+        problem.append(whole.columns[first : first + size])
+        solved = solver.solve(weights.padded(size), 1e-8, 20000)
+        weights = solved.weights
+        values.append(solved.value)
+    assert (np.diff(values) <= 1e-9).all()
+    assert_allclose(values[-1], MASTERS[master](whole).solve(_start(whole), 1e-8, 20000).value)
+
+
+@pytest.mark.parametrize("master", MASTERS)
+def test_columns_that_leave_are_forgotten(master):
+    problem, small = _problem(seed=4), _problem(seed=4)
+    solver = MASTERS[master](problem)
+    weights = solver.solve(_start(problem), 1e-6, 20000).weights
+    positions = problem.keep(np.array([0, 3]))
+    assert_array_equal(positions, [0, 1, 4, 5, 6])
+    small.keep(np.array([0, 3]))
+    solved = solver.solve(weights.kept(positions), 1e-8, 20000)
+    fresh = MASTERS[master](small).solve(_start(small), 1e-8, 20000)
+    assert_allclose(solved.value, fresh.value, rtol=1e-9)
+
+
+def test_scaled_columns_make_the_same_steps():
+    # Columns a hundred times as large with a penalty a hundred times as large: the same problem.
+    problem, large = _problem(), _problem(strength=150.0)
+    large._columns *= 100
+    large.grams = [1e4 * g for g in large.grams]
+    large.sums = [100 * s for s in large.sums]
+    found = [MASTERS["admm"](p).solve(_start(p), 0.0, 40) for p in (problem, large)]
+    assert_allclose(found[0].weights.W, 100 * found[1].weights.W, rtol=1e-9, atol=1e-10)
+
+
+def test_polish_finds_the_last_digits():
+    for q, shared in ((2, np.inf), (1, np.inf), (2, 1.2)):
+        problem = _problem(q=q, shared=shared)
+        near = Fista(problem).solve(_start(problem), 1e-3, 20000)
+        exact = polish(problem, near.weights)
+        assert problem.examine(exact)[1] < 1e-12
+        assert problem.examine(exact)[0] <= near.value
+    problem = _problem(q=3)
+    near = Fista(problem).solve(_start(problem), 1e-3, 20000)
+    assert polish(problem, near.weights) is near.weights
+
+
+def test_threads_do_not_change_the_bits(monkeypatch):
+    monkeypatch.setattr("visionshare.solvers.tasks._TILE", 16)
+    plain = _problem()
+    with ThreadPoolExecutor(3) as executor:
+        threaded = _problem(executor=executor)
+        for master in MASTERS.values():
+            a = master(plain).solve(_start(plain), 1e-5, 500).weights
+            b = master(threaded).solve(_start(threaded), 1e-5, 500).weights
+            assert_array_equal(a.W, b.W)
+            assert_array_equal(a.b, b.b)
+
+
+def test_float32_columns_reach_their_precision():
+    problem = _problem(dtype=np.dtype(np.float32))
+    exact = _problem()
+    for master in MASTERS.values():
+        rough = master(problem).solve(_start(problem), 1e-4, 3000)
+        fine = master(exact).solve(_start(exact), 1e-8, 20000)
+        assert rough.converged
+        assert_allclose(rough.value, fine.value, rtol=1e-5)
+
+
+def test_unknown_masters_are_refused():
+    with pytest.raises(InputError, match=r"^master: got 'newton'"):
+        check_master("newton")

@@ -1,4 +1,4 @@
-"""GrFL: optimality, the loop's promises, tasks, scikit-learn's checks and the compact classifier."""
+"""GrFL: optimality, the loop, tasks, scikit-learn's checks and the compact classifier."""
 
 import numpy as np
 import pytest

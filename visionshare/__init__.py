@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from visionshare.generators.sources import SourceClassifiers
     from visionshare.generators.stumps import Stumps
     from visionshare.generators.union import UnionOfFamilies
+    from visionshare.learners.greedytl import GreedyTL
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
     from visionshare.learners.shareboost import ShareBoost
 
@@ -23,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
     "GaborBank",
+    "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
     "KernelAnchors",
@@ -42,6 +44,7 @@ __all__ = [
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
     "GaborBank": "visionshare.generators.gabor",
+    "GreedyTL": "visionshare.learners.greedytl",
     "GroupFeatureClassifier": "visionshare.learners.group_features",
     "GroupFeatureRegressor": "visionshare.learners.group_features",
     "KernelAnchors": "visionshare.generators.anchors",

@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.classifier.path import PathStep
 from visionshare.learners.column_generation import Generation
+from visionshare.learners.scores import path_step
 from visionshare.search import Pool
 from visionshare.solvers import TaskWeights
 from visionshare.store import Columns
@@ -25,7 +26,7 @@ def unscaled_tasks(
 
 
 def generation_path(
-    history: Sequence[Generation], pool: Pool, y: np.ndarray, omega: np.ndarray, n_classes: int
+    history: Sequence[Generation], pool: Pool, y: np.ndarray, omega: np.ndarray
 ) -> tuple[PathStep, ...]:
     """Return the rounds whose candidates are the first of those that are left at the end.
 
@@ -61,23 +62,16 @@ def _step(
     omega: np.ndarray,
 ) -> PathStep:
     coef, intercept = unscaled_tasks(done.weights, pool.columns, support)
-    scores = held.T @ coef.T + intercept
-    if scores.shape[1] == 1:
-        wrong = (scores[:, 0] > 0) != (y == 1)
-        coef, intercept = np.vstack([-coef, coef]) / 2, np.append(-intercept, intercept) / 2
-    else:
-        wrong = np.argmax(scores, axis=1) != y
-    return PathStep(
+    return path_step(
+        held,
+        coef,
+        intercept,
+        y,
+        omega,
         round=done.number,
         feature=tuple(int(j) for j in support[before:]),
-        n_features=len(support),
-        weights=coef.astype(np.float32),
-        intercept=intercept.astype(np.float32),
         loss=done.value / float(omega.sum()),
-        train_error=float(np.dot(wrong, omega) / omega.sum()),
-        validation_error=None,
-        test_error=None,
         seconds=sum(r.seconds for r in history[: done.number + 1]),
-        macs=(pool.columns.macs(support) or 0) + coef.size,
+        macs=pool.columns.macs(support) or 0,
         score=done.score,
     )

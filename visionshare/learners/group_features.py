@@ -17,6 +17,13 @@ from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature, row_folds
 from visionshare.learners.generation_path import generation_path, unscaled_tasks
+from visionshare.learners.scores import (
+    compact_classifier,
+    decided,
+    flat_scores,
+    shares,
+    two_sided,
+)
 from visionshare.learners.task_learner import TaskLearner
 from visionshare.learners.task_targets import Targets, class_targets, number_targets
 from visionshare.search import Pool
@@ -208,9 +215,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         self.path_: tuple[PathStep, ...] = ()
         self.temperature_ = 1.0
         if self.tasks_ is None:
-            self.path_ = generation_path(
-                self.history_, pool, self._index, self._omega, len(self.classes_)
-            )
+            self.path_ = generation_path(self.history_, pool, self._index, self._omega)
             self.temperature_ = self._temperature(columns, problem, targets)
 
     @property
@@ -238,7 +243,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
             part = Targets([], np.flatnonzero(~out), targets.n_tasks)
             weights = self._left_out(problem, block, part.order)
             held_out[out] = (problem.forward(block, weights.whole) + weights.b)[out]
-        return fit_temperature(_two_sided(held_out), y, block.omega)
+        return fit_temperature(two_sided(held_out), y, block.omega)
 
     def _left_out(self, problem: TaskProblem, block: Any, rows: np.ndarray) -> Any:
         part = TaskBlock(
@@ -258,22 +263,16 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         self, X: np.ndarray | Columns, tasks: np.ndarray | None = None
     ) -> np.ndarray:
         """Return scores (m, k); for two classes, as in scikit-learn, one a example (m,)."""
-        scores = self._scores(X, tasks)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return flat_scores(self._scores(X, tasks))
 
     def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
         """Return the class of each example."""
-        scores = self._scores(X, tasks)
-        if scores.shape[1] == 1:
-            return self.classes_[(scores[:, 0] > 0).astype(np.int64)]
-        return self.classes_[np.argmax(scores, axis=1)]
+        check_is_fitted(self)
+        return decided(self.classes_, self._scores(X, tasks))
 
     def predict_proba(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        scores = _two_sided(self._scores(X, tasks)) / self.temperature_
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        return scores / scores.sum(axis=1, keepdims=True)
+        return shares(self._scores(X, tasks), self.temperature_)
 
     def to_classifier(
         self,
@@ -297,27 +296,12 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         InputError
             If the classifier has tasks, or no feature at all.
         """
-        from visionshare.classifier import CompactClassifier
-
         check_is_fitted(self)
         if self.tasks_ is not None:
             raise InputError("tasks", f"{len(self.tasks_)} tasks", "a classifier of one task")
         if len(self.support_) == 0:
             raise InputError("strength", self.strength, "a smaller one: no feature was chosen")
-        return CompactClassifier(
-            family.take(self.support_),
-            _two_sided(self.coef_.T).T.astype(np.float32),
-            _two_sided(self.intercept_[None])[0].astype(np.float32),
-            self.classes_ if classes is None else np.asarray(classes),
-            temperature=self.temperature_,
-            path=self.path_,
-            metadata=metadata or {},
-        )
-
-
-def _two_sided(scores: np.ndarray) -> np.ndarray:
-    """Return a score a class: of two classes each gets half of the one score, with its sign."""
-    return np.hstack([-0.5 * scores, 0.5 * scores]) if scores.shape[1] == 1 else scores
+        return compact_classifier(self, family, classes, metadata)
 
 
 class GroupFeatureRegressor(RegressorMixin, TaskLearner):

@@ -21,6 +21,7 @@ from visionshare.learners.calibration import cross_fitted_scores, fit_temperatur
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.greedy import GreedySettings, Round, best_round, greedy_rounds
 from visionshare.learners.path_steps import path_steps, unscaled
+from visionshare.learners.scores import compact_classifier, decided, shares
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
 from visionshare.resources import resolve_jobs, thread_limit
@@ -442,14 +443,11 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return the class of each example."""
         check_is_fitted(self)
-        return self.classes_[np.argmax(self._scores(X), axis=1)]
+        return decided(self.classes_, self._scores(X))
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        scores = self._scores(X) / self.temperature_
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        return scores / scores.sum(axis=1, keepdims=True)
+        return shares(self._scores(X), self.temperature_)
 
     def to_classifier(
         self,
@@ -468,15 +466,5 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         metadata : dict, optional
             Plain values to keep in the file.
         """
-        from visionshare.classifier import CompactClassifier
-
         check_is_fitted(self)
-        return CompactClassifier(
-            family.take(self.support_),
-            self.coef_.astype(np.float32),
-            self.intercept_.astype(np.float32),
-            self.classes_ if classes is None else np.asarray(classes),
-            temperature=self.temperature_,
-            path=self.path_,
-            metadata=metadata or {},
-        )
+        return compact_classifier(self, family, classes, metadata)

@@ -1,0 +1,175 @@
+"""GreedyTL against the naive formula, ridge regression and scikit-learn's checks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from visionshare import GreedyTL, Pixels, ShareBoost, SourceClassifiers, UnionOfFamilies, load
+from visionshare.errors import InputError
+from visionshare.store import ArrayColumns
+from visionshare.testing import check_learner
+
+
+def _data(m=24, d=40, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d)) * rng.uniform(0.1, 5, d) + rng.normal(size=d)
+    y = np.where(X[:, 3] / X[:, 3].std() - X[:, 9] / X[:, 9].std() + 0.3 * rng.normal(size=m) > 0,
+                 "new", "old")  # fmt: skip
+    return X, y
+
+
+def _naive(X, y, strength, k, candidates=None):
+    """The selection by its definition: solve ridge regression for every candidate of a round."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    t = np.where(y == np.unique(y)[1], 1.0, -1.0)
+    t = t - t.mean()
+    chosen, weights = [], None
+    for step in range(k):
+        errors = {}
+        for j in range(Z.shape[1]) if candidates is None else candidates[step]:
+            if j not in chosen:
+                S = Z[:, [*chosen, j]]
+                w = np.linalg.solve(S.T @ S + strength * np.eye(S.shape[1]), S.T @ t)
+                errors[j] = np.sum((t - S @ w) ** 2) + strength * w @ w, w
+        best = min(errors, key=lambda j: errors[j][0])
+        chosen.append(best)
+        weights = errors[best][1]
+    return chosen, weights
+
+
+@pytest.mark.parametrize("strength", [0.1, 1.0, 30.0])
+def test_set_and_weights_are_the_naive_ones(strength):
+    X, y = _data()
+    model = GreedyTL(rounds=8, strength=strength, tol=0).fit(X, y)
+    chosen, weights = _naive(X, y, strength, 8)
+    assert model.support_.tolist() == chosen
+    assert_allclose(model.coef_[0], weights / X[:, chosen].std(axis=0), rtol=1e-8)
+
+
+def test_every_round_is_ridge_regression_on_its_columns():
+    X, y = _data()
+    model = GreedyTL(rounds=6, strength=2.0, tol=0).fit(X, y)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    t = np.where(y == "old", 1.0, -1.0)
+    for r in model.rounds_[0]:
+        S = Z[:, model.support_[: r.number]]
+        ridge = Ridge(alpha=2.0).fit(S, t)
+        assert_allclose(r.weights, ridge.coef_, rtol=1e-8)
+        left = np.sum((t - ridge.predict(S)) ** 2) + 2.0 * np.sum(ridge.coef_**2)
+        assert_allclose(r.error, left / np.sum((t - t.mean()) ** 2), rtol=1e-8)
+    assert_allclose(model.decision_function(X), ridge.predict(S), rtol=1e-8)
+
+
+def test_left_out_scores_are_those_of_regressions_without_the_example():
+    X, y = _data()
+    r = GreedyTL(rounds=4, tol=0).fit(X, y).rounds_[0][-1]
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    t = np.where(y == "old", 1.0, -1.0)
+    t = t - t.mean()
+    S = Z[:, GreedyTL(rounds=4, tol=0).fit(X, y).support_]
+    for i in (0, 7, 20):
+        others = np.arange(len(t)) != i
+        w = np.linalg.solve(S[others].T @ S[others] + np.eye(4), S[others].T @ t[others])
+        assert_allclose(r.left_out[i], S[i] @ w, rtol=1e-8)
+
+
+def test_all_candidates_drawn_are_all_candidates():
+    X, y = _data()
+    exact = GreedyTL(rounds=7, tol=0).fit(X, y)
+    drawn = GreedyTL(rounds=7, tol=0, search="random", search_options={"n": 40}).fit(X, y)
+    assert_array_equal(drawn.support_, exact.support_)
+    assert_allclose(drawn.coef_, exact.coef_, rtol=1e-10)
+
+
+def test_fewer_drawn_are_the_best_of_the_draw():
+    X, y = _data()
+    model = GreedyTL(rounds=5, tol=0, search="random", search_options={"n": 6}, random_state=3)
+    chosen = model.fit(X, y).support_.tolist()
+    draws, left = [], np.arange(40)
+    for step in range(5):
+        drawn = np.random.default_rng([3, step + 1]).choice(left, 6, replace=False)
+        draws.append(np.sort(drawn))
+        left = left[left != chosen[step]]
+    assert chosen == _naive(X, y, 1.0, 5, draws)[0]
+
+
+def test_groups_enter_together():
+    X, y = _data()
+    columns = ArrayColumns(X, dtype="float64", groups=np.arange(40) // 2)
+    model = GreedyTL(rounds=3, tol=0).fit(columns, y)
+    pairs = model.support_.reshape(-1, 2)
+    assert_array_equal(pairs[:, 0] + 1, pairs[:, 1])
+
+
+def test_it_stops_when_nothing_is_gained():
+    X, y = _data()
+    assert len(GreedyTL(rounds=40, tol=0.05).fit(X, y).support_) < 10
+    rounds = GreedyTL(rounds=40, tol=0.05).fit(X, y).rounds_[0]
+    errors = [1.0] + [r.error for r in rounds]
+    assert (-np.diff(errors)[:-1] >= 0.05).all()
+    assert -np.diff(errors)[-1] < 0.05
+
+
+def test_it_is_a_learner():
+    check_learner(GreedyTL())
+    check_learner(GreedyTL(search="random"))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X, y
+
+
+def test_sources_of_other_classes_help(digits):
+    X, y = digits
+    sources = []
+    for c in range(8):
+        other = y < 8
+        sources.append(LogisticRegression(max_iter=500).fit(X[other], y[other] == c))
+    rng = np.random.default_rng(0)
+    few = np.concatenate([rng.choice(np.flatnonzero(y == c), 6, replace=False) for c in (8, 9)])
+    test = np.setdiff1d(np.flatnonzero(y >= 8), few)
+    model = GreedyTL(sources=sources, rounds=10).fit(X[few], y[few])
+    assert model.chosen_sources_
+    for name, source, output, weight in model.chosen_sources_:
+        assert (name, output) == (9, 0)
+        assert 64 + source in model.support_
+        assert weight != 0
+    assert model.score(X[test], y[test]) > 0.8
+
+
+def test_the_classifier_file_holds_compact_sources(digits, tmp_path):
+    X, y = digits[0].astype(np.float32), digits[1]
+    family = Pixels().fit(X)
+    ours = np.flatnonzero(y >= 8)
+    source = ShareBoost(rounds=10).fit(X[ours[200:]], y[ours[200:]]).to_classifier(family)
+    few = ours[:12]
+    whole = UnionOfFamilies((Pixels(), SourceClassifiers([source]))).fit(X)
+    columns = ArrayColumns.from_family(whole, X[few])
+    model = GreedyTL(rounds=12).fit(columns, y[few])
+    assert (model.support_ >= 64).any()
+    compact = model.to_classifier(whole)
+    compact.save(tmp_path / "c.safetensors")
+    test = ours[12:200]
+    again = load(tmp_path / "c.safetensors")
+    assert_array_equal(again.predict(X[test]), compact.predict(X[test]))
+    assert np.mean(again.predict(X[test]) == y[test]) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rounds", 0), ("strength", 0), ("strength", "x"), ("tol", -1), ("search", "screened"),
+     ("search_options", {"m": 3})],
+)  # fmt: skip
+def test_wrong_settings_are_refused_before_work(name, value):
+    with pytest.raises(InputError, match=rf"^{name}: got"):
+        GreedyTL(**{name: value}).check_parameters()
+
+
+def test_sources_belong_to_the_family_of_columns():
+    X, y = _data()
+    with pytest.raises(InputError, match=r"^sources: got"):
+        GreedyTL(sources=[lambda X: X[:, 0]]).fit(ArrayColumns(X), y)

@@ -1,0 +1,123 @@
+"""Forward selection for ridge regression, by rank-one updates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.search import Pool, Search
+from visionshare.search.ridge_gain import RidgeGain, RidgeState
+
+__all__ = ["RidgeRound", "RidgeSettings", "ridge_rounds"]
+
+
+@dataclass(frozen=True)
+class RidgeSettings:
+    """The choices of a forward selection.
+
+    Attributes
+    ----------
+    rounds : int
+        Candidates that enter at most.
+    strength : float
+        λ.
+    tol : float
+        δ: stop when a round lowers the regularised error by less than this share of ‖y‖².
+    search : Search
+    """
+
+    rounds: int
+    strength: float
+    tol: float
+    search: Search
+
+
+@dataclass(frozen=True)
+class RidgeRound:
+    """What one round did.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    candidate : int
+    features : ndarray of int64
+        What entered.
+    score : float
+        What yᵀGy lost.
+    weights : ndarray of float64
+        Of all chosen columns, scaled, after the round.
+    error : float
+        λ yᵀGy / ‖y‖²: what ridge regression leaves of y.
+    left_out : ndarray of shape (m,), float64
+        Each example's score from a regression without it, for centred y.
+    seconds : float
+    """
+
+    number: int
+    candidate: int
+    features: np.ndarray
+    score: float
+    weights: np.ndarray
+    error: float
+    left_out: np.ndarray
+    seconds: float
+
+
+def ridge_rounds(
+    pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+) -> Iterator[RidgeRound]:
+    """Yield the rounds of a forward selection.
+
+    With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
+    O(m) a candidate, and no matrix is ever inverted.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of columns scaled to weighted mean 0 and variance 1.
+    y : ndarray of shape (m,), float64
+    omega : ndarray of shape (m,), float64
+        Weights of the examples, of sum m; the weighted mean of y is taken out.
+    settings : RidgeSettings
+
+    Yields
+    ------
+    RidgeRound
+    """
+    strength, root = settings.strength, np.sqrt(omega)
+    centred = root * (y - np.dot(omega, y) / omega.sum())
+    whole = float(centred @ centred)
+    Gy, U = centred / strength, np.zeros((len(y), 0))
+    chosen = np.zeros((0, len(y)))
+    excluded, support = pool.flat(), np.empty(0, np.int64)
+    criterion, error = RidgeGain(), 1.0
+    square = float(omega.sum())
+    for number in range(1, settings.rounds + 1):
+        begun = time.perf_counter()
+        state = RidgeState((root * Gy)[:, None], number, support, U, root, square, strength)
+        found = settings.search.best(pool, state, criterion, excluded)
+        if found is None or not found.score > 1e-12 * whole / strength:
+            return
+        excluded[found.number] = True
+        columns = pool.columns.columns_of(found.features).astype(np.float64) * root
+        for z in columns:
+            v = z / strength - U @ (U.T @ z)
+            direction = v / np.sqrt(1 + z @ v)
+            U = np.column_stack([U, direction])
+            Gy = Gy - direction * (direction @ centred)
+        chosen = np.vstack([chosen, columns])
+        support = np.concatenate([support, found.features])
+        before, error = error, strength * float(centred @ Gy) / whole
+        diagonal = 1 / strength - np.einsum("ij,ij->i", U, U)
+        held = np.where(root > 0, centred - Gy / diagonal, 0)
+        left_out = held / np.where(root > 0, root, 1)
+        seconds = time.perf_counter() - begun
+        yield RidgeRound(
+            number, found.number, found.features, found.score, chosen @ Gy, error, left_out, seconds
+        )
+        if before - error < settings.tol:
+            return

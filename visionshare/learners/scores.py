@@ -1,0 +1,116 @@
+"""From scores to classes, probabilities, steps of a path and compact classifiers.
+
+Scores are (m, k), or (m, 1) for two classes: above 0 is the second. Weights are (k, n) or (1, n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visionshare.classifier.path import PathStep
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["compact_classifier", "decided", "flat_scores", "path_step", "shares", "two_sided"]
+
+
+def two_sided(scores: np.ndarray) -> np.ndarray:
+    """Return a score a class: of two classes each gets half of the one score, with its sign.
+
+    Examples
+    --------
+    >>> two_sided(np.array([[3.0], [-1.0]])).tolist()
+    [[-1.5, 1.5], [0.5, -0.5]]
+    """
+    return np.hstack([-0.5 * scores, 0.5 * scores]) if scores.shape[1] == 1 else scores
+
+
+def flat_scores(scores: np.ndarray) -> np.ndarray:
+    """Return scores as scikit-learn has them: one an example (m,) for two classes."""
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def decided(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the class of each example."""
+    if scores.shape[1] == 1:
+        return np.asarray(classes[(scores[:, 0] > 0).astype(np.int64)])
+    return np.asarray(classes[np.argmax(scores, axis=1)])
+
+
+def shares(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """Return probabilities (m, k), the softmax of scores / temperature."""
+    scaled = two_sided(scores) / temperature
+    scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def compact_classifier(
+    learner: Any,
+    family: Any,
+    classes: Sequence[Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> CompactClassifier:
+    """Return the compact classifier of a fitted learner: its features of a family, its weights.
+
+    Parameters
+    ----------
+    learner : estimator
+        With ``support_``, ``coef_``, ``intercept_``, ``classes_``, ``temperature_``, ``path_``.
+    family : FeatureFamily
+        The fitted family whose columns were learned from.
+    classes : sequence, optional
+        Names for ``classes_``, in that order.
+    metadata : dict, optional
+        Plain values to keep in the file.
+    """
+    from visionshare.classifier import CompactClassifier
+
+    return CompactClassifier(
+        family.take(learner.support_),
+        two_sided(learner.coef_.T).T.astype(np.float32),
+        two_sided(learner.intercept_[None])[0].astype(np.float32),
+        learner.classes_ if classes is None else np.asarray(classes),
+        temperature=learner.temperature_,
+        path=learner.path_,
+        metadata=metadata or {},
+    )
+
+
+def path_step(
+    held: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    y: np.ndarray,
+    omega: np.ndarray,
+    **known: Any,
+) -> PathStep:
+    """Return a step of a path with its weights and its training error.
+
+    Parameters
+    ----------
+    held : ndarray of shape (n, m)
+        The step's columns as they are, one a row.
+    coef, intercept : ndarray of shape (T, n) and (T,)
+    y : ndarray of int, shape (m,)
+        Class indexes.
+    omega : ndarray of shape (m,)
+    **known
+        The other values of :class:`PathStep`; ``macs`` without the weights.
+    """
+    scores = held.T @ coef.T + intercept
+    wrong = decided(np.arange(max(2, len(coef))), scores) != y
+    weights = two_sided(coef.T).T
+    known["macs"] += weights.size
+    return PathStep(
+        n_features=coef.shape[1],
+        weights=weights.astype(np.float32),
+        intercept=two_sided(intercept[None])[0].astype(np.float32),
+        train_error=float(np.dot(wrong, omega) / omega.sum()),
+        validation_error=None,
+        test_error=None,
+        **known,
+    )

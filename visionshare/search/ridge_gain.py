@@ -1,0 +1,77 @@
+"""The criterion of GreedyTL: how much a column lowers the error of ridge regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.search.pool import Pool, SearchState
+
+__all__ = ["RidgeGain", "RidgeState"]
+
+
+@dataclass(frozen=True)
+class RidgeState(SearchState):
+    """Where a ridge regression on chosen columns stands, G = (λI + Σ_S zzᵀ)⁻¹ = I/λ − UUᵀ.
+
+    Attributes
+    ----------
+    U : ndarray of shape (m, n), float64
+        A column for each chosen one.
+    root : ndarray of shape (m,), float64
+        Square roots of the examples' weights: columns of the regression are root · column.
+    square : float
+        ‖root · z‖² of a column that is not constant.
+    strength : float
+        λ.
+    """
+
+    U: np.ndarray
+    root: np.ndarray
+    square: float
+    strength: float
+
+
+class RidgeGain:
+    """(zᵀGy)² / (1 + zᵀGz), what a column takes from yᵀGy; groups are worth their columns' sum.
+
+    ``state.residual`` is root · Gy. A scan of all columns carries the newest column of U along,
+    so that a step costs one product of the pool with two vectors.
+
+    References
+    ----------
+    I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greedy algorithms for transfer learning",
+    Computer Vision and Image Understanding 156, 2017.
+    """
+
+    def __init__(self) -> None:
+        self._explained: np.ndarray | None = None
+        self._n = 0
+
+    def score(self, pool: Pool, state: RidgeState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the gains."""
+        ids, starts = pool.members(numbers)
+        columns = pool.columns
+        if numbers is None and ids is None:
+            p, explained = self._scan(pool, state)
+        else:
+            rooted = np.column_stack([state.residual, state.U * state.root[:, None]])
+            products = columns.correlate(rooted, ids)
+            p, explained = products[:, 0], np.sum(products[:, 1:] ** 2, axis=1)
+        scale = columns.scaling_of(ids)[1]
+        # A constant column is zero when scaled, and gains nothing.
+        square = np.where(scale > 0, state.square, 0.0)
+        gains = p * p / (1 + np.maximum(square / state.strength - explained, 0))
+        return pool.sums(gains, starts)
+
+    def _scan(self, pool: Pool, state: RidgeState) -> tuple[np.ndarray, np.ndarray]:
+        """Return zᵀGy and ‖Uᵀz‖² of every column."""
+        n = state.U.shape[1]
+        if self._explained is None or self._n > n:
+            self._explained, self._n = np.zeros(pool.columns.shape[1]), 0
+        new = state.U[:, self._n :] * state.root[:, None]
+        products = pool.columns.correlate(np.column_stack([state.residual, new]))
+        self._explained = self._explained + np.sum(products[:, 1:] ** 2, axis=1)
+        self._n = n
+        return products[:, 0], self._explained

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from visionshare.generators.sources import SourceClassifiers
     from visionshare.generators.stumps import Stumps
     from visionshare.generators.union import UnionOfFamilies
+    from visionshare.learners.forward_greedy import (
+        ForwardGreedyClassifier,
+        ForwardGreedyRegressor,
+    )
     from visionshare.learners.greedytl import GreedyTL
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
     from visionshare.learners.shareboost import ShareBoost
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
+    "ForwardGreedyClassifier",
+    "ForwardGreedyRegressor",
     "GaborBank",
     "GreedyTL",
     "GroupFeatureClassifier",
@@ -43,6 +49,8 @@ __all__ = [
 
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
+    "ForwardGreedyClassifier": "visionshare.learners.forward_greedy",
+    "ForwardGreedyRegressor": "visionshare.learners.forward_greedy",
     "GaborBank": "visionshare.generators.gabor",
     "GreedyTL": "visionshare.learners.greedytl",
     "GroupFeatureClassifier": "visionshare.learners.group_features",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from visionshare.errors import InputError
 
 __all__ = ["parse_size", "peak_memory", "resolve_jobs", "thread_limit"]
 
+_limits = threading.local()
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -83,11 +85,15 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
 
     before = numba.get_num_threads()
     threads = min(resolve_jobs(n_jobs), int(numba.config.NUMBA_NUM_THREADS))
-    with threadpool_limits(limits=1, user_api="blas"):
+    # Finding the BLAS libraries takes milliseconds: only the outermost of nested limits does.
+    outermost = not getattr(_limits, "held", False)
+    with threadpool_limits(limits=1, user_api="blas") if outermost else nullcontext():
         numba.set_num_threads(threads)
+        _limits.held = True
         try:
             yield threads
         finally:
+            _limits.held = not outermost
             numba.set_num_threads(before)
 
 

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from visionshare.apps.extraction import FEATURES_FILE, Extraction, extract_features
+from visionshare.apps.sparsification import features_needed, sparsify
 
-__all__ = ["FEATURES_FILE", "Extraction", "extract_features"]
+__all__ = ["FEATURES_FILE", "Extraction", "extract_features", "features_needed", "sparsify"]

@@ -1,7 +1,15 @@
 """Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
+from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.shareboost import ShareBoost
 
-__all__ = ["GreedyTL", "GroupFeatureClassifier", "GroupFeatureRegressor", "ShareBoost"]
+__all__ = [
+    "ForwardGreedyClassifier",
+    "ForwardGreedyRegressor",
+    "GreedyTL",
+    "GroupFeatureClassifier",
+    "GroupFeatureRegressor",
+    "ShareBoost",
+]

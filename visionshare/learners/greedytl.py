@@ -20,6 +20,7 @@ from visionshare.learners.scores import (
     compact_classifier,
     decided,
     flat_scores,
+    joined,
     path_step,
     shares,
     two_sided,
@@ -223,20 +224,18 @@ class GreedyTL(ClassifierMixin, BaseEstimator):
         self, columns: Columns, targets: list[np.ndarray], omega: np.ndarray, index: np.ndarray
     ) -> None:
         """Bring all tasks' weights to one support; calibrate."""
-        ids = [np.concatenate([np.empty(0, np.int64), *(r.features for r in rounds)])
-               for rounds in self.rounds_]  # fmt: skip
-        entered = np.concatenate(ids).astype(np.int64)
-        _, first = np.unique(entered, return_index=True)
-        self.support_ = entered[np.sort(first)]
+        ids = [
+            np.concatenate([np.empty(0, np.int64), *(r.features for r in rounds)])
+            for rounds in self.rounds_
+        ]
+        weights = [rounds[-1].weights if rounds else np.empty(0) for rounds in self.rounds_]
+        self.support_, self._scaled = joined(ids, weights)
         offset, scale = columns.scaling_of(self.support_)
-        place = {int(j): i for i, j in enumerate(self.support_)}
-        self._scaled = np.zeros((len(targets), len(self.support_)))
         means = np.array([np.dot(omega, t) / omega.sum() for t in targets])
         left_out = np.empty((len(omega), len(targets)))
         for t, rounds in enumerate(self.rounds_):
             left_out[:, t] = means[t]
             if rounds:
-                self._scaled[t, [place[int(j)] for j in ids[t]]] = rounds[-1].weights
                 left_out[:, t] += rounds[-1].left_out
         self.coef_ = self._scaled * scale
         self.intercept_ = means - self.coef_ @ offset

@@ -15,7 +15,15 @@ from visionshare.classifier.path import PathStep
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["compact_classifier", "decided", "flat_scores", "path_step", "shares", "two_sided"]
+__all__ = [
+    "compact_classifier",
+    "decided",
+    "flat_scores",
+    "joined",
+    "path_step",
+    "shares",
+    "two_sided",
+]
 
 
 def two_sided(scores: np.ndarray) -> np.ndarray:
@@ -46,6 +54,28 @@ def shares(scores: np.ndarray, temperature: float) -> np.ndarray:
     scaled = two_sided(scores) / temperature
     scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def joined(
+    ids: Sequence[np.ndarray], weights: Sequence[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return one support for tasks that chose their own columns, and weights (T, n) on it.
+
+    Examples
+    --------
+    >>> ids, weights = [np.array([7, 2]), np.array([2])], [np.array([1.0, 2.0]), np.array([3.0])]
+    >>> support, W = joined(ids, weights)
+    >>> support.tolist(), W.tolist()
+    ([7, 2], [[1.0, 2.0], [0.0, 3.0]])
+    """
+    entered = np.concatenate([np.empty(0, np.int64), *ids]).astype(np.int64)
+    _, first = np.unique(entered, return_index=True)
+    support = entered[np.sort(first)]
+    place = {int(j): i for i, j in enumerate(support)}
+    W = np.zeros((len(ids), len(support)))
+    for t, (chosen, values) in enumerate(zip(ids, weights, strict=True)):
+        W[t, [place[int(j)] for j in chosen]] = values
+    return support, W
 
 
 def compact_classifier(

@@ -6,12 +6,14 @@ one number an example, as one-against-all classes and regression have (``separab
 
 from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
 from visionshare.losses.separable import TASK_LOSSES, TaskLoss, make_task_loss
+from visionshare.losses.smoothed import Smoothed
 
 __all__ = [
     "LOSSES",
     "TASK_LOSSES",
     "Loss",
     "MulticlassLogistic",
+    "Smoothed",
     "TaskLoss",
     "make_loss",
     "make_task_loss",

@@ -21,14 +21,25 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["TASK_LOSSES", "Logistic", "Squared", "SquaredHinge", "TaskLoss", "make_task_loss"]
+__all__ = [
+    "TASK_LOSSES",
+    "Absolute",
+    "Hinge",
+    "Logistic",
+    "Squared",
+    "SquaredHinge",
+    "TaskLoss",
+    "make_task_loss",
+]
 
 
 class TaskLoss(Protocol):
     """What a solver asks of a loss of one number."""
 
-    curvature: ClassVar[float]
-    """Largest second derivative."""
+    @property
+    def curvature(self) -> float:
+        """Largest second derivative, infinity where there is a kink."""
+        ...
 
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return L(z), elementwise."""
@@ -105,6 +116,7 @@ class Logistic:
     """L(z) = ln(1 + e^{z−1}), the logistic loss ln(1 + e^{−s·f})."""
 
     curvature: ClassVar[float] = 0.25
+    lipschitz: ClassVar[float] = 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return ln(1 + e^{z−1})."""
@@ -140,10 +152,67 @@ class Logistic:
         return a
 
 
+@dataclass(frozen=True)
+class Hinge:
+    """L(z) = max(0, z), with a kink at 0: for solvers only once it is smoothed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Hinge().prox(np.array([-1.0, 0.5, 3.0]), np.array(1.0)).tolist()
+    [-1.0, 0.0, 2.0]
+    """
+
+    curvature: ClassVar[float] = float("inf")
+    lipschitz: ClassVar[float] = 1.0
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        """Return max(0, z)."""
+        return np.maximum(z, 0)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        """Return 1 where z is above 0, else 0."""
+        return 1.0 * (z > 0)
+
+    def second_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Return infinity at the kink, 0 elsewhere."""
+        return np.where(z == 0, np.inf, 0.0)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return z − step above step, z below 0, and 0 between."""
+        return np.where(z > step, z - step, np.minimum(z, 0))
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """L(z) = |z|, with a kink at 0: for solvers only once it is smoothed."""
+
+    curvature: ClassVar[float] = float("inf")
+    lipschitz: ClassVar[float] = 1.0
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        """Return |z|."""
+        return np.abs(z)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        """Return the sign of z."""
+        return np.sign(z)
+
+    def second_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Return infinity at the kink, 0 elsewhere."""
+        return np.where(z == 0, np.inf, 0.0)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return z brought nearer to 0 by step, at most to 0."""
+        return np.sign(z) * np.maximum(np.abs(z) - step, 0)
+
+
 TASK_LOSSES: dict[str, Callable[[], TaskLoss]] = {
     "squared": Squared,
     "squared_hinge": SquaredHinge,
     "logistic": Logistic,
+    "hinge": Hinge,
+    "absolute": Absolute,
 }
 
 

@@ -1,0 +1,176 @@
+"""Forward greedy selection within an ℓ1 ball: a Frank–Wolfe step a round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.losses import TaskLoss
+from visionshare.search import Pool, Search, SearchState, make_criterion
+
+__all__ = ["Ball", "BallRound", "BallSettings", "ball_rounds"]
+
+
+@dataclass(frozen=True)
+class BallSettings:
+    """The choices of a forward selection within a ball.
+
+    Attributes
+    ----------
+    rounds : int
+        Steps at most.
+    max_features : int or None
+        Stop before a step would use more columns.
+    bound : float
+        B: ‖w‖₁ ≤ B.
+    loss : TaskLoss
+        Smooth.
+    tol : float
+        Stop when the duality gap is below this share of the loss.
+    search : Search
+    """
+
+    rounds: int
+    max_features: int | None
+    bound: float
+    loss: TaskLoss
+    tol: float
+    search: Search
+
+
+@dataclass(frozen=True)
+class BallRound:
+    """What one step did.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    feature : int
+        The column that the step moved towards.
+    step : float
+        η.
+    loss : float
+        Mean of the smoothed loss after the step.
+    gap : float
+        Duality gap before the step: how far the loss is from its least value in the ball, at most.
+    weights : ndarray of float64
+        Of the columns used so far, scaled, in order of entry.
+    intercept : float
+    seconds : float
+    """
+
+    number: int
+    feature: int
+    step: float
+    loss: float
+    gap: float
+    weights: np.ndarray
+    intercept: float
+    seconds: float
+
+
+class Ball:
+    """Weights within the ball: columns used, their weights, the intercept and the scores."""
+
+    def __init__(self, m: int) -> None:
+        self.support: list[int] = []
+        self.weights: list[float] = []
+        self.intercept = 0.0
+        self.products = np.zeros(m)
+
+    def move(self, feature: int, column: np.ndarray, vertex: float, step: float) -> None:
+        """Go to (1 − η) w + η · vertex · e_feature."""
+        self.weights = [(1 - step) * w for w in self.weights]
+        if feature not in self.support:
+            self.support.append(feature)
+            self.weights.append(0.0)
+        self.weights[self.support.index(feature)] += step * vertex
+        self.products = (1 - step) * self.products + step * vertex * column
+
+
+def ball_rounds(
+    pool: Pool,
+    ball: Ball,
+    s: np.ndarray,
+    c: np.ndarray,
+    omega: np.ndarray,
+    settings: BallSettings,
+) -> Iterator[BallRound]:
+    """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|.
+
+    η minimises the quadratic that bounds the smooth loss from above along the step, clipped to
+    [0, 1]. The intercept is fitted anew after each step: it is outside the ball.
+
+    Parameters
+    ----------
+    pool : Pool
+        Of single columns, scaled into [−1, 1].
+    ball : Ball
+        Where the loop begins and what it changes.
+    s, c : ndarray of shape (m,)
+        z = c − s·f for scores f, see :mod:`visionshare.losses.separable`.
+    omega : ndarray of shape (m,)
+        Weights of the examples, of sum 1.
+    settings : BallSettings
+
+    Yields
+    ------
+    BallRound
+
+    References
+    ----------
+    S. Shalev-Shwartz, N. Srebro, "Low ℓ1 norm and guarantees on sparsifiability", 2008.
+    """
+    loss, bound = settings.loss, settings.bound
+    excluded, criterion = pool.flat(), make_criterion("gradient")
+    _fit_intercept(ball, s, c, omega, loss)
+    for number in range(1, settings.rounds + 1):
+        begun = time.perf_counter()
+        z = c - s * (ball.products + ball.intercept)
+        residual = -s * loss.derivative(z) * omega
+        support = np.array(ball.support, np.int64)
+        state = SearchState(residual[:, None], number, support)
+        found = settings.search.best(pool, state, criterion, excluded)
+        if found is None:
+            return
+        feature = int(found.features[0])
+        new = feature not in ball.support
+        if new and settings.max_features is not None and len(support) >= settings.max_features:
+            return
+        column = pool.columns.columns_of(found.features)[0].astype(np.float64)
+        gradient = float(column @ residual)
+        direction = -np.sign(gradient) * bound * column - ball.products
+        gap = -float(direction @ residual)
+        value = float(np.dot(omega, loss.value(z)))
+        if gap <= settings.tol * max(abs(value), 1e-12):
+            return
+        bend = loss.curvature * float(np.dot(omega, direction**2))
+        step = min(1.0, gap / bend)
+        ball.move(feature, column, -float(np.sign(gradient)) * bound, step)
+        _fit_intercept(ball, s, c, omega, loss)
+        after = c - s * (ball.products + ball.intercept)
+        reached = float(np.dot(omega, loss.value(after)))
+        held = np.array(ball.weights), ball.intercept
+        yield BallRound(number, feature, step, reached, gap, *held, time.perf_counter() - begun)
+
+
+def _fit_intercept(
+    ball: Ball, s: np.ndarray, c: np.ndarray, omega: np.ndarray, loss: TaskLoss
+) -> None:
+    """Set the intercept where the loss's derivative in it is zero."""
+    from scipy.optimize import brentq
+
+    def slope(b: float) -> float:
+        return float(np.dot(omega, -s * loss.derivative(c - s * (ball.products + b))))
+
+    low, high = ball.intercept - 1.0, ball.intercept + 1.0
+    for _ in range(60):
+        if slope(low) <= 0 <= slope(high):
+            break
+        low, high = low - (slope(low) > 0) * (high - low), high + (slope(high) < 0) * (high - low)
+    if slope(ball.intercept) != 0:
+        ball.intercept = float(brentq(slope, low, high, xtol=1e-13, rtol=1e-13))

@@ -13,6 +13,7 @@ from visionshare.errors import InputError
 from visionshare.solvers.accelerated import Solution, minimise
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.admm import Admm
+from visionshare.solvers.coordinate import AdaBoost, GradBoost
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
@@ -21,8 +22,10 @@ from visionshare.solvers.tasks import Master, TaskBlock, TaskProblem, TaskSoluti
 __all__ = [
     "MASTERS",
     "ActiveSet",
+    "AdaBoost",
     "Admm",
     "Fista",
+    "GradBoost",
     "Master",
     "Newton",
     "Preconditioner",
@@ -37,8 +40,10 @@ __all__ = [
 ]
 
 MASTERS: dict[str, Callable[[TaskProblem], Master]] = {
+    "adaboost": AdaBoost,
     "admm": Admm,
     "fista": Fista,
+    "gradboost": GradBoost,
     "newton": Newton,
 }
 

@@ -1,0 +1,73 @@
+"""Boosting's coordinate steps: falling objectives, and the minimum that other masters reach."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from visionshare.errors import InputError
+from visionshare.losses import make_task_loss
+from visionshare.penalties import GroupNorm
+from visionshare.solvers import MASTERS, Fista, TaskBlock, TaskProblem
+
+
+def _problem(loss, q, sizes=(1,) * 6, strength=0.7, shared=np.inf, blocks=1):
+    rng = np.random.default_rng(0)
+    m, held = 60, []
+    for i in range(blocks):
+        rows = slice(i * m // blocks, (i + 1) * m // blocks)
+        n = rows.stop - rows.start
+        tasks = np.arange(3) if blocks == 1 else np.array([i])
+        s = rng.choice([-1.0, 1.0], (n, len(tasks)))
+        c = np.ones_like(s)
+        if loss == "squared":
+            s, c = np.ones_like(s), s + 0.5
+        held.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
+    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), strength, shared)
+    for size in sizes:
+        problem.append(rng.normal(size=(size, m)) * rng.uniform(0.3, 2))
+    return problem
+
+
+CASES = [
+    ("gradboost", "logistic", 1, (1,) * 6, 1),
+    ("gradboost", "logistic", 2, (2, 1, 3), 1),
+    ("gradboost", "logistic", np.inf, (1,) * 6, 3),
+    ("gradboost", "squared_hinge", 2, (1,) * 6, 1),
+    ("gradboost", "squared", 1.5, (2, 2, 2), 1),
+    ("adaboost", "logistic", 1, (1,) * 6, 1),
+    ("adaboost", "logistic", np.inf, (1,) * 6, 1),
+    ("adaboost", "logistic", np.inf, (1,) * 6, 3),
+]
+
+
+@pytest.mark.parametrize(("master", "loss", "q", "sizes", "blocks"), CASES)
+def test_they_reach_the_minimum(master, loss, q, sizes, blocks):
+    problem = _problem(loss, q, sizes, blocks=blocks)
+    start = problem.empty().padded(problem.n)
+    solved = MASTERS[master](problem).solve(start, 1e-7, 20000)
+    assert solved.converged
+    reference = Fista(problem).solve(start, 1e-8, 20000)
+    assert_allclose(solved.value, reference.value, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("master", "loss", "q", "sizes", "blocks"), CASES)
+def test_the_objective_never_rises(master, loss, q, sizes, blocks):
+    problem = _problem(loss, q, sizes, blocks=blocks)
+    solver, weights, values = MASTERS[master](problem), problem.empty().padded(problem.n), []
+    for _ in range(15):
+        solved = solver.solve(weights, 0.0, 1)
+        weights = solved.weights
+        values.append(solved.value)
+    assert (np.diff(values) <= 1e-10).all()
+
+
+def test_other_problems_are_refused():
+    with pytest.raises(InputError, match=r"^loss: got"):
+        MASTERS["adaboost"](_problem("squared_hinge", 1))
+    with pytest.raises(InputError, match=r"^q: got"):
+        MASTERS["adaboost"](_problem("logistic", 2))
+    with pytest.raises(InputError, match=r"^shared_strength: got"):
+        MASTERS["gradboost"](_problem("logistic", 2, shared=1.0))
+    problem = _problem("logistic", 1, (2, 1))
+    with pytest.raises(InputError, match=r"^groups: got"):
+        MASTERS["adaboost"](problem).solve(problem.empty().padded(3), 1e-3, 5)

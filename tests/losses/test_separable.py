@@ -11,7 +11,9 @@ from visionshare.losses import Smoothed, make_task_loss
 Z = np.array([-3.0, -0.7, -1e-3, 1e-3, 0.4, 1.0, 2.5, 30.0])
 
 
-SMOOTH = {name: make_task_loss(name) for name in ("squared", "squared_hinge", "logistic")}
+SMOOTH = {
+    name: make_task_loss(name) for name in ("squared", "squared_hinge", "logistic", "insensitive")
+}
 SMOOTH |= {
     f"{name} smoothed": Smoothed(make_task_loss(name), eps=0.7)
     for name in ("hinge", "absolute", "logistic")

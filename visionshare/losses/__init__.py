@@ -5,6 +5,7 @@ one number an example, as one-against-all classes and regression have (``separab
 """
 
 from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
+from visionshare.losses.multinomial import Multinomial
 from visionshare.losses.separable import TASK_LOSSES, TaskLoss, make_task_loss
 from visionshare.losses.smoothed import Smoothed
 
@@ -13,6 +14,7 @@ __all__ = [
     "TASK_LOSSES",
     "Loss",
     "MulticlassLogistic",
+    "Multinomial",
     "Smoothed",
     "TaskLoss",
     "make_loss",

@@ -68,11 +68,14 @@ class MulticlassLogistic:
         np.exp(V, out=V)
         return V, V.sum(axis=0), peak
 
+    def losses(self, Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return ℓ(z_i, y_i) of each example, (n,)."""
+        _, others, peak = self._exponentials(Z, y)
+        return np.asarray(peak + np.log1p(np.expm1(-peak) + others))
+
     def value(self, Z: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
         """Return Σ_i ω_i ℓ(z_i, y_i)."""
-        _, others, peak = self._exponentials(Z, y)
-        losses = peak + np.log1p(np.expm1(-peak) + others)
-        return float(np.dot(losses.astype(np.float64), omega))
+        return float(np.dot(self.losses(Z, y).astype(np.float64), omega))
 
     def residual(self, Z: np.ndarray, y: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and the residual (k, n)."""

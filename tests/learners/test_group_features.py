@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_diabetes, load_digits
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 from visionshare import (
@@ -31,7 +31,15 @@ def test_the_classifier_is_a_learner():
     check_learner(GroupFeatureClassifier())
 
 
-@pytest.mark.parametrize("settings", [{"loss": "logistic", "strength": 0.5}, {"master": "admm"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "logistic", "strength": 0.5},
+        {"master": "admm"},
+        {"loss": "multinomial", "strength": 0.5, "q": float("inf"), "refit_tol": 1e-11},
+        {"loss": "logistic", "strength": 0.5, "q": 1, "master": "adaboost"},
+    ],
+)
 def test_other_settings_are_scikit_learn_classifiers(settings):
     check_estimator(GroupFeatureClassifier(**settings))
 
@@ -72,6 +80,30 @@ def test_one_target_with_one_norm_is_the_lasso():
         ours = GroupFeatureRegressor(q=1, strength=strength, tol=1e-6).fit(X, y)
         assert sorted(ours.support_) == np.flatnonzero(theirs.coef_).tolist()
         assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
+
+
+def test_classes_that_are_coupled_are_multinomial_regression(digits):
+    X, y, _, _ = digits
+    X = X / 16
+    # scikit-learn's ℓ1 penalty with C = 1/λ, and an intercept that is free in both.
+    theirs = LogisticRegression(C=0.5, l1_ratio=1.0, solver="saga", tol=1e-6, max_iter=20000).fit(
+        X, y
+    )
+    ours = GroupFeatureClassifier(
+        "multinomial", q=1, strength=2.0, scaling="none", tol=1e-4, refit_tol=1e-6
+    ).fit(X, y)
+    assert_allclose(ours.decision_function(X)[:, 1:] - ours.decision_function(X)[:, :1],
+                    theirs.decision_function(X)[:, 1:] - theirs.decision_function(X)[:, :1],
+                    atol=2e-2)  # fmt: skip
+
+
+def test_small_errors_count_little():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 10))
+    y = 2 * X[:, 3] + rng.standard_t(1.2, size=200)
+    robust = GroupFeatureRegressor("insensitive", strength=0.5, eps=0.5).fit(X, y)
+    assert 3 in robust.support_
+    assert abs(robust.coef_[robust.support_ == 3][0] - 2) < 0.5
 
 
 def test_a_large_strength_leaves_the_intercepts_alone(digits):

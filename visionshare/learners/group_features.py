@@ -25,9 +25,14 @@ from visionshare.learners.scores import (
     two_sided,
 )
 from visionshare.learners.task_learner import TaskLearner
-from visionshare.learners.task_targets import Targets, class_targets, number_targets
+from visionshare.learners.task_targets import (
+    Targets,
+    class_targets,
+    coupled_targets,
+    number_targets,
+)
 from visionshare.search import Pool
-from visionshare.solvers import TaskBlock, TaskProblem, check_master, polish
+from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights, check_master, polish
 from visionshare.store import Columns
 
 if TYPE_CHECKING:
@@ -47,7 +52,8 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
 
     Parameters
     ----------
-    loss : {"squared_hinge", "logistic", "squared"}, default "squared_hinge"
+    loss : {"squared_hinge", "logistic", "squared", "multinomial"}, default "squared_hinge"
+        "multinomial" couples the scores of all classes; of two classes it is "logistic".
     q : float, default 2.0
         Norm inside a feature's (or group's) weights of all tasks: 1 to infinity.
     strength : float or None, default 1.0
@@ -118,7 +124,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     (30, True)
     """
 
-    _losses = ("squared_hinge", "logistic", "squared")
+    _losses = ("squared_hinge", "logistic", "squared", "multinomial")
 
     def __init__(
         self,
@@ -203,7 +209,10 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
             omega = omega * compute_sample_weight(self.class_weight, y)
         n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
         self._index, self._omega = index, omega
-        targets = class_targets(index, k, omega, place, n_tasks)
+        if self.loss == "multinomial" and k > 2:
+            targets = coupled_targets(index, k, omega)
+        else:
+            targets = class_targets(index, k, omega, place, n_tasks)
         self._learn(columns, targets, omega, index)
         del self._index, self._omega
         return self
@@ -240,17 +249,19 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
             if not out.any() or not np.array_equal(np.unique(y[~out]), present):
                 held_out = scores
                 break
-            part = Targets([], np.flatnonzero(~out), targets.n_tasks)
-            weights = self._left_out(problem, block, part.order)
+            weights = self._left_out(problem, targets, np.flatnonzero(~out))
             held_out[out] = (problem.forward(block, weights.whole) + weights.b)[out]
         return fit_temperature(two_sided(held_out), y, block.omega)
 
-    def _left_out(self, problem: TaskProblem, block: Any, rows: np.ndarray) -> Any:
+    def _left_out(self, problem: TaskProblem, targets: Targets, rows: np.ndarray) -> TaskWeights:
+        block, classes = targets.blocks[0], targets.classes
         part = TaskBlock(
             slice(0, len(rows)), block.tasks, block.s[rows], block.c[rows], block.omega[rows]
         )
         smaller = self._problem(
-            Targets([part], rows, problem.n_tasks), problem.dtype, problem.executor
+            Targets([part], rows, problem.n_tasks, None if classes is None else classes[rows]),
+            problem.dtype,
+            problem.executor,
         )
         starts = np.append(problem.starts, problem.n)
         for a, b in pairwise(starts):
@@ -312,10 +323,13 @@ class GroupFeatureRegressor(RegressorMixin, TaskLearner):
 
     Parameters
     ----------
-    loss : {"squared"}, default "squared"
+    loss : {"squared", "insensitive"}, default "squared"
+        "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
     q, strength, shared_strength, rounds, max_features, search, search_options, patience, master, \
 scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         See :class:`GroupFeatureClassifier`.
+    eps : float, default 0.1
+        ε of the insensitive loss.
 
     Attributes
     ----------
@@ -336,7 +350,7 @@ scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
     ([4, 17], 1.0)
     """
 
-    _losses = ("squared",)
+    _losses = ("squared", "insensitive")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -364,6 +378,7 @@ scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         n_jobs: int = 1,
         random_state: int = 0,
         progress: bool = False,
+        eps: float = 0.1,
     ) -> None:
         self.loss = loss
         self.q = q
@@ -383,6 +398,7 @@ scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.progress = progress
+        self.eps = eps
 
     def fit(
         self,

@@ -18,7 +18,7 @@ from visionshare.fingerprints import array_fingerprint
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.column_generation import Generation, GenerationSettings, generate
 from visionshare.learners.task_targets import Targets
-from visionshare.losses import make_task_loss
+from visionshare.losses import Multinomial, TaskLoss, make_task_loss
 from visionshare.penalties import GroupNorm
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.search import Pool, make_search
@@ -35,6 +35,7 @@ class TaskLearner(BaseEstimator):
 
     _losses: tuple[str, ...]
     loss: str
+    eps: float = 0.1
     q: float
     strength: float | None
     shared_strength: float | None
@@ -70,7 +71,7 @@ class TaskLearner(BaseEstimator):
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise InputError(name, value, f"a whole number of at least {least}")
-        for name in ("tol", "refit_tol"):
+        for name in ("tol", "refit_tol", "eps"):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise InputError(name, value, "a finite number of at least 0")
@@ -86,6 +87,8 @@ class TaskLearner(BaseEstimator):
             accepted = "'unit_norm' or 'unit_variance' or 'max_abs' or 'none'"
             raise InputError("scaling", self.scaling, accepted)
         check_master(self.master)
+        if self.loss == "multinomial" and self.master in ("admm", "adaboost"):
+            raise InputError("master", self.master, "another one, for the multinomial loss")
         GroupNorm(self.q)
         return GenerationSettings(
             rounds=int(self.rounds),
@@ -138,11 +141,18 @@ class TaskLearner(BaseEstimator):
         self.tasks_, place = np.unique(tasks, return_inverse=True)
         return place
 
+    def _task_loss(self) -> TaskLoss:
+        # Two classes have one score: their multinomial loss is the logistic one.
+        if self.loss == "insensitive":
+            return make_task_loss(self.loss, eps=float(self.eps))
+        return make_task_loss("logistic" if self.loss == "multinomial" else self.loss)
+
     def _problem(self, targets: Targets, dtype: np.dtype, executor: Any) -> TaskProblem:
+        classes = targets.classes
         return TaskProblem(
             targets.blocks,
             targets.n_tasks,
-            make_task_loss(self.loss),
+            self._task_loss() if classes is None else Multinomial(classes),
             GroupNorm(self.q),
             np.inf if self.strength is None else float(self.strength),
             np.inf if self.shared_strength is None else float(self.shared_strength),

@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.solvers import TaskBlock
 
-__all__ = ["Targets", "class_targets", "number_targets"]
+__all__ = ["Targets", "class_targets", "coupled_targets", "number_targets"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,14 @@ class Targets:
     order : ndarray of int
         Examples in the order of the blocks' rows; those of weight 0 are left out.
     n_tasks : int
+    classes : ndarray of int or None
+        Class of each example in ``order``, where one loss couples the scores of all classes.
     """
 
     blocks: list[TaskBlock]
     order: np.ndarray
     n_tasks: int
+    classes: np.ndarray | None = None
 
 
 def class_targets(
@@ -51,6 +54,13 @@ def class_targets(
     wanted = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
     signs = np.where(y[:, None] == wanted, 1.0, -1.0)
     return _of_all(signs, np.ones_like(signs), omega)
+
+
+def coupled_targets(y: np.ndarray, n_classes: int, omega: np.ndarray) -> Targets:
+    """Return one task a class, whose slacks are the scores: the loss knows the classes."""
+    shape = (len(y), n_classes)
+    targets = _of_all(np.full(shape, -1.0), np.zeros(shape), omega)
+    return Targets(targets.blocks, targets.order, n_classes, y[targets.order])
 
 
 def number_targets(

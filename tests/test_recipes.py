@@ -184,8 +184,8 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     whole = train(recipe, tmp_path / "whole").classifier
     save = Checkpoint.save
 
-    def stops(self, done):
-        save(self, done)
+    def stops(self, done, place):
+        save(self, done, place)
         if done.number == 3:
             raise KeyboardInterrupt
 

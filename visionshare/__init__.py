@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from visionshare.generators.anchors import KernelAnchors
     from visionshare.generators.fourier import RandomFourier
     from visionshare.generators.gabor import GaborBank
+    from visionshare.generators.monomials import Monomials
     from visionshare.generators.patches import PatchTemplates
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
@@ -25,6 +26,7 @@ __all__ = [
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
     "KernelAnchors",
+    "Monomials",
     "PatchTemplates",
     "Pixels",
     "Products",
@@ -43,6 +45,7 @@ _HOMES = {
     "GroupFeatureClassifier": "visionshare.learners.group_features",
     "GroupFeatureRegressor": "visionshare.learners.group_features",
     "KernelAnchors": "visionshare.generators.anchors",
+    "Monomials": "visionshare.generators.monomials",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
     "Products": "visionshare.generators.products",

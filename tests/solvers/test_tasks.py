@@ -226,5 +226,5 @@ def test_float32_columns_reach_their_precision():
 
 
 def test_unknown_masters_are_refused():
-    with pytest.raises(InputError, match=r"^master: got 'newton'"):
-        check_master("newton")
+    with pytest.raises(InputError, match=r"^master: got 'simplex'"):
+        check_master("simplex")

@@ -21,6 +21,7 @@ FAMILIES: dict[str, str] = {
     "anchors": "visionshare.generators.anchors:KernelAnchors",
     "fourier": "visionshare.generators.fourier:RandomFourier",
     "gabor": "visionshare.generators.gabor:GaborBank",
+    "monomials": "visionshare.generators.monomials:Monomials",
     "patches": "visionshare.generators.patches:PatchTemplates",
     "pixels": "visionshare.generators.pixels:Pixels",
     "products": "visionshare.generators.products:Products",

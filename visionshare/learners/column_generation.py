@@ -55,6 +55,8 @@ class Generation:
         Of the round, from 0: the intercepts alone.
     search : int
         Searches made so far.
+    entered : int
+        The candidate that entered, −1 in the first round.
     candidates : ndarray of int
         The active candidates after the round, in order of entry.
     score : float
@@ -70,6 +72,7 @@ class Generation:
 
     number: int
     search: int
+    entered: int
     candidates: np.ndarray
     score: float
     W: np.ndarray
@@ -123,6 +126,8 @@ def generate(
     if history:
         last = history[-1]
         active = [int(c) for c in last.candidates]
+        for done in history[1:]:
+            pool.columns.enter(pool.features(done.entered))
         for candidate in active:
             problem.append(_columns_of(pool, candidate, order))
         weights, number, searches = last.weights, last.number, last.search
@@ -130,7 +135,7 @@ def generate(
         begun = time.perf_counter()
         solved = master.solve(problem.empty(), settings.refit_tol, settings.max_iter)
         weights, number, searches = solved.weights, 0, 0
-        yield _generation(0, 0, active, 0.0, weights, solved, begun)
+        yield _generation(0, 0, -1, active, 0.0, weights, solved, begun)
     quiet, useless = 0, pool.flat()
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
         begun = time.perf_counter()
@@ -145,12 +150,14 @@ def generate(
         quiet, number = 0, number + 1
         active.append(found.number)
         problem.append(_columns_of(pool, found.number, order))
+        pool.columns.enter(found.features)
         start = weights.padded(len(found.features))
         solved = master.solve(start, settings.refit_tol, settings.max_iter)
         if not solved.converged:
             _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
         weights = _pruned(problem, solved.weights, active)
-        yield _generation(number, searches, active, found.score, weights, solved, begun)
+        entered = found.number
+        yield _generation(number, searches, entered, active, found.score, weights, solved, begun)
 
 
 def _columns_of(pool: Pool, candidate: int, order: np.ndarray) -> np.ndarray:
@@ -198,6 +205,7 @@ def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> Ta
 def _generation(
     number: int,
     search: int,
+    entered: int,
     active: Sequence[int],
     score: float,
     weights: TaskWeights,
@@ -205,7 +213,7 @@ def _generation(
     begun: float,
 ) -> Generation:
     seconds = time.perf_counter() - begun
-    entered = (number, search, np.array(active, np.int64), score)
+    held = (number, search, entered, np.array(active, np.int64), score)
     return Generation(
-        *entered, weights.W, weights.shared, weights.b, solved.value, solved.kkt, seconds
+        *held, weights.W, weights.shared, weights.b, solved.value, solved.kkt, seconds
     )

@@ -150,6 +150,7 @@ def greedy_rounds(
     excluded = pool.flat()
     for done in history:
         active.append(columns.columns_of(done.features))
+        columns.enter(done.features)
         excluded[done.candidate] = True
 
     W_start = (
@@ -178,6 +179,7 @@ def greedy_rounds(
             return
         excluded[found.number] = True
         active.append(columns.columns_of(found.features))
+        columns.enter(found.features)
         W = refit(active, settings, np.pad(W, ((0, 0), (0, len(found.features)))))
         figures = measured(active, settings, W, judged)
         seconds = time.perf_counter() - begun

@@ -58,7 +58,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         Arguments of the search.
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
-    master : {"fista", "admm"}, default "fista"
+    master : {"newton", "fista", "admm"}, default "newton"
         How the restricted problem is solved.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
@@ -125,7 +125,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         patience: int = 1,
-        master: str = "fista",
+        master: str = "newton",
         scaling: str = "unit_norm",
         tol: float = 1e-3,
         refit_tol: float = 1e-4,
@@ -371,7 +371,7 @@ scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         patience: int = 1,
-        master: str = "fista",
+        master: str = "newton",
         scaling: str = "unit_norm",
         tol: float = 1e-3,
         refit_tol: float = 1e-4,

@@ -15,6 +15,7 @@ from visionshare.search.criteria import CRITERIA, make_criterion
 from visionshare.search.exhaustive import ExhaustiveSearch
 from visionshare.search.per_mac import PerMacSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
+from visionshare.search.products import ProductSearch
 from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.sampled import SampledSearch
 from visionshare.search.screened import ScreenedSearch
@@ -29,6 +30,7 @@ __all__ = [
     "ExhaustiveSearch",
     "PerMacSearch",
     "Pool",
+    "ProductSearch",
     "RandomSubsetSearch",
     "RefitState",
     "SampledSearch",
@@ -44,6 +46,7 @@ __all__ = [
 
 SEARCHES: dict[str, Callable[..., Search]] = {
     "exhaustive": ExhaustiveSearch,
+    "products": ProductSearch,
     "random": RandomSubsetSearch,
     "sampled": SampledSearch,
     "screened": ScreenedSearch,

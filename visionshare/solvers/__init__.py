@@ -14,7 +14,7 @@ from visionshare.solvers.accelerated import Solution, minimise
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.admm import Admm
 from visionshare.solvers.fista import Fista
-from visionshare.solvers.polish import polish
+from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
 from visionshare.solvers.tasks import Master, TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
@@ -24,6 +24,7 @@ __all__ = [
     "Admm",
     "Fista",
     "Master",
+    "Newton",
     "Preconditioner",
     "Solution",
     "TaskBlock",
@@ -35,7 +36,11 @@ __all__ = [
     "polish",
 ]
 
-MASTERS: dict[str, Callable[[TaskProblem], Master]] = {"admm": Admm, "fista": Fista}
+MASTERS: dict[str, Callable[[TaskProblem], Master]] = {
+    "admm": Admm,
+    "fista": Fista,
+    "newton": Newton,
+}
 
 
 def check_master(name: str) -> Callable[[TaskProblem], Master]:

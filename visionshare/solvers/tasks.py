@@ -217,6 +217,16 @@ class TaskProblem:
         )
         return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
+    def gram(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return A·diag(weights)·Aᵀ (p, p), float64, for rows A (p, n) of the problem's dtype."""
+        w = weights.astype(A.dtype)
+        parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), slice(0, len(w)))
+        return (
+            np.asarray(np.sum(parts, axis=0, dtype=np.float64))
+            if parts
+            else np.zeros((len(A), len(A)))
+        )
+
     def slack(self, block: TaskBlock, weights: TaskWeights) -> np.ndarray:
         """Return z (n, T_b)."""
         scores = self.forward(block, weights.whole[:, block.tasks]) + weights.b[block.tasks]
@@ -230,6 +240,11 @@ class TaskProblem:
         """Return the weighted loss at the slacks z of each block."""
         held = zip(self.blocks, slacks, strict=True)
         return float(sum(np.dot(block.omega, self.loss.value(z).sum(axis=1)) for block, z in held))
+
+    def value(self, weights: TaskWeights) -> float:
+        """Return the objective."""
+        slacks = [self.slack(block, weights) for block in self.blocks]
+        return self.loss_value(slacks) + self.penalty(weights)
 
     def penalty(self, weights: TaskWeights) -> float:
         """Return λ_s ‖w̃‖₁ + λ_p Ω_p(W)."""

@@ -4,6 +4,7 @@ from visionshare.store.anchor_columns import AnchorColumns
 from visionshare.store.array_columns import ArrayColumns
 from visionshare.store.columns import Columns
 from visionshare.store.drawn_columns import DrawnColumns
+from visionshare.store.product_columns import ProductColumns
 from visionshare.store.store_columns import (
     StoreColumns,
     create_empty_store,
@@ -20,6 +21,7 @@ __all__ = [
     "ArrayColumns",
     "Columns",
     "DrawnColumns",
+    "ProductColumns",
     "StoreColumns",
     "StumpColumns",
     "create_empty_store",

@@ -154,6 +154,10 @@ class Columns(ABC):
         """Return the multiply-accumulates an image of these features, None where unknown."""
         return None
 
+    def enter(self, ids: np.ndarray) -> None:
+        """Learn that a learner has chosen columns, in order of entry."""
+        return
+
     def check_rounds(self, rounds: int) -> None:
         """Raise an InputError if the columns cannot serve so many searches."""
         return

@@ -1,0 +1,42 @@
+"""Product search: all columns, and the products of pairs of those already chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.search.exhaustive import winner
+from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
+from visionshare.store.product_columns import ProductColumns
+
+__all__ = ["ProductSearch"]
+
+
+class ProductSearch:
+    """Score every column of :class:`visionshare.store.ProductColumns` that has an id by now.
+
+    References
+    ----------
+    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §6.
+    """
+
+    def best(
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+    ) -> Candidate | None:
+        """Return the best column or product.
+
+        Raises
+        ------
+        InputError
+            If the columns are no ProductColumns.
+        """
+        columns = pool.columns
+        if not isinstance(columns, ProductColumns):
+            given = type(columns).__name__
+            raise InputError("X", given, "ProductColumns, for the search 'products'")
+        known = columns.d + columns.n_products
+        numbers = np.flatnonzero(~excluded[:known])
+        return winner(pool, numbers, criterion.score(pool, state, numbers))
+
+    def __repr__(self) -> str:
+        return "ProductSearch()"

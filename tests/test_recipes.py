@@ -33,11 +33,48 @@ def test_bundled_recipes_are_sound(name):
         ("learner", "a setting such as"),
         ("store.dtype=int8", "store.dtype: "),
         ("data.source.name=x", "'source' is no table"),
+        ("learner.kind=grlf", "learner.kind: no learner 'grlf'; did you mean 'grfl'"),
+        ("learner.kind=3", "learner.kind: no learner '3'. Known: shareboost, grfl"),
+        ("learner=3", "learner: .*got 3"),
+        ("draws.n=0", "draws.n: .* greater than or equal to 1"),
+        ("draws.n=5", "draws: they need learner.search = .sampled"),
+        ("draws.m=5", "unknown key 'draws.m'"),
+        ("data.cut.sise=5", "unknown key 'data.cut.sise'; did you mean 'size'"),
     ],
 )
 def test_wrong_settings_name_the_key(setting, message):
     with pytest.raises(RecipeError, match=message):
         load_recipe("digits", [setting])
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("learner.round=3", r"unknown key 'learner.round'; did you mean 'rounds'\? Known: kind"),
+        ("learner.criterion=line", "unknown key 'learner.criterion'.* Known: kind, .*master"),
+        ("learner.rounds=0", "^[^']*learner.rounds: .* greater than or equal to 1"),
+        ("learner.strength=much", "learner.strength: .* valid number"),
+        ("learner.patience=0", "learner.patience: "),
+    ],
+)
+def test_wrong_settings_of_the_other_learner(setting, message):
+    with pytest.raises(RecipeError, match=message):
+        load_recipe("digits", ["learner={kind='grfl'}", setting])
+
+
+def test_settings_of_recipes_are_the_learners_own():
+    from visionshare.recipes.schema import GroupFeaturePart, ShareBoostPart
+
+    for part, learner, apart in (
+        (ShareBoostPart(), visionshare.ShareBoost(), set()),
+        (GroupFeaturePart(kind="grfl"), visionshare.GroupFeatureClassifier(), {"shared_strength"}),
+    ):
+        said, own = part.model_dump(exclude={"kind"}), learner.get_params()
+        assert {name: own[name] for name in said if name not in apart} == {
+            name: value for name, value in said.items() if name not in apart
+        }
+        others = {"checkpoint", "n_jobs", "random_state", "progress", "class_weight", "warm_start"}
+        assert set(own) - set(said) <= others
 
 
 def test_wrong_names_get_a_hint(tmp_path):
@@ -214,3 +251,113 @@ def test_bad_values_stop_before_work(tmp_path):
         with pytest.raises(InputError):
             train(load_recipe("digits", [*SMALL, setting]), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+GRFL = ["learner={kind='grfl', rounds=6, strength=2.0}", "data.limit=250"]
+DRAWN = ["learner.search=sampled", "draws.n=6", "store.dtype=float32"]
+WAVES_OF_DIGITS = ["features={pool='gabor', parameters={sigmas=[0.7, 2.0]}}", *DRAWN]
+RUNS = {
+    "shareboost, sampled gabor": [
+        "learner={rounds=5, extra_rounds=3}", "data.limit=300", *WAVES_OF_DIGITS,
+    ],
+    "shareboost, sampled fourier": [
+        "learner={rounds=5}", "data.limit=300", "features.pool=fourier", "features.parameters={}",
+        *DRAWN,
+    ],
+    "grfl": [*GRFL, "features.parameters.n_templates=20"],
+    "grfl, sampled gabor": [*GRFL, *WAVES_OF_DIGITS, "learner.patience=2"],
+    "grfl, largest weights and shared ones": [
+        *GRFL, "features.parameters.n_templates=20", "learner.q=inf", "learner.shared_strength=2.0",
+    ],
+    "stumps": [
+        "learner={rounds=6, search='stumps'}", "data.limit=300",
+        "features={pool='stumps', parameters={}}",
+    ],
+    "anchors too many to keep": [
+        "learner={rounds=2}", "data.limit=300", "store={where='auto', memory='400kB'}",
+        "features={pool='anchors', parameters={n_components=5, n_anchors=20}}",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_kind_of_columns_trains_and_resumes(run, tmp_path, monkeypatch):
+    from visionshare.learners.checkpoint import Checkpoint
+
+    recipe = load_recipe("digits", RUNS[run])
+    whole = train(recipe, tmp_path / "whole")
+    model = visionshare.load(tmp_path / "whole" / "classifier.safetensors")
+    assert model.metadata["recipe"]["learner"]["kind"] == recipe.learner.kind
+    assert whole.metrics["test_error_rate"] < 0.8
+    assert whole.metrics["features"] == model.n_features > 0
+    save = Checkpoint.save
+
+    def stops(self, done, place):
+        save(self, done, place)
+        if place == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", stops)
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "out")
+    monkeypatch.setattr(Checkpoint, "save", save)
+    resumed = train(recipe, tmp_path / "out", jobs=2, resume=True).classifier
+    if recipe.learner.kind == "shareboost":
+        np.testing.assert_array_equal(resumed.weights, model.weights)
+        np.testing.assert_array_equal(resumed.intercept, model.intercept)
+        assert resumed.temperature == model.temperature
+    else:
+        # Its masters remember steps, so that the same features get weights to a tolerance.
+        np.testing.assert_allclose(resumed.weights, model.weights, rtol=1e-2, atol=1e-3)
+    for name, array in model.family.to_state()[1].items():
+        np.testing.assert_array_equal(resumed.family.to_state()[1][name], array)
+
+
+def test_columns_are_those_that_fit(tmp_path):
+    from visionshare.recipes.columns import make_columns, searches_at_most
+    from visionshare.store import AnchorColumns, ArrayColumns, DrawnColumns, StumpColumns
+
+    images = visionshare.datasets.load_dataset("digits").images[:100]
+    small = RUNS["anchors too many to keep"][-1]
+    for settings, kind in (
+        (RUNS["stumps"], StumpColumns), (RUNS["grfl, sampled gabor"], DrawnColumns),
+        ([small, "store={where='auto', memory='10kB'}"], AnchorColumns),
+        ([small, "store={where='auto'}"], ArrayColumns),
+        ([small, "store={where='memory', memory='10kB'}"], ArrayColumns),
+    ):  # fmt: skip
+        recipe = load_recipe("digits", settings)
+        family = read_pool(recipe.features, 0).fit(images)
+        columns, features = make_columns(recipe, family, images, tmp_path, 1, False)
+        assert isinstance(columns, kind)
+        assert features is (columns.draws if kind is DrawnColumns else family)
+    patient = load_recipe("digits", ["learner={kind='grfl', rounds=8, patience=3}"])
+    assert searches_at_most(patient) == 27
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["learner.search=sampled"], "continuous family, such as .* of the family 'patches'"),
+        (["learner.search=stumps"], "a pool of the family 'stumps'"),
+        (["learner.search=products"], "not for recipes"),
+        ([*RUNS["stumps"], "store.where=disk"], "store.where: "),
+    ],
+)
+def test_searches_that_do_not_fit_stop_before_work(settings, message, tmp_path):
+    with pytest.raises(RecipeError, match=message):
+        train(load_recipe("digits", settings), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_textures_train_and_map(tmp_path):
+    from visionshare.apps import label_map
+
+    settings = ["data.cut.per_class=60", "data.cut.size=12", "learner.rounds=5", "draws.n=10"]
+    result = train(load_recipe("textures", settings), tmp_path / "out")
+    assert result.metrics["test_images"] == 180
+    assert result.classifier.image_shape == (12, 12)
+    assert result.metrics["test_error_rate"] < 0.5
+    assert result.classifier.family.shares_windows
+    assert label_map(result.classifier, np.zeros((20, 30), np.uint8)).shape == (20, 30)
+    with pytest.raises(visionshare.errors.DataError, match="textures only"):
+        train(load_recipe("textures", ["data.source=digits"]), tmp_path / "out")

@@ -71,6 +71,59 @@ def test_features_are_the_definition(pooling):
     assert [family.macs(np.array([j])) for j in range(12)] == reached.tolist()
 
 
+@pytest.mark.parametrize("images", IMAGES)
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_every_rule_of_a_family_whose_filters_lie_inside(images, pooling):
+    options = {"border": "inside", "zero_mean": True, "step": 1}
+    check_family(GaborBank(37, phases=True, pooling=pooling, **options), IMAGES[images])
+
+
+@pytest.mark.parametrize(("reach", "longest"), [(None, 3), (4, 4), (1, 1), (9, 5)])
+def test_filters_inside_are_whole_and_positions_hold_them(reach, longest):
+    images = rng.random((8, 12, 13), np.float32)
+    options = {"sigmas": (0.4, 3.0), "border": "inside", "reach": reach, "zero_mean": True}
+    family = GaborBank(15, phases=True, step=2, **options).fit(images)
+    found = family.evaluate(images)
+    for j, parameters in enumerate(family.filters_.astype(float)):
+        reach_j = min(int(np.ceil(3 * parameters[2:4].max())), longest)
+        whole = family.describe(j)["filter"]
+        taps = whole[11 - reach_j : 12 + reach_j, 12 - reach_j : 13 + reach_j]
+        assert abs(taps.sum()) < 1e-5
+        assert np.count_nonzero(whole) <= taps.size
+        total, count = np.zeros(len(images)), 0
+        for y in range(reach_j + (11 - 2 * reach_j) % 2 // 2, 12 - reach_j, 2):
+            for x in range(reach_j + (12 - 2 * reach_j) % 2 // 2, 13 - reach_j, 2):
+                under = images[:, y - reach_j : y + reach_j + 1, x - reach_j : x + reach_j + 1]
+                total += np.abs((under * taps).sum(axis=(1, 2)))
+                count += 1
+        assert_allclose(found[:, j], total, rtol=1e-4, atol=1e-4)
+        assert family.macs(np.array([j])) == count * taps.size
+    # Brightness changes nothing.
+    assert_allclose(family.evaluate(images + 0.25), found, rtol=1e-3, atol=1e-4)
+
+
+def test_the_whole_filter_is_the_one_without_its_mean():
+    parameters = np.array([[0.3, 0.05, 2.0, 1.5, 0.4]])
+    plain, balanced = (gabor_values(parameters, 20, 20, None, z)[0] for z in (False, True))
+    assert abs(plain.sum()) > 1
+    assert abs(balanced.sum()) < 1e-5
+    envelope = gabor_values(np.array([[0.3, 0.0, 2.0, 1.5, 0.0]]), 20, 20)[0]
+    assert_allclose(plain - balanced, envelope * plain.sum() / envelope.sum(), atol=1e-6)
+
+
+def test_states_of_before_are_read_and_new_ones_say_what_is_new():
+    old = GaborBank(4).fit(IMAGES["grey"])
+    state, arrays = old.to_state()
+    assert not {"border", "reach", "zero_mean"} & set(state["parameters"])
+    again = GaborBank.from_state(state, arrays)
+    assert_array_equal(again.evaluate(IMAGES["grey"]), old.evaluate(IMAGES["grey"]))
+    new = GaborBank(4, border="inside", reach=2, zero_mean=True).fit(IMAGES["grey"])
+    state, arrays = new.to_state()
+    assert {"border", "reach", "zero_mean"} <= set(state["parameters"])
+    again = GaborBank.from_state(state, arrays)
+    assert_array_equal(again.evaluate(IMAGES["grey"]), new.evaluate(IMAGES["grey"]))
+
+
 def test_parameters_stay_in_their_ranges():
     options = {"frequencies": (0.1, 0.2), "sigmas": (2.0, 3.0)}
     family = GaborBank(2000, **options).fit(IMAGES["grey"])
@@ -96,6 +149,7 @@ def test_textures_are_told_apart(tmp_path):
     [
         {"n_filters": 0}, {"values": 0}, {"values": 1.5}, {"step": 0}, {"pooling": "median"},
         {"frequencies": (0.4, 0.1)}, {"frequencies": 0.3}, {"sigmas": (0.0, 1.0)}, {"phases": 1},
+        {"border": "wrap"}, {"reach": 0}, {"reach": 2.5}, {"zero_mean": 0},
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(parameters):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from visionshare.cli import classify, data, extraction, stores, training
+from visionshare.cli import classify, data, extraction, segmentation, stores, training
 from visionshare.errors import VisionshareError
 
 __all__ = ["app", "main"]
@@ -29,6 +29,7 @@ app = typer.Typer(
 training.register(app)
 classify.register(app)
 extraction.register(app)
+segmentation.register(app)
 app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 

@@ -42,6 +42,8 @@ def train(
     Example: visionshare train digits --out out/digits
 
     Example: visionshare train mnist --data ~/data --memory 2GiB
+
+    Example: visionshare train textures --data ~/data --set data.source=brodatz
     """
     from visionshare.recipes import load_recipe
     from visionshare.recipes import train as run

@@ -5,13 +5,16 @@ from visionshare.datasets.catalogue import (
     fetch_dataset,
     list_datasets,
     load_dataset,
+    load_plates,
     verify_dataset,
 )
 from visionshare.datasets.deformations import elastic_deformations
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.sources import load_images
+from visionshare.datasets.textures import Cut
 
 __all__ = [
+    "Cut",
     "ImageSet",
     "dataset_info",
     "elastic_deformations",
@@ -19,5 +22,6 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "load_images",
+    "load_plates",
     "verify_dataset",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.textures import Cut, texture_patches
 
 __all__ = ["load_digits", "load_textures"]
 
@@ -54,14 +55,6 @@ def load_textures(
     """
     from skimage import data
 
-    rng = np.random.default_rng([random_state, split == "test"])
-    images, labels = [], []
-    for label, name in enumerate(TEXTURES):
-        plate = getattr(data, name)()
-        middle = plate.shape[1] // 2
-        half = plate[:, middle:] if split == "test" else plate[:, :middle]
-        ys = rng.integers(half.shape[0] - size + 1, size=n_per_class)
-        xs = rng.integers(half.shape[1] - size + 1, size=n_per_class)
-        images += [half[y : y + size, x : x + size] for y, x in zip(ys, xs, strict=True)]
-        labels += [label] * n_per_class
-    return ImageSet(np.stack(images), np.array(labels, np.int64), TEXTURES, "textures")
+    # Files of the package itself, unlike most of its images: nothing is downloaded.
+    plates = {name: getattr(data, name)() for name in TEXTURES}
+    return texture_patches(plates, split, Cut(size, n_per_class, random_state))

@@ -12,7 +12,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from visionshare.bundled import bundled
+from visionshare.datasets import bundled_sets
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "fetch_dataset",
     "list_datasets",
     "load_dataset",
+    "load_plates",
     "verify_dataset",
 ]
 
@@ -47,6 +50,14 @@ class Split(_Strict):
     shape: tuple[int, ...]
 
 
+class Plate(_Strict):
+    """An image of one texture."""
+
+    name: str
+    image: str
+    rows: int | None = None
+
+
 class DataSetInfo(_Strict):
     """A catalogue entry."""
 
@@ -60,6 +71,7 @@ class DataSetInfo(_Strict):
     notes: str = ""
     files: tuple[CatalogueFile, ...] = ()
     splits: dict[str, Split] = {}
+    plates: tuple[Plate, ...] = ()
     test_fraction: float = 0.0
     value_range: tuple[float, float] = (0.0, 1.0)
 
@@ -188,7 +200,10 @@ def fetch_dataset(
 
 
 def load_dataset(
-    name: str, split: str = "train", data_dir: str | os.PathLike[str] | None = None
+    name: str,
+    split: str = "train",
+    data_dir: str | os.PathLike[str] | None = None,
+    cut: Cut | None = None,
 ) -> ImageSet:
     """Return one split of a data set of the catalogue.
 
@@ -199,6 +214,8 @@ def load_dataset(
     split : {"train", "test"}
     data_dir : path-like, optional
         Searched before ``VISIONSHARE_DATA`` and the user's cache.
+    cut : Cut, optional
+        How patches are cut, of a set of textures; see :mod:`visionshare.datasets.textures`.
 
     Raises
     ------
@@ -208,26 +225,60 @@ def load_dataset(
     if split not in ("train", "test"):
         raise DataError(f"split {split!r}: 'train' or 'test' is wanted")
     info = dataset_info(name)
+    if name == "textures":
+        cut = cut or Cut()
+        return bundled_sets.load_textures(split, cut.size, cut.per_class, cut.seed)
+    if info.kind == "plates":
+        return _load_plates(info, split, data_dir, cut)
+    if cut is not None:
+        raise DataError(f"{name}: images of a size; patches are cut from textures only")
     if info.kind == "bundled":
         return _load_bundled(name, split)
     if info.kind == "idx":
         return _load_idx(info, split, data_dir)
     if info.kind == "npz":
         return _load_npz(info, split, data_dir)
-    if info.kind == "libsvm":
-        return _load_libsvm(info, split, data_dir)
-    raise DataError(f"{name}: plates of texture are images to cut from, not a labelled set")
+    return _load_libsvm(info, split, data_dir)
 
 
 def _load_bundled(name: str, split: str) -> ImageSet:
-    from visionshare.datasets import bundled_sets, fonts
+    from visionshare.datasets import fonts
 
     loaders: dict[str, Callable[[str], ImageSet]] = {
         "digits": bundled_sets.load_digits,
-        "textures": bundled_sets.load_textures,
         "fonts": fonts.load_fonts,
     }
     return loaders[name](split)
+
+
+def load_plates(name: str, data_dir: str | os.PathLike[str] | None = None) -> dict[str, np.ndarray]:
+    """Return the whole images of a set of textures by class, without blank rows at the bottom.
+
+    Parameters
+    ----------
+    name : str
+        A catalogue entry of textures, such as "brodatz".
+    data_dir : path-like, optional
+        As in :func:`load_dataset`.
+
+    Raises
+    ------
+    DataError
+        If the data set is of another kind, or a file of it is missing or no image.
+    """
+    from visionshare.datasets.folders import read_image
+
+    info = dataset_info(name)
+    if not info.plates:
+        raise DataError(f"{name}: no set of textures")
+    return {
+        plate.name: read_image(_find(info, plate.image, data_dir))[: plate.rows]
+        for plate in info.plates
+    }
+
+
+def _load_plates(info: DataSetInfo, split: str, data_dir: Any, cut: Cut | None) -> ImageSet:
+    return texture_patches(load_plates(info.name, data_dir), split, cut, info.name)
 
 
 def _load_idx(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:

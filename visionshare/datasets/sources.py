@@ -12,6 +12,7 @@ from visionshare.datasets.catalogue import list_datasets, load_dataset
 from visionshare.datasets.folders import read_folder
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError
 
 __all__ = ["load_images"]
@@ -24,13 +25,15 @@ def load_images(
     size: tuple[int, int] | None = None,
     mode: str = "grey",
     fit: str = "resize",
+    cut: Cut | None = None,
 ) -> ImageSet:
     """Return images and labels from a catalogue name, a folder, or a file.
 
     Parameters
     ----------
     source : str or path-like
-        A name of the catalogue; a folder with a folder for each class; a ``.npz`` or HDF5 file
+        A name of the catalogue; a folder with a folder for each class, or, with ``cut``, with an
+        image for each texture; a ``.npz`` or HDF5 file
         with ``images`` and ``labels``; an IDX file of images beside its labels
         (``…-images…`` and ``…-labels…``).
     split : {"train", "test"}
@@ -39,6 +42,8 @@ def load_images(
         Where catalogue entries are searched first.
     size, mode, fit
         How images of a folder are read, see :func:`visionshare.datasets.folders.read_image`.
+    cut : Cut, optional
+        Cut patches of this kind from textures: the left half of each trains, the right half tests.
 
     Raises
     ------
@@ -46,13 +51,17 @@ def load_images(
         If the source is missing, foreign or broken.
     """
     if isinstance(source, str) and source in list_datasets():
-        return load_dataset(source, split, data_dir)
+        return load_dataset(source, split, data_dir, cut)
     path = Path(source)
+    if path.is_dir() and cut is not None:
+        return texture_patches(read_plates(path, mode), split, cut, path.name)
     if path.is_dir():
         inner = path / split
         return read_folder(inner if inner.is_dir() else path, size, mode, fit)
     if not path.is_file():
         raise DataError(f"{source}: no such file or folder, and no data set of the catalogue")
+    if cut is not None:
+        raise DataError(f"{source}: a file; patches are cut from a folder of textures")
     if path.suffix == ".npz":
         return _labelled(path, read_npz(path))
     if path.suffix in (".h5", ".hdf5"):

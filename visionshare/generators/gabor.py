@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,16 +17,25 @@ from visionshare.resources import thread_limit
 __all__ = ["GaborBank", "gabor_values"]
 
 POOLINGS = ("sum", "mean", "max")
+BORDERS = ("cut", "inside")
+# Parameters that files of the first library versions lack, and what they stood for.
+_LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False}
+_Axes = tuple[np.ndarray, np.ndarray]
 _CUT = 3.0
 _AT_ONCE = 64
 
 
-def gabor_values(parameters: np.ndarray, height: int, width: int) -> np.ndarray:
+def gabor_values(
+    parameters: np.ndarray,
+    height: int,
+    width: int,
+    reach: np.ndarray | None = None,
+    zero_mean: bool = False,
+) -> np.ndarray:
     """Return Gabor functions at all offsets that an image has, centre in the middle.
 
     exp(−z₀²/2σ_z² − y₀²/2σ_y²) cos(2πf₀z₀ + φ) with z₀ = z cos θ + y sin θ and
-    y₀ = −z sin θ + y cos θ, z to the right and y down; zero beyond 3 times the larger σ on
-    either axis.
+    y₀ = −z sin θ + y cos θ, z to the right and y down; zero beyond its reach on either axis.
 
     Parameters
     ----------
@@ -34,6 +43,10 @@ def gabor_values(parameters: np.ndarray, height: int, width: int) -> np.ndarray:
         θ in radians, f₀ in cycles a pixel, σ_z and σ_y in pixels, φ in radians.
     height, width : int
         Of the images.
+    reach : ndarray of shape (n,), optional
+        Pixels from the centre beyond which each is zero; 3 times the larger σ when omitted.
+    zero_mean : bool, default False
+        Take the share of the Gaussian away that brings the sum of these values to 0.
 
     Returns
     -------
@@ -48,10 +61,14 @@ def gabor_values(parameters: np.ndarray, height: int, width: int) -> np.ndarray:
     y, z = np.arange(1 - height, height)[:, None], np.arange(1 - width, width)[None, :]
     z0 = z * np.cos(theta) + y * np.sin(theta)
     y0 = -z * np.sin(theta) + y * np.cos(theta)
-    values = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))
-    values *= np.cos(2 * np.pi * f0 * z0 + phase)
-    reach = _reach(parameters)[:, None, None]
-    return np.where((np.abs(z) <= reach) & (np.abs(y) <= reach), values, 0).astype(np.float32)
+    envelope = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))
+    limit = (_reach(parameters) if reach is None else np.asarray(reach))[:, None, None]
+    held = (np.abs(z) <= limit) & (np.abs(y) <= limit)
+    values = np.where(held, envelope * np.cos(2 * np.pi * f0 * z0 + phase), 0)
+    if zero_mean:
+        envelope = np.where(held, envelope, 0)
+        values -= envelope * (values.sum(axis=(1, 2)) / envelope.sum(axis=(1, 2)))[:, None, None]
+    return values.astype(np.float32)
 
 
 def _reach(parameters: np.ndarray) -> np.ndarray:
@@ -78,6 +95,18 @@ class GaborBank(BaseEstimator):
         Of the absolute responses.
     step : int, default 2
         Positions on every so-many-th pixel of both axes, in the middle of the image.
+    border : {"cut", "inside"}, default "cut"
+        "cut": positions are all over the image, and filters are cut at its border. "inside": a
+        filter's positions are those where its whole support lies inside. Responses are then the
+        same in any window that holds the support, so that the windows of a larger image share
+        them, see :meth:`evaluate_windows`.
+    reach : int, optional
+        Pixels from the centre beyond which filters are cut, where 3 times the larger σ is more.
+        With "inside" a quarter of the image's shorter side when omitted, and never more than
+        fits; without limit otherwise.
+    zero_mean : bool, default False
+        Make the values of a whole filter sum to 0: with "inside" no feature then changes with the
+        image's brightness.
     random_state : int, default 0
         Seed.
 
@@ -117,6 +146,9 @@ class GaborBank(BaseEstimator):
         phases: bool = False,
         pooling: str = "sum",
         step: int = 2,
+        border: str = "cut",
+        reach: int | None = None,
+        zero_mean: bool = False,
         random_state: int = 0,
     ) -> None:
         self.n_filters = n_filters
@@ -126,6 +158,9 @@ class GaborBank(BaseEstimator):
         self.phases = phases
         self.pooling = pooling
         self.step = step
+        self.border = border
+        self.reach = reach
+        self.zero_mean = zero_mean
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -136,9 +171,9 @@ class GaborBank(BaseEstimator):
         InputError
             If a parameter is out of range.
         """
-        for name in ("n_filters", "values", "step"):
+        for name in ("n_filters", "values", "step", "reach"):
             value = getattr(self, name)
-            if name == "values" and value is None:
+            if name in ("values", "reach") and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise InputError(name, value, "a whole number of at least 1")
@@ -149,10 +184,12 @@ class GaborBank(BaseEstimator):
                 raise InputError(name, value, "two numbers above 0")
             if float(value[0]) > float(value[1]):
                 raise InputError(name, value, "the least before the largest")
-        if not isinstance(self.phases, bool):
-            raise InputError("phases", self.phases, "true or false")
-        if self.pooling not in POOLINGS:
-            raise InputError("pooling", self.pooling, " or ".join(map(repr, POOLINGS)))
+        for name in ("phases", "zero_mean"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, getattr(self, name), "true or false")
+        for name, known in (("pooling", POOLINGS), ("border", BORDERS)):
+            if getattr(self, name) not in known:
+                raise InputError(name, getattr(self, name), " or ".join(map(repr, known)))
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> GaborBank:
         """Take the size of the images and draw the filters.
@@ -217,10 +254,23 @@ class GaborBank(BaseEstimator):
         shape = self.image_shape_
         return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
 
-    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
-        height, width = self._size
-        rows, cols = ((side - 1) % self.step // 2 for side in (height, width))
-        return np.arange(rows, height, self.step), np.arange(cols, width, self.step)
+    def _reach(self, ids: np.ndarray) -> np.ndarray:
+        """Return how many pixels from the centre each filter is cut at."""
+        limit, shorter = self.reach, min(self._size)
+        if self.border == "inside":
+            limit = min(shorter // 4 if limit is None else limit, (shorter - 1) // 2)
+        own = _reach(self.filters_[ids])
+        return own if limit is None else np.minimum(own, limit)
+
+    def _by_positions(self, reach: np.ndarray) -> Iterator[tuple[np.ndarray, _Axes]]:
+        """Yield the places of filters that have the same positions, and rows and columns."""
+        margins = reach if self.border == "inside" else np.zeros_like(reach)
+        for margin in np.unique(margins):
+            axes = []
+            for side in self._size:
+                first = margin + (side - 2 * margin - 1) % self.step // 2
+                axes.append(np.arange(first, side - margin, self.step))
+            yield np.flatnonzero(margins == margin), (axes[0], axes[1])
 
     def evaluate(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
@@ -254,19 +304,74 @@ class GaborBank(BaseEstimator):
         from visionshare.generators.gabor_kernels import TILE, pooled_responses
 
         tiles, n = _tiles(check_images(images, self.image_shape_), TILE)
-        ys, xs = self._positions()
         out = np.empty((len(ids), n), dtype)
+        reach = self._reach(ids)
         with thread_limit(n_jobs):
-            for start in range(0, len(ids), _AT_ONCE):
-                filters = self.filters_[ids[start : start + _AT_ONCE]]
-                values = gabor_values(filters, *self._size)
-                part = np.empty((len(filters), len(tiles), TILE), np.float32)
-                pooled_responses(
-                    tiles, values, _reach(filters), *self._size, ys, xs, self.pooling == "max", part
-                )
+            for places, (ys, xs) in self._by_positions(reach):
+                for start in range(0, len(places), _AT_ONCE):
+                    some = places[start : start + _AT_ONCE]
+                    values = self._values(ids[some], reach[some])
+                    part = np.empty((len(some), len(tiles), TILE), np.float32)
+                    pooled_responses(
+                        tiles, values, reach[some], *self._size, ys, xs,
+                        self.pooling == "max", part,
+                    )  # fmt: skip
+                    if self.pooling == "mean":
+                        part *= np.float32(1 / (len(ys) * len(xs)))
+                    out[some] = part.reshape(len(some), -1)[:, :n]
+        return out
+
+    def _values(self, ids: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        return gabor_values(self.filters_[ids], *self._size, reach, self.zero_mean)
+
+    @property
+    def shares_windows(self) -> bool:
+        """Whether the windows of a larger image share responses: with border "inside"."""
+        return self.border == "inside" and len(self.image_shape_) > 1
+
+    def evaluate_windows(
+        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the features of windows of a larger image, each response computed once.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width) or (height, width, C), uint8 or float
+        ys, xs : ndarray of int
+            First rows and first columns of the windows, evenly spaced, ascending.
+        n_jobs : int, default 1
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n_features_, len(ys), len(xs)), float32
+            What :meth:`evaluate` gives for each window, but for rounding.
+
+        Raises
+        ------
+        InputError
+            If windows share nothing, because filters are cut at their borders.
+        """
+        from visionshare.generators.gabor_kernels import shared_responses
+
+        if not self.shares_windows:
+            raise InputError("border", self.border, "'inside', of images, to share responses")
+        ids = np.arange(self.n_features_)
+        reach = self._reach(ids)
+        grey = _grey(check_images(np.asarray(image)[None]))[0]
+        strides = [int(v[1] - v[0]) if len(v) > 1 else 1 for v in (ys, xs)]
+        corner = int(ys[0]), int(xs[0])
+        out = np.empty((len(ids), len(ys), len(xs)), np.float32)
+        with thread_limit(n_jobs):
+            for places, (rows, cols) in self._by_positions(reach):
+                part = np.empty((len(places), *out.shape[1:]), np.float32)
+                shared_responses(
+                    grey, self._values(places, reach[places]), reach[places], rows, cols,
+                    corner, (strides[0], strides[1]), self.pooling == "max", part,
+                )  # fmt: skip
                 if self.pooling == "mean":
-                    part *= np.float32(1 / (len(ys) * len(xs)))
-                out[start : start + _AT_ONCE] = part.reshape(len(filters), -1)[:, :n]
+                    part *= np.float32(1 / (len(rows) * len(cols)))
+                out[places] = part
         return out
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
@@ -280,13 +385,14 @@ class GaborBank(BaseEstimator):
 
     def _costs(self, ids: np.ndarray) -> np.ndarray:
         """Return each filter's multiply-accumulates, int64."""
-        counts = []
-        for positions, side in zip(self._positions(), self._size, strict=True):
-            reach = np.minimum(_reach(self.filters_[ids]), side)[:, None]
-            first = np.maximum(positions - reach, 0)
-            last = np.minimum(positions + reach, side - 1)
-            counts.append((last - first + 1).sum(axis=1))
-        return counts[0] * counts[1]
+        reach, costs = self._reach(ids), np.ones(len(ids), np.int64)
+        for places, axes in self._by_positions(reach):
+            for positions, side in zip(axes, self._size, strict=True):
+                near = np.minimum(reach[places], side)[:, None]
+                first = np.maximum(positions - near, 0)
+                last = np.minimum(positions + near, side - 1)
+                costs[places] *= (last - first + 1).sum(axis=1)
+        return costs
 
     def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
         """Return each filter's own cost, (n,) int64: filters share nothing."""
@@ -304,7 +410,7 @@ class GaborBank(BaseEstimator):
             "sigma_z": sigma_z,
             "sigma_y": sigma_y,
             "phase": phase,
-            "filter": gabor_values(self.filters_[number], *self._size)[0],
+            "filter": self._values(number, self._reach(number))[0],
         }
 
     def take(self, features: np.ndarray) -> GaborBank:
@@ -317,6 +423,10 @@ class GaborBank(BaseEstimator):
         parameters = self.get_params()
         for name in ("frequencies", "sigmas"):
             parameters[name] = [float(v) for v in parameters[name]]
+        for name, first in _LATER.items():
+            # Left out, older library versions can read what they can evaluate.
+            if parameters[name] == first:
+                del parameters[name]
         state = {
             "family": self.name,
             "version": 1,
@@ -332,7 +442,7 @@ class GaborBank(BaseEstimator):
         shape = image_shape(state.get("image_shape"))
         parameters = state.get("parameters")
         names = set(cls().get_params())
-        if not isinstance(parameters, dict) or set(parameters) != names:
+        if not isinstance(parameters, dict) or set(parameters) | set(_LATER) != names:
             raise InputError("parameters", parameters, f"values for {sorted(names)}")
         family, filters = cls(**parameters), arrays["filters"]
         family.check_parameters()
@@ -345,12 +455,18 @@ class GaborBank(BaseEstimator):
         return family
 
 
+def _grey(images: np.ndarray) -> np.ndarray:
+    """Return the channels' mean (n, H, W), float32, bytes as 0 to 1."""
+    grey: np.ndarray = images.astype(np.float32).mean(axis=3, dtype=np.float32)
+    if images.dtype == np.uint8:
+        grey *= np.float32(1 / 255)
+    return grey
+
+
 def _tiles(images: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     """Return images (tiles, H·W, size), an image a column, and their number."""
     n = len(images)
-    grey = images.astype(np.float32).mean(axis=3, dtype=np.float32).reshape(n, -1)
-    if images.dtype == np.uint8:
-        grey *= np.float32(1 / 255)
+    grey = _grey(images).reshape(n, -1)
     padded = np.zeros((-(-n // size) * size, grey.shape[1]), np.float32)
     padded[:n] = grey
     turned = padded.reshape(-1, size, grey.shape[1]).transpose(0, 2, 1)

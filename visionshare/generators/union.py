@@ -19,6 +19,7 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.pixels import image_shape
+from visionshare.generators.windows import shares_windows, window_features
 
 __all__ = ["UnionOfFamilies"]
 
@@ -191,6 +192,23 @@ class UnionOfFamilies(BaseEstimator):
         for p, places, own in self._split(features):
             wanted = None if features is None else own
             out[places] = self.parts_[p].evaluate_columns(images, wanted, n_jobs, dtype)
+        return out
+
+    @property
+    def shares_windows(self) -> bool:
+        """Whether a part of it shares work among the windows of a larger image."""
+        return any(shares_windows(part) for part in self.parts_)
+
+    def evaluate_windows(
+        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the features of windows of a larger image, (n, len(ys), len(xs)) float32.
+
+        Each part's as :func:`visionshare.generators.windows.window_features` gives them.
+        """
+        out = np.empty((self.n_features_, len(ys), len(xs)), np.float32)
+        for part, ids in zip(self.parts_, self._ids, strict=True):
+            out[ids] = window_features(part, image, ys, xs, n_jobs)
         return out
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
@@ -29,10 +38,19 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+class CutPart(_Strict):
+    """How patches are cut from textures, see :class:`visionshare.datasets.Cut`."""
+
+    size: int = Field(default=16, ge=2, le=4096)
+    per_class: int = Field(default=1000, ge=1)
+    seed: int = Field(default=0, ge=0)
+
+
 class DataPart(_Strict):
     """Which images: a name of the catalogue, a file or a folder."""
 
     source: str
+    cut: CutPart | None = None
     height: int | None = Field(default=None, ge=1, le=4096)
     width: int | None = Field(default=None, ge=1, le=4096)
     mode: Literal["grey", "color"] = "grey"
@@ -72,7 +90,13 @@ class StorePart(_Strict):
     memory: str | int = "4GiB"
 
 
-class LearnerPart(_Strict):
+class DrawsPart(_Strict):
+    """Fresh draws of a continuous family, for the search "sampled"."""
+
+    n: int = Field(default=500, ge=1)
+
+
+class ShareBoostPart(_Strict):
     """Settings of the learner, see :class:`visionshare.learners.ShareBoost`."""
 
     kind: Literal["shareboost"] = "shareboost"
@@ -92,6 +116,46 @@ class LearnerPart(_Strict):
     max_iter: int = 300
     validation_fraction: float = 0.0
     patience: int | None = None
+
+
+class GroupFeaturePart(_Strict):
+    """Settings of the learner, see :class:`visionshare.learners.GroupFeatureClassifier`.
+
+    TOML has no None: where the learner takes None for a strength, ``inf`` stands here.
+    """
+
+    kind: Literal["grfl"]
+    rounds: int = Field(default=200, ge=1)
+    max_features: int | None = Field(default=None, ge=1)
+    loss: str = "squared_hinge"
+    q: float = 2.0
+    strength: float = 1.0
+    shared_strength: float = math.inf
+    search: str = "exhaustive"
+    search_options: dict[str, Any] | None = None
+    patience: int = Field(default=1, ge=1)
+    master: str = "newton"
+    scaling: str = "unit_norm"
+    tol: float = 1e-3
+    refit_tol: float = 1e-4
+    max_iter: int = Field(default=3000, ge=1)
+
+
+_FIRST_KIND = "shareboost"
+_LEARNERS: dict[str, type[_Strict]] = {"shareboost": ShareBoostPart, "grfl": GroupFeaturePart}
+
+
+def _kind(value: Any) -> Any:
+    """Return the kind of learner that a table, or a part, is of; the first where it is not said."""
+    if isinstance(value, Mapping):
+        return value.get("kind", _FIRST_KIND)
+    return getattr(value, "kind", _FIRST_KIND)
+
+
+LearnerPart = Annotated[
+    Annotated[ShareBoostPart, Tag("shareboost")] | Annotated[GroupFeaturePart, Tag("grfl")],
+    Discriminator(_kind),
+]
 
 
 class DeformationPart(_Strict):
@@ -114,8 +178,16 @@ class Recipe(_Strict):
     data: DataPart
     features: FeaturePart
     store: StorePart = StorePart()
-    learner: LearnerPart = LearnerPart()
+    learner: LearnerPart = ShareBoostPart()
+    draws: DrawsPart | None = None
     deformations: DeformationPart | None = None
+
+    @model_validator(mode="after")
+    def _draws_are_wanted(self) -> Recipe:
+        if self.draws is not None and self.learner.search != "sampled":
+            given = self.learner.search
+            raise ValueError(f'draws: they need learner.search = "sampled" (got {given!r})')
+        return self
 
 
 def list_pipelines() -> list[str]:
@@ -202,22 +274,44 @@ def _first_problem(error: ValidationError, model: Any) -> str:
     problems = error.errors()
     # A misspelt key is also a missing one: its right name says more.
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    where = ".".join(str(part) for part in problem["loc"])
+    keys, part = _place(problem["loc"], model)
+    where = ".".join(keys)
+    if problem["type"] == "union_tag_invalid":
+        given = str(problem["ctx"]["tag"])
+        known = ", ".join(_LEARNERS)
+        return f"{where}.kind: no learner {given!r}{_hint(given, _LEARNERS)} Known: {known}"
+    if not keys:
+        return problem["msg"].removeprefix("Value error, ")
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']} (got {problem['input']!r})"
-    part: Any = model
-    for key in problem["loc"][:-1]:
+    names = list(part.model_fields)
+    return f"unknown key {where!r}{_hint(keys[-1], names)} Known: {', '.join(names)}"
+
+
+def _place(loc: tuple[Any, ...], model: Any) -> tuple[list[str], Any]:
+    """Return a problem's keys as they stand in the file, and the model of the last one's table."""
+    keys: list[str] = []
+    part, table = model, model
+    for key in loc:
+        if part is LearnerPart:
+            # Not a key: pydantic says which kind of learner it took the table for.
+            part = _LEARNERS[key]
+            continue
+        keys.append(str(key))
         # The number of an entry stands between a list and the keys of its entries.
         if isinstance(key, str):
-            part = _model_of(part.model_fields[key].annotation)
-    names = list(part.model_fields)
-    hint = _hint(str(problem["loc"][-1]), names)
-    return f"unknown key {where!r}{hint} Known: {', '.join(names)}"
+            table = part
+            fields = getattr(part, "model_fields", {})
+            part = _model_of(fields[key]) if key in fields else None
+    return keys, table
 
 
-def _model_of(annotation: Any) -> Any:
+def _model_of(field: Any) -> Any:
     from typing import get_args
 
+    if field.metadata:
+        return LearnerPart if any(isinstance(m, Discriminator) for m in field.metadata) else None
+    annotation = field.annotation
     return next((a for a in get_args(annotation) if a is not type(None)), annotation)
 
 
@@ -290,5 +384,12 @@ def _parts(
 
 
 def as_settings(recipe: Recipe) -> Mapping[str, Any]:
-    """Return a recipe as plain nested values."""
-    return recipe.model_dump(mode="json")
+    """Return a recipe as plain nested values that JSON can hold."""
+    return _finite(recipe.model_dump(mode="json"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(held) for key, held in value.items()}
+    # JSON has no infinity.
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import logging
+import math
 import os
 import shutil
 import time
@@ -18,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets import ImageSet, load_images
+from visionshare.datasets import Cut, ImageSet, load_images
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.recipes.columns import check_columns, make_columns
 from visionshare.recipes.schema import DeformationPart, Recipe, as_settings, read_pool
 from visionshare.resources import parse_size, peak_memory
 
@@ -91,6 +93,7 @@ def train(
     learner = _learner(recipe, out / "work", jobs, progress)
     family.check_parameters()
     learner.check_parameters()
+    check_columns(recipe, family)
     parse_size(recipe.store.memory, "store.memory")
     with stages("data"):
         training, test = _images(recipe, data_dir)
@@ -98,7 +101,9 @@ def train(
     with stages("features"):
         family.fit(training.images[: _originals(recipe, training)])
     with stages("columns"):
-        columns = _columns(recipe, family, training.images, out / "work", jobs, progress)
+        columns, features = make_columns(
+            recipe, family, training.images, out / "work", jobs, progress
+        )
     with stages("learning"):
         learner.fit(columns, training.labels)
     metadata = {
@@ -107,7 +112,7 @@ def train(
         "training_data": array_fingerprint(training.images, training.labels),
     }
     classes = [training.classes[c] for c in learner.classes_]
-    classifier = learner.to_classifier(family, classes, metadata)
+    classifier = learner.to_classifier(features, classes, metadata)
     with stages("evaluation"):
         classifier = _with_test_errors(classifier, test, jobs)
         scores = classifier.decision_function(test.images, jobs)
@@ -117,8 +122,9 @@ def train(
 def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
     part = recipe.data
     size = None if part.height is None or part.width is None else (part.height, part.width)
+    cut = None if part.cut is None else Cut(**part.cut.model_dump())
     sets = [
-        load_images(part.source, split, data_dir, size, part.mode, part.fit)
+        load_images(part.source, split, data_dir, size, part.mode, part.fit, cut)
         for split in ("train", "test")
     ]
     training, test = sets
@@ -174,34 +180,22 @@ def _claim(work: Path, recipe: Recipe, training: ImageSet, resume: bool) -> None
     write_text(file, identity)
 
 
-def _columns(
-    recipe: Recipe, family: Any, images: np.ndarray, work: Path, jobs: int, progress: bool
-) -> Any:
-    from visionshare.store import ArrayColumns
-
-    part = recipe.store
-    memory = parse_size(part.memory, "store.memory")
-    size = len(images) * family.n_features_ * np.dtype(part.dtype).itemsize
-    if part.where == "memory" or (part.where == "auto" and size <= memory // 2):
-        return ArrayColumns.from_family(family, images, part.dtype, jobs, progress)
-    from visionshare.store import create_store
-
-    columns = create_store(work / "store", family, images, part.dtype, memory, jobs)
-    columns.fill(progress=progress)
-    return columns
-
-
 def _learner(recipe: Recipe, work: Path, jobs: int, progress: bool) -> Any:
-    from visionshare.learners import ShareBoost
+    from visionshare.learners import GroupFeatureClassifier, ShareBoost
 
     settings = recipe.learner.model_dump(exclude={"kind"})
-    return ShareBoost(
-        **settings,
-        checkpoint=work / "rounds",
-        n_jobs=jobs,
-        random_state=recipe.seed,
-        progress=progress,
-    )
+    others: dict[str, Any] = {
+        "checkpoint": work / "rounds",
+        "n_jobs": jobs,
+        "random_state": recipe.seed,
+        "progress": progress,
+    }
+    if recipe.learner.kind == "shareboost":
+        return ShareBoost(**settings, **others)
+    for name in ("strength", "shared_strength"):
+        if settings[name] == math.inf:
+            settings[name] = None
+    return GroupFeatureClassifier(**settings, **others)
 
 
 def _with_test_errors(

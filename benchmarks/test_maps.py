@@ -1,0 +1,24 @@
+"""Features of all windows of a larger image: responses shared, against window by window."""
+
+import numpy as np
+
+from visionshare import GaborBank
+from visionshare.generators.windows import window_features
+
+SIDE, IMAGE, FILTERS = 16, 128, 30
+
+
+def test_windows_that_share_responses(paired):
+    """All windows at once, against a batch of the windows one by one."""
+    rng = np.random.default_rng(0)
+    image = rng.random((IMAGE, IMAGE), np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(image, (SIDE, SIDE)).reshape(-1, SIDE, SIDE)
+    windows = np.ascontiguousarray(windows)
+    family = GaborBank(FILTERS, border="inside", step=1).fit(windows)
+    places = np.arange(IMAGE - SIDE + 1)
+    paired(
+        lambda: window_features(family, image, places, places),
+        lambda: family.evaluate(windows),
+        0.2,
+        rounds=5,
+    )

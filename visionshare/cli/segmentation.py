@@ -1,0 +1,109 @@
+"""The command that maps the classes of a large image."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from visionshare.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["register"]
+
+# An indexed PNG has no more.
+_MOST_CLASSES = 256
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(segment)
+
+
+def segment(
+    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    image: Annotated[Path, typer.Argument(help="An image, larger than those it classifies.")],
+    out: Annotated[Path, typer.Option("--out", help="The map, a .png; a pixel is its class.")],
+    step: Annotated[int, typer.Option(help="Classify every so-many-th pixel.")] = 1,
+    overlay: Annotated[
+        Path | None, typer.Option("--overlay", help="The image under the map's colours, a .png.")
+    ] = None,
+    smooth: Annotated[int, typer.Option(help="Side of the square whose pixels vote; odd.")] = 1,
+    memory: Annotated[str, typer.Option(help="Bound of the features in memory.")] = "256MiB",
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Map an image: each pixel gets the class of the window around it.
+
+    Example: visionshare segment out/textures/classifier.safetensors wall.png --out map.png
+
+    Example: visionshare segment CLASSIFIER scan.tiff --out map.png --overlay seen.png --smooth 9
+    """
+    import numpy as np
+
+    from visionshare import load
+    from visionshare.apps.segmentation import check_side, class_colors, label_map
+    from visionshare.datasets.folders import read_image
+    from visionshare.resources import resolve_jobs
+
+    threads = resolve_jobs(jobs, "--jobs")
+    check_side(smooth)
+    for path in (out, overlay):
+        if path is not None and path.suffix.lower() != ".png":
+            raise InputError("--out" if path is out else "--overlay", str(path), "a .png file")
+    model = load(classifier)
+    k, shape = len(model.classes_), model.image_shape
+    if len(shape) == 1:
+        raise DataError(f"{classifier}: classifies vectors, not images")
+    if k > _MOST_CLASSES:
+        raise DataError(f"{classifier}: {k} classes; a map has at most {_MOST_CLASSES}")
+    raster = read_image(image, mode="color" if shape[2:] == (3,) else "grey")
+    held = raster[..., None] if shape[2:] == (1,) else raster
+    labels = label_map(model, held, step, smooth, threads, memory)
+    colors = class_colors(k)
+    _write_map(out, labels, colors)
+    if overlay is not None:
+        _write_overlay(overlay, raster, labels, k)
+    shares = (np.bincount(labels.ravel(), minlength=k) / labels.size).round(6).tolist()
+    legend = [
+        {"index": c, "class": str(model.classes_[c]), "color": "#" + bytes(colors[c]).hex(),
+         "share": shares[c]}
+        for c in range(k)
+    ]  # fmt: skip
+    _say({"image": str(image), "map": str(out), "classes": legend}, as_json)
+
+
+def _say(figures: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    for entry in figures["classes"]:
+        typer.echo(f"{entry['color']}  {100 * entry['share']:6.2f} %  {entry['class']}")
+    typer.echo(f"map      {figures['map']}")
+
+
+def _write_map(path: Path, labels: np.ndarray, colors: np.ndarray) -> None:
+    """Write an indexed PNG: a pixel's value is its class, the palette its colour."""
+    from PIL import Image
+
+    from visionshare.durable import replace_file
+
+    height, width = labels.shape
+    picture = Image.frombytes("P", (width, height), labels.astype("uint8").tobytes())
+    picture.putpalette(colors.tobytes())
+    with replace_file(path) as partial:
+        picture.save(partial, format="png")
+
+
+def _write_overlay(path: Path, raster: np.ndarray, labels: np.ndarray, k: int) -> None:
+    from PIL import Image
+
+    from visionshare.apps.segmentation import overlay
+    from visionshare.durable import replace_file
+
+    with replace_file(path) as partial:
+        Image.fromarray(overlay(raster, labels, k)).save(partial, format="png")

@@ -1,0 +1,186 @@
+"""Patches cut from images of textures, a class a texture; no training patch meets a test patch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.datasets.folders import find_images, read_image
+from visionshare.datasets.imageset import ImageSet
+from visionshare.errors import DataError, InputError
+
+__all__ = ["Cut", "cut_patches", "equalised", "read_plates", "texture_patches"]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How patches are cut from textures.
+
+    Attributes
+    ----------
+    size : int
+        Side of a patch, in pixels.
+    per_class : int
+        Patches a class, of each split.
+    seed : int
+        Of the patches' places.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    """
+
+    size: int = 16
+    per_class: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("size", 1), ("per_class", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+                raise InputError(name, value, f"a whole number of at least {least}")
+
+
+def cut_patches(
+    plate: np.ndarray,
+    n: int,
+    size: int,
+    rng: np.random.Generator,
+    taken: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return ``n`` patches of a plate, at random places; they may overlap.
+
+    Parameters
+    ----------
+    plate : ndarray of shape (H, W) or (H, W, C)
+    n : int
+    size : int
+        Side of a patch.
+    rng : numpy.random.Generator
+    taken : ndarray of bool, shape (H, W), optional
+        Pixels that no patch may hold.
+
+    Returns
+    -------
+    ndarray of shape (n, size, size) or (n, size, size, C)
+
+    Raises
+    ------
+    DataError
+        If there is no place for a patch.
+
+    Examples
+    --------
+    >>> plate = np.arange(16).reshape(4, 4)
+    >>> taken = np.zeros((4, 4), bool)
+    >>> taken[:3, 1] = True
+    >>> cut_patches(plate, 9, 2, np.random.default_rng(0), taken)[:, :, 0].min(axis=0) % 4
+    array([2, 2])
+    """
+    height, width = (side - size + 1 for side in plate.shape[:2])
+    if height < 1 or width < 1:
+        shape = "×".join(map(str, plate.shape[:2]))
+        raise DataError(f"a plate, or its half, of {shape} pixels has no patch of {size}×{size}")
+    if taken is None:
+        ys, xs = rng.integers(height, size=n), rng.integers(width, size=n)
+    else:
+        sums = np.zeros((taken.shape[0] + 1, taken.shape[1] + 1), np.int64)
+        np.cumsum(np.cumsum(taken, axis=0), axis=1, out=sums[1:, 1:])
+        held = sums[size:, size:] - sums[:-size, size:] - sums[size:, :-size]
+        free = np.argwhere(held + sums[:-size, :-size] == 0)
+        if len(free) == 0:
+            raise DataError(f"no patch of {size}×{size} pixels is free of the pixels taken")
+        ys, xs = free[rng.integers(len(free), size=n)].T
+    return np.stack([plate[y : y + size, x : x + size] for y, x in zip(ys, xs, strict=True)])
+
+
+def texture_patches(
+    plates: Mapping[str, np.ndarray], split: str, cut: Cut | None = None, name: str = "textures"
+) -> ImageSet:
+    """Return patches of textures: the left half of each plate trains, the right half tests.
+
+    Pixels are left as they are: whoever classifies a window of a larger image later has the
+    window alone, and can neither know the plate's mean nor the image's. Where brightness should
+    not count, that is the features' to see to, such as ``zero_mean`` of Gabor filters.
+
+    Parameters
+    ----------
+    plates : mapping of str to ndarray of shape (H, W) or (H, W, C)
+        An image of each class.
+    split : {"train", "test"}
+    cut : Cut, optional
+    name : str
+
+    Raises
+    ------
+    DataError
+        If half a plate has no room for a patch.
+
+    Examples
+    --------
+    >>> plates = {"dark": np.zeros((40, 40), np.uint8), "light": np.full((40, 40), 9, np.uint8)}
+    >>> held = texture_patches(plates, "train", Cut(size=8, per_class=5))
+    >>> held.images.shape, held.classes
+    ((10, 8, 8), ('dark', 'light'))
+    """
+    cut = cut or Cut()
+    rng = np.random.default_rng([cut.seed, split == "test"])
+    images = []
+    for title, plate in plates.items():
+        middle = plate.shape[1] // 2
+        half = plate[:, middle:] if split == "test" else plate[:, :middle]
+        try:
+            images.append(cut_patches(half, cut.per_class, cut.size, rng))
+        except DataError as error:
+            raise DataError(f"{name}: {title}: {error}") from None
+    labels = np.repeat(np.arange(len(plates)), cut.per_class)
+    return ImageSet(np.concatenate(images), labels, tuple(plates), name)
+
+
+def read_plates(folder: str | os.PathLike[str], mode: str = "grey") -> dict[str, np.ndarray]:
+    """Return the images of textures in a folder by their file names without ending.
+
+    Parameters
+    ----------
+    folder : path-like
+    mode : {"grey", "color"}, default "grey"
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two, two of one name, or an image cannot be read.
+    """
+    files = find_images(folder)
+    names = [file.stem for file in files]
+    if len(files) < 2:
+        raise DataError(f"{folder}: {len(files)} images; two textures or more are wanted")
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{folder}: several textures have the name {name!r}")
+    return {name: read_image(file, mode=mode) for name, file in zip(names, files, strict=True)}
+
+
+def equalised(plate: np.ndarray) -> np.ndarray:
+    """Return a plate whose grey values are about equally frequent, uint8.
+
+    A value becomes the share of darker pixels, of those that are not the darkest.
+
+    Parameters
+    ----------
+    plate : ndarray of uint8
+
+    Examples
+    --------
+    >>> equalised(np.array([[10, 10, 10], [20, 30, 30]], np.uint8)).tolist()
+    [[0, 0, 0], [85, 255, 255]]
+    """
+    counts = np.bincount(plate.ravel(), minlength=256)
+    below = np.cumsum(counts) - counts[counts > 0][0]
+    most = max(1, int(below[-1]))
+    values = np.round(255 * np.maximum(below, 0) / most).astype(np.uint8)
+    found: np.ndarray = values[plate]
+    return found

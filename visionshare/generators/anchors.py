@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
 from visionshare.generators import anchors_fitting as fitting
-from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.base import check_features, check_images, check_state, unfitted
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.pixels import image_shape
 from visionshare.resources import thread_limit
@@ -430,12 +430,7 @@ class KernelAnchors(BaseEstimator):
         """
         wanted = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
         check_state(state, arrays, cls.name, wanted)
-        parameters = state.get("parameters")
-        names = set(cls().get_params())
-        if not isinstance(parameters, dict) or set(parameters) != names:
-            raise InputError("parameters", parameters, f"values for {sorted(names)}")
-        family = cls(**parameters)
-        family.check_parameters()
+        family = unfitted(cls, state)
         family.image_shape_ = image_shape(state.get("image_shape"))
         p = q = int(np.prod(family.image_shape_))
         sizes: dict[str, tuple[int, ...]] = {"offset": (p,), "scale": (p,)}

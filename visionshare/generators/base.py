@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["FeatureFamily", "added_macs", "check_features", "check_images", "check_state"]
+__all__ = [
+    "FeatureFamily",
+    "added_macs",
+    "check_features",
+    "check_images",
+    "check_state",
+    "unfitted",
+]
+
+
+Family = TypeVar("Family", bound=Any)
 
 
 class FeatureFamily(Protocol):
@@ -222,3 +232,29 @@ def check_state(
             raise InputError(name, given, f"an array of {dimensions} dimensions")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise InputError(name, "NaN or infinity", "finite values")
+
+
+def unfitted(cls: type[Family], state: Mapping[str, Any], later: Collection[str] = ()) -> Family:
+    """Return a family with the parameters of a description, checked.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the family.
+    state : mapping
+        With a table "parameters".
+    later : collection of str
+        Parameters that older descriptions do not have; they keep their defaults.
+
+    Raises
+    ------
+    InputError
+        If parameters are missing, unknown or out of range.
+    """
+    parameters, made = state.get("parameters"), cls()
+    names = set(made.get_params())
+    if not isinstance(parameters, dict) or set(parameters) | set(later) != names:
+        raise InputError("parameters", parameters, f"values for {sorted(names)}")
+    family = cls(**parameters)
+    family.check_parameters()
+    return family

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
-from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.base import check_features, check_images, check_state, unfitted
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.pixels import image_shape
 from visionshare.resources import thread_limit
@@ -322,12 +322,7 @@ class RandomFourier(BaseEstimator):
         wanted = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
         check_state(state, arrays, cls.name, wanted)
         shape = image_shape(state.get("image_shape"))
-        parameters = state.get("parameters")
-        names = set(cls().get_params())
-        if not isinstance(parameters, dict) or set(parameters) != names:
-            raise InputError("parameters", parameters, f"values for {sorted(names)}")
-        family = cls(**parameters)
-        family.check_parameters()
+        family = unfitted(cls, state)
         p, V = int(np.prod(shape)), arrays["frequencies"]
         for name in ("frequencies", "bandwidths", "offset", "scale"):
             fits = arrays[name].shape[-1] == (len(V) if name == "bandwidths" else p)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
-from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.base import check_features, check_images, check_state, unfitted
 from visionshare.generators.pixels import image_shape
 from visionshare.resources import thread_limit
 
@@ -440,12 +440,7 @@ class GaborBank(BaseEstimator):
         """Return the family that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {"filters": 2})
         shape = image_shape(state.get("image_shape"))
-        parameters = state.get("parameters")
-        names = set(cls().get_params())
-        if not isinstance(parameters, dict) or set(parameters) | set(_LATER) != names:
-            raise InputError("parameters", parameters, f"values for {sorted(names)}")
-        family, filters = cls(**parameters), arrays["filters"]
-        family.check_parameters()
+        family, filters = unfitted(cls, state, _LATER), arrays["filters"]
         if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():
             raise InputError("filters", filters.shape, "float32 of shape (n, 5), widths above 0")
         height, width = (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])

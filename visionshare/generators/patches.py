@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
-from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.base import check_features, check_images, check_state, unfitted
 from visionshare.generators.masks import axis_masks, mask_spans
 from visionshare.generators.pixels import image_shape
 from visionshare.generators.restricted import (
@@ -368,12 +368,7 @@ class PatchTemplates(BaseEstimator):
         wanted = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
         check_state(state, arrays, cls.name, wanted)
         shape = image_shape(state.get("image_shape"))
-        parameters = state.get("parameters")
-        names = set(cls().get_params())
-        if not isinstance(parameters, dict) or set(parameters) != names:
-            raise InputError("parameters", parameters, f"values for {sorted(names)}")
-        family = cls(**parameters)
-        family.check_parameters()
+        family = unfitted(cls, state)
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
         held: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]

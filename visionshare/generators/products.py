@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
-from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.base import check_features, check_images, check_state, unfitted
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.pixels import image_shape
 
@@ -195,12 +195,7 @@ class Products(BaseEstimator):
         """Return the family that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {"pairs": 2, "offset": 1, "scale": 1})
         shape = image_shape(state.get("image_shape"))
-        parameters = state.get("parameters")
-        names = set(cls().get_params())
-        if not isinstance(parameters, dict) or set(parameters) != names:
-            raise InputError("parameters", parameters, f"values for {sorted(names)}")
-        family, p, pairs = cls(**parameters), int(np.prod(shape)), arrays["pairs"]
-        family.check_parameters()
+        family, p, pairs = unfitted(cls, state), int(np.prod(shape)), arrays["pairs"]
         for name in ("offset", "scale"):
             if arrays[name].dtype != np.float32 or arrays[name].shape != (p,):
                 raise InputError(name, arrays[name].shape, f"float32 for {p} inputs")

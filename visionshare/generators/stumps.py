@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
-from visionshare.generators.base import check_features, check_images, check_state
+from visionshare.generators.base import check_features, check_images, check_state, unfitted
 from visionshare.generators.inputs import flattened, rows_of
 from visionshare.generators.pixels import image_shape
 from visionshare.resources import resolve_jobs
@@ -207,11 +207,7 @@ class Stumps(BaseEstimator):
         """
         check_state(state, arrays, cls.name, {"inputs": 1, "thresholds": 1})
         shape = image_shape(state.get("image_shape"))
-        parameters = state.get("parameters")
-        if not isinstance(parameters, dict) or set(parameters) != {"n_thresholds"}:
-            raise InputError("parameters", parameters, "a value for 'n_thresholds'")
-        family = cls(**parameters)
-        family.check_parameters()
+        family = unfitted(cls, state)
         inputs, thresholds, p = arrays["inputs"], arrays["thresholds"], int(np.prod(shape))
         if thresholds.dtype != np.float32:
             raise InputError("thresholds", thresholds.dtype, "float32")

@@ -171,3 +171,31 @@ def test_foreign_states_are_refused():
         GaborBank.from_state({**state, "image_shape": [4096, 4096]}, arrays)
     with pytest.raises(InputError, match="parameters"):
         GaborBank.from_state({**state, "parameters": {}}, arrays)
+
+
+def test_given_positions_are_those_that_are_pooled():
+    images = np.random.default_rng(0).random((20, 12, 12), np.float32)
+    rows, cols = [2, 7, 3], [5, 9]
+    check_family(GaborBank(n_filters=9, positions=(rows, cols)), images)
+    family = GaborBank(n_filters=6, positions=(rows, cols)).fit(images)
+    values = gabor_values(family.filters_, 12, 12)
+    for f in range(6):
+        total = 0.0
+        for y in rows:
+            for x in cols:
+                window = values[f, 11 - y : 23 - y, 11 - x : 23 - x]
+                total += abs(float(np.sum(window.astype(np.float64) * images[4])))
+        assert_allclose(family.evaluate(images[4:5])[0, f], total, rtol=1e-4)
+    for wrong in (
+        [1],
+        ([], [1]),
+        ([0, 0], [1]),
+        ([-1], [1]),
+        ("ab", [1]),
+        ([1.5], [2]),
+        ([12], [3]),
+    ):
+        with pytest.raises(InputError, match=r"^positions: got"):
+            GaborBank(positions=wrong).fit(images)
+    with pytest.raises(InputError, match=r"^positions: got"):
+        GaborBank(positions=(rows, cols), border="inside").fit(images)

@@ -19,7 +19,7 @@ __all__ = ["GaborBank", "gabor_values"]
 POOLINGS = ("sum", "mean", "max")
 BORDERS = ("cut", "inside")
 # Parameters that files of the first library versions lack, and what they stood for.
-_LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False}
+_LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False, "positions": None}
 _Axes = tuple[np.ndarray, np.ndarray]
 _CUT = 3.0
 _AT_ONCE = 64
@@ -95,6 +95,8 @@ class GaborBank(BaseEstimator):
         Of the absolute responses.
     step : int, default 2
         Positions on every so-many-th pixel of both axes, in the middle of the image.
+    positions : sequence of two sequences of int, optional
+        Rows and columns of given positions instead, each row with each column; for "cut".
     border : {"cut", "inside"}, default "cut"
         "cut": positions are all over the image, and filters are cut at its border. "inside": a
         filter's positions are those where its whole support lies inside. Responses are then the
@@ -149,6 +151,7 @@ class GaborBank(BaseEstimator):
         border: str = "cut",
         reach: int | None = None,
         zero_mean: bool = False,
+        positions: Sequence[Sequence[int]] | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_filters = n_filters
@@ -161,6 +164,7 @@ class GaborBank(BaseEstimator):
         self.border = border
         self.reach = reach
         self.zero_mean = zero_mean
+        self.positions = positions
         self.random_state = random_state
 
     def check_parameters(self) -> None:
@@ -187,6 +191,8 @@ class GaborBank(BaseEstimator):
         for name in ("phases", "zero_mean"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(name, getattr(self, name), "true or false")
+        if self.positions is not None:
+            _check_positions(self.positions, self.border)
         for name, known in (("pooling", POOLINGS), ("border", BORDERS)):
             if getattr(self, name) not in known:
                 raise InputError(name, getattr(self, name), " or ".join(map(repr, known)))
@@ -208,12 +214,18 @@ class GaborBank(BaseEstimator):
         images = np.asarray(images)
         check_images(images)
         self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._check_inside()
         if self.values is None:
             self.filters_ = self.draw(self.n_filters, np.random.default_rng(self.random_state))
         else:
             self.filters_ = self._grid(self.values)
         self.n_features_ = len(self.filters_)
         return self
+
+    def _check_inside(self) -> None:
+        for held, side in zip(self.positions or (), self._size, strict=False):
+            if max(held) >= side:
+                raise InputError("positions", max(held), f"rows and columns of {self._size} pixels")
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return parameters of ``n`` filters, (n, 5) float32, drawn from the ranges."""
@@ -266,8 +278,8 @@ class GaborBank(BaseEstimator):
         """Yield the places of filters that have the same positions, and rows and columns."""
         margins = reach if self.border == "inside" else np.zeros_like(reach)
         for margin in np.unique(margins):
-            axes = []
-            for side in self._size:
+            axes = [np.array(sorted(held), np.int64) for held in self.positions or ()]
+            for side in self._size if self.positions is None else ():
                 first = margin + (side - 2 * margin - 1) % self.step // 2
                 axes.append(np.arange(first, side - margin, self.step))
             yield np.flatnonzero(margins == margin), (axes[0], axes[1])
@@ -423,6 +435,8 @@ class GaborBank(BaseEstimator):
         parameters = self.get_params()
         for name in ("frequencies", "sigmas"):
             parameters[name] = [float(v) for v in parameters[name]]
+        if parameters["positions"] is not None:
+            parameters["positions"] = [list(held) for held in parameters["positions"]]
         for name, first in _LATER.items():
             # Left out, older library versions can read what they can evaluate.
             if parameters[name] == first:
@@ -447,7 +461,20 @@ class GaborBank(BaseEstimator):
         if height * width > 2**16:
             raise InputError("image_shape", shape, "at most 65536 pixels for Gabor filters")
         family.image_shape_, family.filters_, family.n_features_ = shape, filters, len(filters)
+        family._check_inside()
         return family
+
+
+def _check_positions(positions: Any, border: str) -> None:
+    accepted = "rows and columns, different whole numbers each"
+    if not isinstance(positions, (list, tuple)) or len(positions) != 2:
+        raise InputError("positions", positions, accepted)
+    for held in positions:
+        whole = isinstance(held, (list, tuple)) and all(type(v) is int and v >= 0 for v in held)
+        if not whole or not held or len(set(held)) < len(held):
+            raise InputError("positions", held, accepted)
+    if border != "cut":
+        raise InputError("positions", "given", "None, where positions follow from the border")
 
 
 def _grey(images: np.ndarray) -> np.ndarray:

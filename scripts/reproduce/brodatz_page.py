@@ -15,13 +15,13 @@ plate's left half for training and from its right half for testing (5000 a class
 brought to mean 0 and variance 1 as a whole, measured on its left half, so that neither brightness
 nor contrast alone gives a class away. Features: sums of absolute Gabor responses on every second
 pixel, columns of unit norm; squared hinge, one against all, ℓ1/ℓ2 penalty,
-`GroupFeatureClassifier` with the ADMM master.
+`GroupFeatureClassifier` with the Newton master.
 
 - **learned**: parameters drawn anew each round, {draws} a round where nothing else is said; the
   worst violator enters.
 - **selected**: {pool} filters drawn once and evaluated in advance; the same column generation
   chooses among them.
-- **selected, one solve**: the problem of those {pool} filters solved as a whole, as in the paper.
+- **selected, one solve**: the problem of those {pool} filters solved as a whole by ADMM, as in the paper.
 - **fixed**: a grid of parameters (81 filters of 3 values each, where nothing else is said) and
   the same learner with the same penalty.
 

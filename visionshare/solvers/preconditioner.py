@@ -60,7 +60,8 @@ class Preconditioner:
         stride = max(1, active.m // _SAMPLE)
         self.shared = p > _WHOLE_CLASSES
         if self.shared:
-            self._share(*active.curvature_blocks(loss, Z, stride, _BLOCK), diagonal)
+            # All classes teach one set of blocks: half the examples do.
+            self._share(*active.curvature_blocks(loss, Z, 2 * stride, _BLOCK), diagonal)
             return
         blocks = active.curvature_grams(loss, Z, stride)
         entries = np.arange(p)

@@ -42,6 +42,7 @@ COUNTS = (10, 20, 40, 81)
 STRENGTHS = (0.05, 0.2, 1.0, 5.0)
 POOL = 3000
 DRAWS = 59
+MANY = 500
 FOLDS = 3
 WORDS = """\
 The digitisations differ in scale, contrast and crop: D2 exists here only in one (640 × 640),
@@ -241,26 +242,29 @@ def best(scores: dict[float, float]) -> float:
     return max(scores, key=lambda strength: scores[strength])
 
 
-def experiment(plates: Sequence[np.ndarray], args: Any) -> dict[str, Any]:
-    """Return strengths and runs of one set of plates."""
+def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str, Any]:
+    """Return strengths and runs of one set of plates; ``whole`` with all variants."""
     begun = time.perf_counter()
     scores = {f.__name__: chosen(plates, f, 60 if args.quick else 100) for f in (learned, fixed)}
     _logger.info("%s after %.0f s", scores, time.perf_counter() - begun)
     drawn, grid = (best(scores[name]) for name in ("learned", "fixed"))
-    n = 200 if args.quick else 1000
-    seeds = range(1 if args.quick else args.seeds)
-    data = [task(plates, n, seed) for seed in seeds]
+    n = 200 if args.quick else args.patches
+    data = [task(plates, n, seed) for seed in range(1 if args.quick else args.seeds)]
+    first = data[0]
     runs = {
         "learned": [learned(d, drawn, s) for s, d in enumerate(data)],
-        "learned, 500 draws": [learned(d, drawn, s, n=500) for s, d in enumerate(data[:1])],
-        "learned, maximum": [learned(d, drawn, s, pooling="max") for s, d in enumerate(data[:1])],
-        "ShareBoost": [shareboost(d, drawn, s) for s, d in enumerate(data[:1])],
         "selected": [selected(d, drawn, s) for s, d in enumerate(data)],
-        "selected, one solve": [one_pass(d, drawn, s) for s, d in enumerate(data[:1])],
         "fixed": [fixed(d, grid, s) for s, d in enumerate(data)],
+        "selected, one solve": [one_pass(first, drawn)],
     }
-    _logger.info("methods after %.0f s", time.perf_counter() - begun)
-    grids = {k**4: [fixed(d, grid, s, k) for s, d in enumerate(data[:1])] for k in (2, 4, 5)}
+    _logger.info("main methods after %.0f s", time.perf_counter() - begun)
+    grids = {}
+    if whole:
+        runs[f"learned, {MANY} draws"] = [learned(first, drawn, n=MANY)]
+        runs["learned, maximum"] = [learned(first, drawn, pooling="max")]
+        runs["ShareBoost"] = [shareboost(first, drawn)]
+        grids = {k**4: [fixed(first, grid, values=k)] for k in (2, 4, 5)}
+    _logger.info("all methods after %.0f s", time.perf_counter() - begun)
     sizes = {n: {name: runs[name] for name in ("learned", "selected", "fixed")}}
     for size in () if args.quick else args.sizes:
         parts = [task(plates, size, s) for s in range(args.seeds if size < n else 1)]
@@ -274,6 +278,7 @@ def experiment(plates: Sequence[np.ndarray], args: Any) -> dict[str, Any]:
 def main() -> None:
     """Run both sets of plates and write the page."""
     parser = arguments(__doc__ or "")
+    parser.add_argument("--patches", type=int, default=1000, help="a class, for the main tables")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 300, 3000])
     args = parser.parse_args()
     logging.basicConfig()
@@ -283,7 +288,7 @@ def main() -> None:
     found = {}
     for name, files in SETS.items():
         plates = [plate(args.data / "brodatz" / file) for _, file in files]
-        found[name] = experiment(plates, args)
+        found[name] = experiment(plates, args, whole=not found)
         settings = {"draws": DRAWS, "pool": POOL, "counts": COUNTS}
         brodatz_page.write(args.out, SETS, found, settings, WORDS)
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
 from visionshare.resources import thread_limit
-from visionshare.solvers import ActiveSet, minimise
+from visionshare.solvers import ActiveSet, minimise, preconditioner
 
 
 def _data(m=300, n=6, k=3, seed=0):
@@ -138,3 +138,33 @@ def test_keep_restores_an_earlier_active_set():
     active.keep(np.arange(6))
     W = np.random.default_rng(5).normal(size=(3, 7))
     assert_array_equal(active.scores(W), _active(X, y, 3).scores(W))
+
+
+def test_shared_blocks_are_the_mean_of_the_class_blocks():
+    X, y = _data(n=7)
+    active = _active(X, y, 3)
+    loss = MulticlassLogistic()
+    Z = active.scores(np.random.default_rng(2).normal(size=(3, 8)) / 10)
+    grams = active.curvature_grams(loss, Z, stride=1)
+    diagonals, blocks = active.curvature_blocks(loss, Z, stride=1, width=3)
+    assert_allclose(diagonals, np.einsum("qii->qi", grams))
+    whole = np.zeros((9, 9))
+    whole[:8, :8] = grams.mean(axis=0)
+    for b, block in enumerate(blocks):
+        held = slice(3 * b, 3 * b + 3)
+        assert_allclose(block, whole[held, held], atol=1e-12)
+
+
+def test_a_metric_of_shared_blocks_reaches_the_same_minimum(monkeypatch):
+    X, y = _data(m=400, n=60)
+    X /= X.std(axis=0)
+    loss, penalty = MulticlassLogistic(), make_penalty("ridge", 1e-3)
+    start = np.zeros((3, 61))
+    wanted = minimise(_active(X, y, 3), loss, penalty, start, tol=1e-12, max_iter=500)
+    monkeypatch.setattr(preconditioner, "_WHOLE_CLASSES", 20)
+    monkeypatch.setattr(preconditioner, "_BLOCK", 16)
+    found = minimise(_active(X, y, 3), loss, penalty, start, tol=1e-12, max_iter=2000)
+    assert wanted.converged
+    assert found.converged
+    assert_allclose(found.value, wanted.value, rtol=1e-9)
+    assert_allclose(found.W[:, 1:], wanted.W[:, 1:], atol=1e-4)

@@ -190,6 +190,37 @@ class ActiveSet:
             grams += tile
         return grams
 
+    def curvature_blocks(
+        self, loss: Loss, Z: np.ndarray, stride: int, width: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the diagonals of :meth:`curvature_grams`, and blocks of the classes' mean.
+
+        Returns
+        -------
+        diagonals : ndarray of shape (k, n + 1), float64
+        blocks : ndarray of shape (blocks, width, width), float64
+            ``width`` columns a block; the last is filled up with zeros.
+        """
+        p = self.n + 1
+        n_blocks = -(-p // width)
+
+        def one(i: int) -> tuple[np.ndarray, np.ndarray]:
+            part = self.columns[i, :p, ::stride]
+            X = np.zeros((n_blocks * width, part.shape[1]), self.dtype)
+            X[:p] = part
+            P = loss.curvature(np.ascontiguousarray(Z[i][:, ::stride]), self.y[i, ::stride])
+            H = (P * (1 - P) * (stride * self.omega[i, ::stride])).astype(self.dtype)
+            diagonals = np.matmul(H, np.square(X[:p]).T)
+            root = (X * np.sqrt(H.mean(axis=0))).reshape(n_blocks, width, -1)
+            return diagonals, np.matmul(root, root.transpose(0, 2, 1))
+
+        diagonals = np.zeros((self.k, p))
+        blocks = np.zeros((n_blocks, width, width))
+        for diagonal, block in self._map(one):
+            diagonals += diagonal
+            blocks += block
+        return diagonals, blocks
+
     def hessian(self, loss: Loss, Z: np.ndarray) -> np.ndarray:
         """Return the loss's whole Hessian (k(n+1), k(n+1)), float64; for small problems."""
         p = self.n + 1

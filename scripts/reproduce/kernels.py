@@ -8,7 +8,6 @@ features", Machine Learning 91, 2013, beside scikit-learn's Nystroem and RBFSamp
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import time
 from dataclasses import dataclass, field
@@ -19,6 +18,16 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.svm import LinearSVC
 
+from scripts.reproduce.adult import (
+    FOLDS,
+    INPUTS,
+    TRAINING,
+    Adult,
+    folds_of,
+    load,
+    sets_of,
+    splits,
+)
 from scripts.reproduce.results import arguments, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
@@ -26,15 +35,12 @@ from visionshare.learners.generation_path import unscaled_tasks
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
-NUMERIC = (0, 2, 4, 10, 11, 12)
 SQUARES = (5.0, 15.0, 40.0, 100.0, 300.0)
 SHARES = (2e-4, 2e-3, 2e-2)
 COSTS = (0.1, 1.0, 10.0)
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
-INPUTS = ("numbers to variance 1", "all into [0, 1]")
-TRAINING, DEVELOPMENT, FOLDS = 0.7, 0.15, 2
 PATIENCE = 5
 # λ is small: a tighter residual, in shares of λ, is below what float32 columns can show.
 REFIT_TOL, ITERATIONS = 0.1, 30
@@ -53,44 +59,6 @@ class Choice:
     square: float
     share: float
     loss: str = "squared_hinge"
-
-
-@dataclass
-class Adult:
-    """Adult's numbers, its categories one-hot (? is one of them), and the classes."""
-
-    numbers: np.ndarray
-    categories: np.ndarray
-    y: np.ndarray
-
-    def inputs(self, kind: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return offset and scale of the inputs, learned from some rows."""
-        X = self.numbers[rows]
-        if kind == INPUTS[0]:
-            return X.mean(axis=0), X.std(axis=0)
-        return X.min(axis=0), np.ptp(X, axis=0)
-
-    def table(self, kind: str, train: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the inputs of some rows, scaled as the training rows say, float32."""
-        offset, scale = self.inputs(kind, train)
-        numbers = (self.numbers[rows] - offset) / np.where(scale > 0, scale, 1)
-        return np.hstack([numbers, self.categories[rows]]).astype(np.float32)
-
-
-def load(data: Path) -> Adult:
-    """Return both files of Adult as one set."""
-    rows = []
-    for name in ("adult.data.gz", "adult.test.gz"):
-        with gzip.open(data / "uci" / "adult" / name, "rt") as file:
-            cells = ([cell.strip(" .\n") for cell in line.split(",")] for line in file)
-            rows += [row for row in cells if len(row) == 15]
-    held = np.array(rows)
-    others = [j for j in range(14) if j not in NUMERIC]
-    one_hot = [held[:, [j]] == np.unique(held[:, j]) for j in others]
-    numbers = held[:, list(NUMERIC)].astype(np.float64)
-    return Adult(
-        numbers, np.hstack(one_hot).astype(np.float64), (held[:, 14] == ">50K").astype(int)
-    )
 
 
 @dataclass
@@ -135,12 +103,6 @@ def learn(
         max_iter=ITERATIONS,
     ).fit(columns, y)
     return Learned(model, columns, np.cumsum([done.seconds for done in model.history_]))
-
-
-def folds_of(rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows that train and judge, for each fold."""
-    parts = np.array_split(rows, FOLDS)
-    return [(np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(FOLDS)]
 
 
 def validated(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> float:
@@ -193,12 +155,6 @@ def mapped_accuracies(
     return [float(np.mean(machine.predict(Q) == truth)) for machine in machines]
 
 
-def sets_of(data: Adult, kind: str, train: np.ndarray, judge: np.ndarray) -> Any:
-    """Return training and judging inputs and classes."""
-    X, judged = data.table(kind, train, train), data.table(kind, train, judge)
-    return X, data.y[train], judged, data.y[judge]
-
-
 def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[str, float, float]:
     """Return the best inputs, σ² and cost of one of scikit-learn's maps."""
     scores: dict[tuple[str, float, float], float] = {}
@@ -211,18 +167,6 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[s
                 key = (kind, square, cost)
                 scores[key] = scores.get(key, 0.0) + a
     return max(scores, key=lambda key: scores[key])
-
-
-def splits(m: int, n: int) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
-    """Return development rows, which train in every split, and the splits' rows."""
-    order = np.random.default_rng(1000).permutation(m)
-    development, others = order[: int(DEVELOPMENT * m)], order[int(DEVELOPMENT * m) :]
-    held = []
-    for seed in range(n):
-        mixed = np.random.default_rng(seed).permutation(others)
-        cut = int(TRAINING * m) - len(development)
-        held.append((np.concatenate([development, mixed[:cut]]), mixed[cut:]))
-    return development, held
 
 
 @dataclass

@@ -67,7 +67,7 @@ def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how:
     bandwidths, share = how
     begun = time.perf_counter()
     family = RandomFourier(bandwidths=bandwidths, between=True, scaling="none").fit(X[train])
-    draws = Draws(family, n=DRAWS, rounds=ROUNDS + PATIENCE, random_state=0)
+    draws = Draws(family, n=DRAWS, rounds=(PATIENCE + 1) * ROUNDS, random_state=0)
     model = GroupFeatureClassifier(
         strength=share * np.sqrt(len(train)),
         search="sampled",

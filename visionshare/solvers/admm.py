@@ -14,6 +14,7 @@ __all__ = ["Admm"]
 
 _CHECK = 10
 _LEAST_ETA = 10.0
+_SHARE = 0.01
 _RELAXED = 1.6
 _UNBALANCED = 3.0
 
@@ -46,17 +47,18 @@ class Admm:
 
     Notes
     -----
-    ξ and η begin at the paper's max(10/n, 0.1) and 10, η for columns of mean square 1 and in
-    proportion for others: unit norm and unit variance then take the same steps. Iterations 10,
-    20, 40, … compare the residuals of both kinds; where one is far larger than the other, ξ or η
-    changes and the factor is made anew. The last term of equation 26's second row is missing in
-    print.
+    η is for columns of mean square 1 and in proportion for others: unit norm and unit variance
+    then take the same steps. ξ begins at the loss's curvature and η at max(10, nd/100), a share of
+    what the eigenvalues of ΦᵀΦ may be: from the paper's max(10/n, 0.1) and max(10, d), columns
+    whose scales differ by 10⁴ did not converge. Iterations 10, 20, 40, … compare the residuals of
+    both kinds; where one is far larger than the other, ξ or η changes and the factor is made anew.
+    The last term of equation 26's second row is missing in print.
     """
 
     def __init__(self, problem: TaskProblem) -> None:
         self.problem = problem
-        self.xi = [max(10 / len(block.omega), 0.1) for block in problem.blocks]
-        self.eta = _LEAST_ETA
+        self.xi = [float(problem.loss.curvature) for _ in problem.blocks]
+        self.eta = 0.0
         self._metric = np.zeros(0)
         self._removals = -1
         self._factors: list[np.ndarray] = []
@@ -193,6 +195,8 @@ class Admm:
             self._factors = [np.zeros((0, 0)) for _ in problem.blocks]
             self._shared_factor = np.zeros((0, 0))
         examples = sum(len(block.omega) for block in problem.blocks)
+        if self.eta == 0 and problem.n:
+            self.eta = max(_LEAST_ETA, _SHARE * examples * problem.n)
         squares = np.sum([np.diag(gram) for gram in problem.grams], axis=0) / examples
         # All columns of a group have one weight, so that its proximal operator stays what it is.
         means = np.add.reduceat(squares, problem.starts) if problem.n else squares

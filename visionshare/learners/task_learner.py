@@ -165,7 +165,7 @@ class TaskLearner(BaseEstimator):
         jobs = resolve_jobs(self.n_jobs)
         with thread_limit(self.n_jobs), ThreadPoolExecutor(jobs) as threads:
             columns.n_jobs = jobs
-            columns.check_rounds(settings.rounds + settings.patience)
+            columns.check_rounds(settings.rounds * settings.patience)
             columns.fit_scaling(self.scaling, omega)
             problem = self._problem(targets, columns.compute_dtype, threads)
             pool = Pool(columns)

@@ -127,6 +127,15 @@ def test_features_that_lose_their_weights_leave(digits):
     assert not gone & {j for step in model.path_ for j in step.feature}
 
 
+def test_several_enter_at_once_and_reach_the_same_optimum(digits):
+    X, y, _, _ = digits
+    one = GroupFeatureClassifier(strength=3.0, tol=1e-5, refit_tol=1e-7).fit(X, y)
+    many = GroupFeatureClassifier(strength=3.0, tol=1e-5, refit_tol=1e-7, entering=8).fit(X, y)
+    assert many.n_iter_ <= one.n_iter_ / 4
+    assert_allclose(many.history_[-1].value, one.history_[-1].value, rtol=1e-6)
+    assert sorted(many.support_) == sorted(one.support_)
+
+
 def test_groups_enter_and_leave_together(digits):
     X, y, more, truth = digits
     family = RandomFourier(n_pairs=100, bandwidths=(8.0,)).fit(X)
@@ -221,6 +230,7 @@ def test_a_stopped_run_goes_on(tmp_path, digits):
     [
         ("loss", "hinge"), ("q", 0.5), ("strength", -1.0), ("strength", 0), ("rounds", 0),
         ("max_features", 0), ("search", "best"), ("search_options", {"x": 1}), ("master", "x"),
+        ("entering", 0),
         ("patience", 0), ("tol", -1), ("refit_tol", float("nan")), ("max_iter", 1.5),
         ("scaling", "x"), ("shared_strength", float("inf")),
     ],

@@ -74,14 +74,14 @@ def _greedy(pool, y, already, settings):
     """Return the feature or pair that enters after the first ``already`` candidates."""
 
     class Last:
-        def best(self, pool, state, criterion, excluded):
-            from visionshare.search.exhaustive import winner
+        def best(self, pool, state, criterion, excluded, n=1):
+            from visionshare.search.exhaustive import winners
 
             if state.round <= already:
                 numbers = np.array([state.round - 1])
             else:
                 numbers = np.arange(already, pool.size)
-            return winner(pool, numbers, criterion.score(pool, state, numbers))
+            return winners(pool, numbers, criterion.score(pool, state, numbers), n)
 
     model = ShareBoost(rounds=already + 1, **settings)
     held = model._settings

@@ -1,5 +1,6 @@
 """Searches against a full scan, and the 59 rule."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -35,10 +36,10 @@ def test_exhaustive_takes_the_best_that_is_left():
     norms = np.abs(X.T @ R).sum(axis=1)
     excluded = np.zeros(40, bool)
     for expected in np.argsort(-norms):
-        found = make_search("exhaustive").best(pool, state, Gradient(), excluded)
+        found = make_search("exhaustive").best(pool, state, Gradient(), excluded)[0]
         assert found.number == expected
         excluded[found.number] = True
-    assert make_search("exhaustive").best(pool, state, Gradient(), excluded) is None
+    assert make_search("exhaustive").best(pool, state, Gradient(), excluded) == []
 
 
 @pytest.mark.parametrize("groups", [None, [0, 0, 1, 1, 2]])
@@ -56,8 +57,8 @@ def test_a_search_of_everything_is_exhaustive(name):
     options = {"random": {"n": 40}, "screened": {"keep": 40}}[name]
     _, _, pool, state = _pool()
     excluded = np.zeros(40, bool)
-    found = make_search(name, **options).best(pool, state, Gradient(), excluded)
-    assert found == make_search("exhaustive").best(pool, state, Gradient(), excluded)
+    found = make_search(name, **options).best(pool, state, Gradient(), excluded)[0]
+    assert found == make_search("exhaustive").best(pool, state, Gradient(), excluded)[0]
 
 
 def test_random_subset_depends_on_seed_and_round_alone():
@@ -67,7 +68,7 @@ def test_random_subset_depends_on_seed_and_round_alone():
     def draw(seed, number):
         state.round = number
         search = make_search("random", n=3, random_state=seed)
-        return search.best(pool, state, Gradient(), excluded).number
+        return search.best(pool, state, Gradient(), excluded)[0].number
 
     assert draw(1, 5) == draw(1, 5)
     assert len({draw(s, r) for s in range(3) for r in range(4)}) > 3
@@ -94,3 +95,18 @@ def test_bad_options_are_named():
     for name, options in {"random": {"n": 0}, "screened": {"fraction": 0}}.items():
         with pytest.raises(InputError, match=next(iter(options))):
             make_search(name, **options)
+
+
+def test_the_best_few_are_those_of_all_scores():
+    _, _, pool, state = _pool()
+    excluded = np.zeros(40, bool)
+    excluded[3] = True
+    scores = Gradient().score(pool, state, None)
+    scores[3] = -np.inf
+    found = make_search("exhaustive").best(pool, state, Gradient(), excluded, 5)
+    assert [c.number for c in found] == np.argsort(-scores, kind="stable")[:5].tolist()
+    assert [c.score for c in found] == scores[[c.number for c in found]].tolist()
+    assert len(make_search("exhaustive").best(pool, state, Gradient(), excluded, 100)) == 39
+    drawn = make_search("random", n=6).best(pool, state, Gradient(), excluded, 4)
+    assert len(drawn) == 4
+    assert all(a.score >= b.score for a, b in pairwise(drawn))

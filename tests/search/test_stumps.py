@@ -63,13 +63,13 @@ def test_the_best_is_the_definitions(kind, scaling, k):
     assert len(norms) == pool.size
     excluded = np.zeros(pool.size, bool)
     for expected in np.argsort(-norms, kind="stable")[:30]:
-        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)
+        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
         assert_allclose(found.score, norms[expected], rtol=1e-5)
         assert found.number == expected
         assert found.features.tolist() == [expected]
         excluded[found.number] = True
     excluded[:] = True
-    assert make_search("stumps").best(pool, state, make_criterion("gradient"), excluded) is None
+    assert make_search("stumps").best(pool, state, make_criterion("gradient"), excluded) == []
 
 
 def test_all_scores_are_those_of_a_full_scan():
@@ -81,7 +81,7 @@ def test_all_scores_are_those_of_a_full_scan():
     criterion = make_criterion("gradient")
     for number in range(pool.size):
         alone = np.arange(pool.size) != number
-        found = make_search("stumps").best(pool, state, criterion, alone)
+        found = make_search("stumps").best(pool, state, criterion, alone)[0]
         assert found.number == number
         assert_allclose(found.score, norms[number], rtol=1e-12)
 
@@ -107,7 +107,7 @@ def test_norms_that_are_left_out_are_never_the_best(residual, scaling, k):
     norms = pool.gradient_norms(state.residual)
     excluded = rng.random(pool.size) < 0.5
     for _ in range(20):
-        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)
+        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
         best = norms[~excluded].max()
         assert_allclose([found.score, norms[found.number]], best, rtol=1e-9)
         excluded[found.number] = True
@@ -123,7 +123,7 @@ def test_the_lowest_number_wins_among_equals():
     pool, state = Pool(columns), SimpleNamespace(residual=R, round=1)
     excluded = np.zeros(pool.size, bool)
     excluded[columns.family.inputs_ == 2] = True
-    best = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)
+    best = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
     norms = pool.gradient_norms(R) * ~excluded
     assert np.sum(norms == norms.max()) == 3
     assert best.number == np.argmax(norms) < 99

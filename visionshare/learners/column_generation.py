@@ -24,9 +24,11 @@ class GenerationSettings:
     Attributes
     ----------
     rounds : int
-        Candidates that enter at most.
+        Rounds at most.
     max_features : int or None
         Stop when so many columns have weights.
+    entering : int
+        Candidates a round at most.
     search : Search
     tol : float
         ε over λ: a candidate enters only if it violates optimality by more.
@@ -38,6 +40,7 @@ class GenerationSettings:
 
     rounds: int
     max_features: int | None
+    entering: int
     search: Search
     tol: float
     patience: int
@@ -55,12 +58,12 @@ class Generation:
         Of the round, from 0: the intercepts alone.
     search : int
         Searches made so far.
-    entered : int
-        The candidate that entered, −1 in the first round.
+    entered : ndarray of int
+        The candidates that entered, none in the first round.
     candidates : ndarray of int
         The active candidates after the round, in order of entry.
     score : float
-        The violation of the one that entered.
+        The violation of the first that entered.
     W, shared, b : ndarray of shape (d, T), (d,) and (T,), float64
         Weights after the round, for scaled columns.
     value : float
@@ -72,7 +75,7 @@ class Generation:
 
     number: int
     search: int
-    entered: int
+    entered: np.ndarray
     candidates: np.ndarray
     score: float
     W: np.ndarray
@@ -126,8 +129,8 @@ def generate(
     if history:
         last = history[-1]
         active = [int(c) for c in last.candidates]
-        for done in history[1:]:
-            pool.columns.enter(pool.features(done.entered))
+        for candidate in np.concatenate([done.entered for done in history]):
+            pool.columns.enter(pool.features(candidate))
         for candidate in active:
             problem.append(_columns_of(pool, candidate, order))
         weights, number, searches = last.weights, last.number, last.search
@@ -135,36 +138,37 @@ def generate(
         begun = time.perf_counter()
         solved = master.solve(problem.empty(), settings.refit_tol, settings.max_iter)
         weights, number, searches = solved.weights, 0, 0
-        yield _generation(0, 0, -1, active, 0.0, weights, solved, begun)
+        yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
     quiet, useless = 0, pool.flat()
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
         begun = time.perf_counter()
         searches += 1
-        found = _violator(pool, problem, weights, order, active, searches, useless, settings)
-        if found is None:
+        found = _violators(pool, problem, weights, order, active, searches, useless, settings)
+        if not found:
             quiet += 1
             _logger.info("search %d found no candidate that violates optimality", searches)
             if quiet >= settings.patience:
                 return
             continue
         quiet, number = 0, number + 1
-        active.append(found.number)
-        problem.append(_columns_of(pool, found.number, order))
-        pool.columns.enter(found.features)
-        start = weights.padded(len(found.features))
+        for candidate in found:
+            active.append(candidate.number)
+            problem.append(_columns_of(pool, candidate.number, order))
+            pool.columns.enter(candidate.features)
+        start = weights.padded(sum(len(candidate.features) for candidate in found))
         solved = master.solve(start, settings.refit_tol, settings.max_iter)
         if not solved.converged:
             _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
         weights = _pruned(problem, solved.weights, active)
-        entered = found.number
-        yield _generation(number, searches, entered, active, found.score, weights, solved, begun)
+        entered = [candidate.number for candidate in found]
+        yield _generation(number, searches, entered, active, found[0].score, weights, solved, begun)
 
 
 def _columns_of(pool: Pool, candidate: int, order: np.ndarray) -> np.ndarray:
     return pool.columns.columns_of(pool.features(candidate))[:, order]
 
 
-def _violator(
+def _violators(
     pool: Pool,
     problem: TaskProblem,
     weights: TaskWeights,
@@ -173,7 +177,7 @@ def _violator(
     search: int,
     useless: np.ndarray,
     settings: GenerationSettings,
-) -> Candidate | None:
+) -> list[Candidate]:
     residual = np.zeros((pool.columns.shape[0], problem.n_tasks), problem.dtype)
     for block in problem.blocks:
         held = problem.residual(block, problem.slack(block, weights))
@@ -183,13 +187,17 @@ def _violator(
     criterion = Violation(problem.norm, problem.strength, problem.shared_strength)
     support = np.concatenate([np.empty(0, np.int64), *(pool.features(c) for c in active)])
     state = SearchState(residual, search, support.astype(np.int64))
-    found = settings.search.best(pool, state, criterion, excluded)
+    found = settings.search.best(pool, state, criterion, excluded, settings.entering)
     least = min(s for s in (problem.strength, problem.shared_strength) if np.isfinite(s))
-    if found is None or not found.score > 0:
-        return None
+    if not found:
+        return []
     # A search may score otherwise, such as by cost: the violation itself decides.
-    violation = float(criterion.score(pool, state, np.array([found.number]))[0])
-    return replace(found, score=violation) if violation > settings.tol * least else None
+    violations = criterion.score(pool, state, np.array([c.number for c in found]))
+    return [
+        replace(candidate, score=float(violation))
+        for candidate, violation in zip(found, violations, strict=True)
+        if violation > max(settings.tol * least, 0)
+    ]
 
 
 def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> TaskWeights:
@@ -205,7 +213,7 @@ def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> Ta
 def _generation(
     number: int,
     search: int,
-    entered: int,
+    entered: Sequence[int],
     active: Sequence[int],
     score: float,
     weights: TaskWeights,
@@ -213,7 +221,8 @@ def _generation(
     begun: float,
 ) -> Generation:
     seconds = time.perf_counter() - begun
-    held = (number, search, entered, np.array(active, np.int64), score)
+    both = np.array(entered, np.int64), np.array(active, np.int64)
+    held = (number, search, *both, score)
     return Generation(
         *held, weights.W, weights.shared, weights.b, solved.value, solved.kkt, seconds
     )

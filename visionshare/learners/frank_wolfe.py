@@ -135,13 +135,13 @@ def ball_rounds(
         support = np.array(ball.support, np.int64)
         state = SearchState(residual[:, None], number, support)
         found = settings.search.best(pool, state, criterion, excluded)
-        if found is None:
+        if not found:
             return
-        feature = int(found.features[0])
+        feature = int(found[0].features[0])
         new = feature not in ball.support
         if new and settings.max_features is not None and len(support) >= settings.max_features:
             return
-        column = pool.columns.columns_of(found.features)[0].astype(np.float64)
+        column = pool.columns.columns_of(found[0].features)[0].astype(np.float64)
         gradient = float(column @ residual)
         direction = -np.sign(gradient) * bound * column - ball.products
         gap = -float(direction @ residual)

@@ -174,15 +174,16 @@ def greedy_rounds(
             residual, number, support, value, loss_value, active, W, Z, loss, penalty
         )
         found = settings.search.best(pool, state, settings.criterion, excluded)
-        if found is None or not found.score > 0:
+        if not found or not found[0].score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))
             return
-        excluded[found.number] = True
-        active.append(columns.columns_of(found.features))
-        columns.enter(found.features)
-        W = refit(active, settings, np.pad(W, ((0, 0), (0, len(found.features)))))
+        best = found[0]
+        excluded[best.number] = True
+        active.append(columns.columns_of(best.features))
+        columns.enter(best.features)
+        W = refit(active, settings, np.pad(W, ((0, 0), (0, len(best.features)))))
         figures = measured(active, settings, W, judged)
         seconds = time.perf_counter() - begun
-        entered = (number, found.number, found.features, found.score, W)
+        entered = (number, best.number, best.features, best.score, W)
         history.append(Round(*entered, *figures, seconds))
         yield history[-1]

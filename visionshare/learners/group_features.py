@@ -61,9 +61,11 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     shared_strength : float or None, default None
         λ_s; None leaves out the weights that all tasks share.
     rounds : int, default 200
-        Candidates that enter at most.
+        Rounds at most.
     max_features : int, optional
         Stop when so many features have weights.
+    entering : int, default 1
+        Candidates that enter in a round at most, all violators: more of them make fewer rounds.
     search : {"exhaustive", "random", "screened", "sampled"}, default "exhaustive"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
         :class:`visionshare.store.DrawnColumns`.
@@ -135,6 +137,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         shared_strength: float | None = None,
         rounds: int = 200,
         max_features: int | None = None,
+        entering: int = 1,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         patience: int = 1,
@@ -155,6 +158,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         self.shared_strength = shared_strength
         self.rounds = rounds
         self.max_features = max_features
+        self.entering = entering
         self.search = search
         self.search_options = search_options
         self.patience = patience
@@ -325,8 +329,8 @@ class GroupFeatureRegressor(RegressorMixin, TaskLearner):
     ----------
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
-    q, strength, shared_strength, rounds, max_features, search, search_options, patience, master, \
-scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
+    q, strength, shared_strength, rounds, max_features, entering, search, search_options, \
+patience, master, scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         See :class:`GroupFeatureClassifier`.
     eps : float, default 0.1
         ε of the insensitive loss.
@@ -366,6 +370,7 @@ scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         shared_strength: float | None = None,
         rounds: int = 200,
         max_features: int | None = None,
+        entering: int = 1,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         patience: int = 1,
@@ -386,6 +391,7 @@ scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
         self.shared_strength = shared_strength
         self.rounds = rounds
         self.max_features = max_features
+        self.entering = entering
         self.search = search
         self.search_options = search_options
         self.patience = patience

@@ -99,9 +99,10 @@ def ridge_rounds(
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
         state = RidgeState((root * Gy)[:, None], number, support, U, root, square, strength)
-        found = settings.search.best(pool, state, criterion, excluded)
-        if found is None or not found.score > 1e-12 * whole / strength:
+        best = settings.search.best(pool, state, criterion, excluded)
+        if not best or not best[0].score > 1e-12 * whole / strength:
             return
+        found = best[0]
         excluded[found.number] = True
         columns = pool.columns.columns_of(found.features).astype(np.float64) * root
         for z in columns:

@@ -41,6 +41,7 @@ class TaskLearner(BaseEstimator):
     shared_strength: float | None
     rounds: int
     max_features: int | None
+    entering: int
     search: str
     search_options: dict[str, Any] | None
     patience: int
@@ -65,7 +66,13 @@ class TaskLearner(BaseEstimator):
         self._settings()
 
     def _settings(self) -> GenerationSettings:
-        for name, least in (("rounds", 1), ("max_iter", 1), ("patience", 1), ("max_features", 1)):
+        for name, least in (
+            ("rounds", 1),
+            ("max_iter", 1),
+            ("patience", 1),
+            ("max_features", 1),
+            ("entering", 1),
+        ):
             value = getattr(self, name)
             if name == "max_features" and value is None:
                 continue
@@ -93,6 +100,7 @@ class TaskLearner(BaseEstimator):
         return GenerationSettings(
             rounds=int(self.rounds),
             max_features=self.max_features,
+            entering=int(self.entering),
             search=self._search(),
             tol=float(self.tol),
             patience=int(self.patience),

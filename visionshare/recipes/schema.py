@@ -127,6 +127,7 @@ class GroupFeaturePart(_Strict):
     kind: Literal["grfl"]
     rounds: int = Field(default=200, ge=1)
     max_features: int | None = Field(default=None, ge=1)
+    entering: int = Field(default=1, ge=1)
     loss: str = "squared_hinge"
     q: float = 2.0
     strength: float = 1.0

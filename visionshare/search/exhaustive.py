@@ -6,17 +6,17 @@ import numpy as np
 
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["ExhaustiveSearch", "winner"]
+__all__ = ["ExhaustiveSearch", "winners"]
 
 
-def winner(pool: Pool, numbers: np.ndarray, scores: np.ndarray) -> Candidate | None:
-    """Return the best scored candidate; the lowest number among equals; None when there is none."""
-    if len(numbers) == 0:
-        return None
+def winners(pool: Pool, numbers: np.ndarray, scores: np.ndarray, n: int) -> list[Candidate]:
+    """Return the n best scored candidates, the best first; the lower number among equals."""
     scores = np.where(np.isfinite(scores), scores, -np.inf)
-    place = int(np.argmax(scores))
-    number = int(numbers[place])
-    return Candidate(number, pool.features(number), float(scores[place]))
+    few = 1 if n == 1 else min(n, len(scores))
+    order = [np.argmax(scores)] if few == 1 and len(scores) else np.argsort(-scores, kind="stable")
+    return [
+        Candidate(int(numbers[i]), pool.features(numbers[i]), float(scores[i])) for i in order[:few]
+    ]
 
 
 class ExhaustiveSearch:
@@ -30,16 +30,16 @@ class ExhaustiveSearch:
     """
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
-        """Return the best candidate."""
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the best candidates."""
         numbers = np.flatnonzero(~excluded)
         if len(numbers) == 0:
-            return None
+            return []
         if len(numbers) > pool.size // 2:
             # Nearly all are wanted: one plain scan beats gathering them.
-            return winner(pool, numbers, criterion.score(pool, state, None)[numbers])
-        return winner(pool, numbers, criterion.score(pool, state, numbers))
+            return winners(pool, numbers, criterion.score(pool, state, None)[numbers], n)
+        return winners(pool, numbers, criterion.score(pool, state, numbers), n)
 
     def __repr__(self) -> str:
         return "ExhaustiveSearch()"

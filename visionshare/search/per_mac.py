@@ -72,10 +72,10 @@ class PerMacSearch:
         self.search = search
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
-        """Return the candidate with the best score for each multiply-accumulate."""
-        return self.search.best(pool, state, PerMac(criterion), excluded)
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the candidates with the best scores for each multiply-accumulate."""
+        return self.search.best(pool, state, PerMac(criterion), excluded, n)
 
     def __repr__(self) -> str:
         return f"PerMacSearch({self.search!r})"

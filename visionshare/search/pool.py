@@ -177,10 +177,10 @@ class Search(Protocol):
     """What the learner asks of a search."""
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
-        """Return the best candidate that is not ``excluded`` (a mask), or None when none is left.
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the ``n`` best candidates that are not ``excluded`` (a mask), the best first.
 
-        Ties go to the lowest number, so that a run can be repeated.
+        Fewer where no more are left. Ties go to the lowest number, so that a run can be repeated.
         """
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.search.exhaustive import winner
+from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 from visionshare.store.product_columns import ProductColumns
 
@@ -21,9 +21,9 @@ class ProductSearch:
     """
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
-        """Return the best column or product.
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the best columns or products.
 
         Raises
         ------
@@ -36,7 +36,7 @@ class ProductSearch:
             raise InputError("X", given, "ProductColumns, for the search 'products'")
         known = columns.d + columns.n_products
         numbers = np.flatnonzero(~excluded[:known])
-        return winner(pool, numbers, criterion.score(pool, state, numbers))
+        return winners(pool, numbers, criterion.score(pool, state, numbers), n)
 
     def __repr__(self) -> str:
         return "ProductSearch()"

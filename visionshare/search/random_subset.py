@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.search.exhaustive import winner
+from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["RandomSubsetSearch", "samples_needed"]
@@ -52,12 +52,12 @@ class RandomSubsetSearch:
         self.n, self.random_state = int(n), int(random_state)
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
         """Return the best of the draw."""
         numbers = np.flatnonzero(~excluded)
         rng = np.random.default_rng([self.random_state, state.round])
         drawn = np.sort(rng.choice(numbers, min(self.n, len(numbers)), replace=False))
         if len(drawn) == 0:
-            return None
-        return winner(pool, drawn, criterion.score(pool, state, drawn))
+            return []
+        return winners(pool, drawn, criterion.score(pool, state, drawn), n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from visionshare.errors import InputError
-from visionshare.search.exhaustive import winner
+from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 from visionshare.store.drawn_columns import DrawnColumns
 
@@ -20,14 +20,14 @@ class SampledSearch:
     """
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: object
-    ) -> Candidate | None:
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: object, n: int = 1
+    ) -> list[Candidate]:
         """Return the best of the round's draws."""
         columns = pool.columns
         if not isinstance(columns, DrawnColumns):
             raise InputError("X", type(columns).__name__, "DrawnColumns, for a sampled search")
         numbers = columns.draws.of_round(state.round)
-        return winner(pool, numbers, criterion.score(pool, state, numbers))
+        return winners(pool, numbers, criterion.score(pool, state, numbers), n)
 
     def __repr__(self) -> str:
         return "SampledSearch()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.search.exhaustive import winner
+from visionshare.search.exhaustive import winners
 from visionshare.search.per_mac import PerMac
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
@@ -44,7 +44,7 @@ class ScreenedSearch:
         return [slice(i * period + shift, i * period + shift + length) for i in range(_SPANS)]
 
     def screen(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> np.ndarray:
         """Return the numbers of the survivors, ascending."""
         numbers = np.flatnonzero(~excluded)
@@ -58,10 +58,10 @@ class ScreenedSearch:
         return np.sort(numbers[best])
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
-        """Return the best survivor."""
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the best survivors."""
         survivors = self.screen(pool, state, criterion, excluded)
         if len(survivors) == 0:
-            return None
-        return winner(pool, survivors, criterion.score(pool, state, survivors))
+            return []
+        return winners(pool, survivors, criterion.score(pool, state, survivors), n)

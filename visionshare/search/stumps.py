@@ -7,7 +7,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.resources import thread_limit
 from visionshare.search.criteria import Gradient
-from visionshare.search.exhaustive import winner
+from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 from visionshare.store.stump_columns import StumpColumns
 
@@ -37,9 +37,9 @@ class StumpSearch:
     """
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
-    ) -> Candidate | None:
-        """Return the best stump that is not excluded; the lowest number among equals.
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the best stumps that are not excluded, at most one an input.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class StumpSearch:
                 columns.order, columns.starts, columns.counts, columns.share, excluded,
                 R, offset_sum, columns.noise, columns.centred,
             )  # fmt: skip
-        return winner(pool, numbers[numbers >= 0], scores[numbers >= 0])
+        return winners(pool, numbers[numbers >= 0], scores[numbers >= 0], n)
 
     def __repr__(self) -> str:
         return "StumpSearch()"

@@ -136,6 +136,27 @@ def test_several_enter_at_once_and_reach_the_same_optimum(digits):
     assert sorted(many.support_) == sorted(one.support_)
 
 
+@pytest.mark.parametrize("q", [1, 2, np.inf])
+def test_from_lambda_max_on_all_weights_are_zero(q, digits):
+    X, y, _, _ = digits
+    largest = GroupFeatureClassifier(q=q).strength_max(X, y)
+    assert len(GroupFeatureClassifier(q=q, strength=1.001 * largest).fit(X, y).support_) == 0
+    assert len(GroupFeatureClassifier(q=q, strength=0.98 * largest).fit(X, y).support_) >= 1
+
+
+def test_a_warm_start_goes_on_from_another_strength(digits):
+    X, y, _, _ = digits
+    warm = GroupFeatureClassifier(warm_start=True, refit_tol=1e-7, tol=1e-5)
+    for strength in (20.0, 8.0, 3.0):
+        warm.set_params(strength=strength).fit(X, y)
+    cold = GroupFeatureClassifier(strength=3.0, refit_tol=1e-7, tol=1e-5).fit(X, y)
+    assert_allclose(warm.history_[-1].value, cold.history_[-1].value, rtol=1e-6)
+    assert warm.n_iter_ < cold.n_iter_ / 1.5
+    assert sorted(warm.support_) == sorted(cold.support_)
+    other = warm.fit(X[:, :40], y)
+    assert other.history_[0].candidates.size == 0
+
+
 def test_groups_enter_and_leave_together(digits):
     X, y, more, truth = digits
     family = RandomFourier(n_pairs=100, bandwidths=(8.0,)).fit(X)

@@ -98,6 +98,7 @@ def generate(
     order: np.ndarray,
     settings: GenerationSettings,
     history: Sequence[Generation] = (),
+    start: Generation | None = None,
 ) -> Iterator[Generation]:
     """Yield the rounds that follow ``history``.
 
@@ -115,6 +116,8 @@ def generate(
     settings : GenerationSettings
     history : sequence of Generation, optional
         Rounds already done.
+    start : Generation, optional
+        Candidates and weights to begin with, such as those of another strength.
 
     Yields
     ------
@@ -135,9 +138,14 @@ def generate(
             problem.append(_columns_of(pool, candidate, order))
         weights, number, searches = last.weights, last.number, last.search
     else:
-        begun = time.perf_counter()
-        solved = master.solve(problem.empty(), settings.refit_tol, settings.max_iter)
-        weights, number, searches = solved.weights, 0, 0
+        begun, weights, number, searches = time.perf_counter(), problem.empty(), 0, 0
+        if start is not None:
+            active, weights = [int(c) for c in start.candidates], start.weights
+        for candidate in active:
+            problem.append(_columns_of(pool, candidate, order))
+            pool.columns.enter(pool.features(candidate))
+        solved = master.solve(weights, settings.refit_tol, settings.max_iter)
+        weights = _pruned(problem, solved.weights, active)
         yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
     quiet, useless = 0, pool.flat()
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
@@ -155,8 +163,8 @@ def generate(
             active.append(candidate.number)
             problem.append(_columns_of(pool, candidate.number, order))
             pool.columns.enter(candidate.features)
-        start = weights.padded(sum(len(candidate.features) for candidate in found))
-        solved = master.solve(start, settings.refit_tol, settings.max_iter)
+        padded = weights.padded(sum(len(candidate.features) for candidate in found))
+        solved = master.solve(padded, settings.refit_tol, settings.max_iter)
         if not solved.converged:
             _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
         weights = _pruned(problem, solved.weights, active)
@@ -202,6 +210,8 @@ def _violators(
 
 def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> TaskWeights:
     """Drop groups whose weights are all zero, from the problem, ``active`` and the weights."""
+    if not active:
+        return weights
     alive = np.abs(weights.W).sum(axis=1) + np.abs(weights.shared) > 0
     kept = np.flatnonzero(np.add.reduceat(alive, problem.starts) > 0)
     if len(kept) == len(active):

@@ -84,6 +84,9 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         Iterations of the master at most.
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
+    warm_start : bool, default False
+        Begin with the candidates and weights of the last ``fit``, of another strength for example,
+        where the columns are the same.
     checkpoint : path-like, optional
         Folder that keeps each round; a run that was killed goes on from the last.
     n_jobs : int, default 1
@@ -147,6 +150,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         refit_tol: float = 1e-4,
         max_iter: int = 3000,
         class_weight: dict[Any, float] | str | None = None,
+        warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int = 1,
         random_state: int = 0,
@@ -168,6 +172,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         self.refit_tol = refit_tol
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -330,7 +335,8 @@ class GroupFeatureRegressor(RegressorMixin, TaskLearner):
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
     q, strength, shared_strength, rounds, max_features, entering, search, search_options, \
-patience, master, scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_state, progress
+patience, master, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, \
+random_state, progress
         See :class:`GroupFeatureClassifier`.
     eps : float, default 0.1
         ε of the insensitive loss.
@@ -379,6 +385,7 @@ patience, master, scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_
         tol: float = 1e-3,
         refit_tol: float = 1e-4,
         max_iter: int = 3000,
+        warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int = 1,
         random_state: int = 0,
@@ -400,6 +407,7 @@ patience, master, scaling, tol, refit_tol, max_iter, checkpoint, n_jobs, random_
         self.tol = tol
         self.refit_tol = refit_tol
         self.max_iter = max_iter
+        self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from visionshare.errors import InputError
@@ -28,6 +28,7 @@ from visionshare.store import ArrayColumns, Columns
 __all__ = ["TaskLearner"]
 
 _NOT_OF_THE_PATH = {"rounds", "max_features", "n_jobs", "progress", "checkpoint", "patience"}
+_TINY = 1e-6
 
 
 class TaskLearner(BaseEstimator):
@@ -46,6 +47,7 @@ class TaskLearner(BaseEstimator):
     search_options: dict[str, Any] | None
     patience: int
     master: str
+    warm_start: bool
     scaling: str
     tol: float
     refit_tol: float
@@ -206,7 +208,8 @@ class TaskLearner(BaseEstimator):
             checkpoint = Checkpoint(self.checkpoint, identity, Generation)
             history = checkpoint.load()[: settings.rounds + 1]
         master = check_master(self.master)(problem)
-        rounds = generate(pool, problem, master, targets.order, settings, history)
+        start = self._start(pool.columns, targets)
+        rounds = generate(pool, problem, master, targets.order, settings, history, start)
         if self.progress:
             from tqdm import tqdm
 
@@ -216,6 +219,37 @@ class TaskLearner(BaseEstimator):
             if checkpoint is not None:
                 checkpoint.save(done, len(history))
         return history
+
+    def _start(self, columns: Columns, targets: Targets) -> Generation | None:
+        """Return the end of the last fit, where it was of the same columns and tasks."""
+        identity = (columns.fingerprint, columns.shape, targets.n_tasks)
+        last = getattr(self, "history_", (None,))[-1]
+        same = self.warm_start and getattr(self, "_identity_of_pool", None) == identity
+        self._identity_of_pool = identity
+        return last if same else None
+
+    def strength_max(
+        self,
+        X: np.ndarray | Columns,
+        y: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        *,
+        tasks: np.ndarray | None = None,
+    ) -> float:
+        """Return λ_max, the least strength that leaves all weights of the tasks at 0.
+
+        It is the largest dual norm of a candidate's gradient at the best intercepts, among the
+        candidates that the search looks at: for fresh draws those of one round.
+
+        Parameters
+        ----------
+        X, y, sample_weight, tasks
+            As in ``fit``.
+        """
+        changed = {"strength": _TINY, "shared_strength": None, "rounds": 1, "entering": 1}
+        changed |= {"tol": 0.0, "max_features": None, "checkpoint": None, "warm_start": False}
+        alone = clone(self).set_params(**changed).fit(X, y, sample_weight, tasks=tasks)
+        return float(alone.history_[1].score + _TINY) if len(alone.history_) > 1 else 0.0
 
     def _identity(
         self, columns: Columns, targets: Targets, examples: tuple[np.ndarray, np.ndarray]

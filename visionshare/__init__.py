@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from visionshare.learners.greedytl import GreedyTL
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+    from visionshare.learners.one_against_rest import OneAgainstRest
     from visionshare.learners.shareboost import ShareBoost
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ __all__ = [
     "GroupFeatureRegressor",
     "KernelAnchors",
     "Monomials",
+    "OneAgainstRest",
     "PatchTemplates",
     "Pixels",
     "Products",
@@ -57,6 +59,7 @@ _HOMES = {
     "GroupFeatureRegressor": "visionshare.learners.group_features",
     "KernelAnchors": "visionshare.generators.anchors",
     "Monomials": "visionshare.generators.monomials",
+    "OneAgainstRest": "visionshare.learners.one_against_rest",
     "PatchTemplates": "visionshare.generators.patches",
     "Pixels": "visionshare.generators.pixels",
     "Products": "visionshare.generators.products",

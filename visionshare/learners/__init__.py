@@ -3,7 +3,9 @@
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
+from visionshare.learners.strength_path import strength_path
 
 __all__ = [
     "ForwardGreedyClassifier",
@@ -11,5 +13,7 @@ __all__ = [
     "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
+    "OneAgainstRest",
     "ShareBoost",
+    "strength_path",
 ]

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.scores import (
@@ -140,7 +141,7 @@ class OneAgainstRest(ClassifierMixin, BaseEstimator):
             widths.append(len(place))
         self.support_ = np.array(list(place), np.int64)
         held = columns.columns_of(self.support_, scaled=False).astype(np.float64)
-        steps = []
+        steps: list[PathStep] = []
         for t, width in enumerate(widths):
             coef, intercept = self._weights(t, place, width)
             before = widths[t - 1] if t else 0

@@ -7,31 +7,28 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.frank_wolfe import Ball, BallRound, BallSettings, ball_rounds
+from visionshare.learners.preparation import chosen_columns, search_of, weights_of
 from visionshare.learners.scores import (
-    compact_classifier,
-    decided,
-    flat_scores,
+    ScoreClassifier,
     joined,
     path_step,
-    shares,
     two_sided,
 )
 from visionshare.losses import Smoothed, make_task_loss
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.search import Pool, make_search
+from visionshare.search import Pool
 from visionshare.store import ArrayColumns, Columns
 
 if TYPE_CHECKING:
-    from visionshare.classifier import CompactClassifier
+    pass
 
 __all__ = ["ForwardGreedyClassifier", "ForwardGreedyRegressor"]
 
@@ -90,17 +87,9 @@ class _ForwardGreedy(BaseEstimator):
                 raise InputError(name, value, accepted)
         if self.loss not in self._losses:
             raise InputError("loss", self.loss, " or ".join(map(repr, self._losses)))
-        options = dict(self.search_options or {})
-        if self.search == "random":
-            options.setdefault("random_state", self.random_state)
-        try:
-            search = make_search(self.search, **options)
-        except TypeError as error:
-            accepted = f"arguments of the search ({error})"
-            raise InputError("search_options", options, accepted) from None
         loss = Smoothed(make_task_loss(self.loss), float(self.eps))
         numbers = (int(self.rounds), self.max_features, float(self.bound))
-        return BallSettings(*numbers, loss, float(self.tol), search)
+        return BallSettings(*numbers, loss, float(self.tol), search_of(self))
 
     def _table(self, X: np.ndarray | Columns, y: np.ndarray, numeric: bool) -> Any:
         if isinstance(X, Columns):
@@ -137,25 +126,11 @@ class _ForwardGreedy(BaseEstimator):
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
         return balls
 
-    def _weights(self, sample_weight: np.ndarray | None, m: int) -> np.ndarray:
-        omega = _check_sample_weight(
-            sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        if not omega.sum() > 0:
-            raise InputError("sample_weight", "all zero", "weights of which one is above 0")
-        return omega
-
     def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
-        check_is_fitted(self)
-        if isinstance(X, Columns):
-            held = X.columns_of(self.support_, scaled=False).T
-        else:
-            held = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-            held = held[:, self.support_]
-        return held @ self._coef.T + self._intercept
+        return chosen_columns(self, X) @ self._coef.T + self._intercept
 
 
-class ForwardGreedyClassifier(ClassifierMixin, _ForwardGreedy):
+class ForwardGreedyClassifier(ScoreClassifier, _ForwardGreedy):
     """Classifier whose weights have ‖w‖₁ ≤ B, reached by steps towards one feature each.
 
     Within O(λ²B²/ε²) features the risk is within ε of the best weights in the ball, whatever
@@ -261,9 +236,7 @@ class ForwardGreedyClassifier(ClassifierMixin, _ForwardGreedy):
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
-        omega = self._weights(sample_weight, len(y))
-        if self.class_weight is not None:
-            omega = omega * compute_sample_weight(self.class_weight, y)
+        omega = weights_of(sample_weight, y, self.class_weight)
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         ones = np.ones(len(y))
         balls = self._learn(
@@ -306,32 +279,6 @@ class ForwardGreedyClassifier(ClassifierMixin, _ForwardGreedy):
             }
             steps.append(path_step(held[:n], coef, intercept, index, omega, **figures))
         return tuple(steps)
-
-    def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return scores (m, k); for two classes, as in scikit-learn, one an example (m,)."""
-        return flat_scores(self._scores(X))
-
-    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return the class of each example."""
-        check_is_fitted(self)
-        return decided(self.classes_, self._scores(X))
-
-    def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        check_is_fitted(self)
-        return shares(self._scores(X), self.temperature_)
-
-    def to_classifier(
-        self,
-        family: Any,
-        classes: Sequence[Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> CompactClassifier:
-        """Return the compact classifier, see :func:`visionshare.learners.scores`."""
-        check_is_fitted(self)
-        if len(self.support_) == 0:
-            raise InputError("bound", self.bound, "a larger one: no feature was chosen")
-        return compact_classifier(self, family, classes, metadata)
 
 
 class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
@@ -406,7 +353,7 @@ class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
         """
         self._settings()
         columns, y = self._table(X, y, numeric=True)
-        omega = self._weights(sample_weight, len(y))
+        omega = weights_of(sample_weight, y)
         self._learn(columns, [(np.ones(len(y)), np.asarray(y, np.float64))], omega)
         self.coef_, self.intercept_ = self._coef[0], float(self._intercept[0])
         return self

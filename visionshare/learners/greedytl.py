@@ -7,35 +7,32 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
+from visionshare.learners.preparation import search_of, weights_of
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.learners.scores import (
-    compact_classifier,
-    decided,
-    flat_scores,
+    ScoreClassifier,
     joined,
     path_step,
-    shares,
     two_sided,
 )
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.search import Pool, make_search
+from visionshare.search import Pool
 from visionshare.store import ArrayColumns, Columns
 
 if TYPE_CHECKING:
-    from visionshare.classifier import CompactClassifier
+    pass
 
 __all__ = ["GreedyTL"]
 
 
-class GreedyTL(ClassifierMixin, BaseEstimator):
+class GreedyTL(ScoreClassifier, BaseEstimator):
     """Greedy transfer: ridge regression on few of many features and sources.
 
     Each round takes the column of Z = [X, h_1(x), …, h_n(x)] that lowers the error of ridge
@@ -141,14 +138,7 @@ class GreedyTL(ClassifierMixin, BaseEstimator):
             raise InputError("tol", self.tol, "a finite number of at least 0")
         if self.search not in ("exhaustive", "random"):
             raise InputError("search", self.search, "'exhaustive' or 'random'")
-        options = dict(self.search_options or {})
-        if self.search == "random":
-            options.setdefault("random_state", self.random_state)
-        try:
-            search = make_search(self.search, **options)
-        except TypeError as error:
-            accepted = f"arguments of the search ({error})"
-            raise InputError("search_options", options, accepted) from None
+        search = search_of(self)
         return RidgeSettings(int(self.rounds), float(self.strength), float(self.tol), search)
 
     def fit(
@@ -174,7 +164,7 @@ class GreedyTL(ClassifierMixin, BaseEstimator):
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
-        omega = self._weights(sample_weight, y)
+        omega = weights_of(sample_weight, y, self.class_weight)
         columns.n_jobs = resolve_jobs(self.n_jobs)
         with thread_limit(self.n_jobs):
             columns.fit_scaling("unit_variance", omega)
@@ -209,16 +199,6 @@ class GreedyTL(ClassifierMixin, BaseEstimator):
         if self._scorers is None:
             return table
         return np.hstack([table, self._scorers.evaluate(table)])
-
-    def _weights(self, sample_weight: np.ndarray | None, y: np.ndarray) -> np.ndarray:
-        omega = _check_sample_weight(
-            sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        if self.class_weight is not None:
-            omega = omega * compute_sample_weight(self.class_weight, y)
-        if not omega.sum() > 0:
-            raise InputError("sample_weight", "all zero", "weights of which one is above 0")
-        return omega
 
     def _gather(
         self, columns: Columns, targets: list[np.ndarray], omega: np.ndarray, index: np.ndarray
@@ -294,40 +274,3 @@ class GreedyTL(ClassifierMixin, BaseEstimator):
             table = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
             held = self._with_scores(table)[:, self.support_]
         return held @ self.coef_.T + self.intercept_
-
-    def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return scores (m, k); for two classes, as in scikit-learn, one an example (m,)."""
-        return flat_scores(self._scores(X))
-
-    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return the class of each example."""
-        check_is_fitted(self)
-        return decided(self.classes_, self._scores(X))
-
-    def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        check_is_fitted(self)
-        return shares(self._scores(X), self.temperature_)
-
-    def to_classifier(
-        self,
-        family: Any,
-        classes: Sequence[Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> CompactClassifier:
-        """Return the compact classifier: the chosen features of ``family`` and their weights.
-
-        Parameters
-        ----------
-        family : FeatureFamily
-            The fitted family of the columns; for ``sources`` a union of the inputs and
-            :class:`visionshare.generators.sources.SourceClassifiers` of the same sources.
-        classes : sequence, optional
-            Names for ``classes_``, in that order.
-        metadata : dict, optional
-            Plain values to keep in the file.
-        """
-        check_is_fitted(self)
-        if len(self.support_) == 0:
-            raise InputError("tol", self.tol, "a smaller one: no feature was chosen")
-        return compact_classifier(self, family, classes, metadata)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature, row_folds
 from visionshare.learners.generation_path import generation_path, unscaled_tasks
+from visionshare.learners.preparation import weights_of
 from visionshare.learners.scores import (
     compact_classifier,
     decided,
@@ -213,9 +213,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         if k < 2 or (place is not None and k != 2):
             wanted = "exactly two classes, where tasks are given" if k > 1 else "two classes"
             raise InputError("y", "one class" if k < 2 else f"{k} classes", wanted)
-        omega = self._weights_of(sample_weight, len(y))
-        if self.class_weight is not None:
-            omega = omega * compute_sample_weight(self.class_weight, y)
+        omega = weights_of(sample_weight, y, self.class_weight)
         n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
         self._index, self._omega = index, omega
         if self.loss == "multinomial" and k > 2:
@@ -443,7 +441,7 @@ random_state, progress
         y = np.asarray(y, np.float64)
         self._flat = y.ndim == 1
         place = self._places(tasks, len(y))
-        omega = self._weights_of(sample_weight, len(y))
+        omega = weights_of(sample_weight, y)
         n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
         targets = number_targets(y.reshape(len(y), -1), omega, place, n_tasks)
         self._learn(columns, targets, omega, y)

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
+from visionshare.learners.preparation import chosen_columns, weights_of
 from visionshare.learners.scores import (
-    compact_classifier,
-    decided,
-    flat_scores,
+    ScoreClassifier,
     path_step,
-    shares,
     two_sided,
 )
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.store import ArrayColumns, Columns
 
 if TYPE_CHECKING:
-    from visionshare.classifier import CompactClassifier
+    pass
 
 __all__ = ["OneAgainstRest"]
 
 
-class OneAgainstRest(ClassifierMixin, BaseEstimator):
+class OneAgainstRest(ScoreClassifier, BaseEstimator):
     """What ShareBoost is compared with: the same search and refit, one class at a time.
 
     Every class chooses features of its own to be told from the rest; the classifier has all of
@@ -120,9 +117,7 @@ class OneAgainstRest(ClassifierMixin, BaseEstimator):
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
-        omega = _check_sample_weight(
-            sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
-        )
+        omega = weights_of(sample_weight, y)
         wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         self.learners_ = [self._template().fit(columns, index == c, omega) for c in wanted]
         self._join(columns, index, omega)
@@ -185,34 +180,4 @@ class OneAgainstRest(ClassifierMixin, BaseEstimator):
         return coef, intercept
 
     def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
-        check_is_fitted(self)
-        if isinstance(X, Columns):
-            held = X.columns_of(self.support_, scaled=False).T
-        else:
-            held = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-            held = held[:, self.support_]
-        return held @ self.coef_.T + self.intercept_
-
-    def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return scores (m, k); for two classes, as in scikit-learn, one an example (m,)."""
-        return flat_scores(self._scores(X))
-
-    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return the class of each example."""
-        check_is_fitted(self)
-        return decided(self.classes_, self._scores(X))
-
-    def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        check_is_fitted(self)
-        return shares(self._scores(X), self.temperature_)
-
-    def to_classifier(
-        self,
-        family: Any,
-        classes: Sequence[Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> CompactClassifier:
-        """Return the compact classifier: the features of all classes and their weights."""
-        check_is_fitted(self)
-        return compact_classifier(self, family, classes, metadata)
+        return chosen_columns(self, X) @ self.coef_.T + self.intercept_

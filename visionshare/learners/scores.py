@@ -5,17 +5,22 @@ Scores are (m, k), or (m, 1) for two classes: above 0 is the second. Weights are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from visionshare.classifier.path import PathStep
+from visionshare.errors import InputError
+from visionshare.store import Columns
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
 __all__ = [
+    "ScoreClassifier",
     "compact_classifier",
     "decided",
     "flat_scores",
@@ -96,9 +101,17 @@ def compact_classifier(
         Names for ``classes_``, in that order.
     metadata : dict, optional
         Plain values to keep in the file.
+
+    Raises
+    ------
+    InputError
+        If no feature was chosen.
     """
     from visionshare.classifier import CompactClassifier
 
+    check_is_fitted(learner)
+    if len(learner.support_) == 0:
+        raise InputError("support_", "empty", "a learner that chose a feature")
     return CompactClassifier(
         family.take(learner.support_),
         two_sided(learner.coef_.T).T.astype(np.float32),
@@ -144,3 +157,40 @@ def path_step(
         test_error=None,
         **known,
     )
+
+
+class ScoreClassifier(ClassifierMixin):
+    """Classes, probabilities and the compact classifier of a learner that has ``_scores``."""
+
+    classes_: np.ndarray
+    temperature_: float
+    _scores: Callable[..., np.ndarray]
+
+    def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return scores (m, k); for two classes, as in scikit-learn, one an example (m,)."""
+        return flat_scores(self._scores(X))
+
+    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return the class of each example."""
+        scores = self._scores(X)
+        return decided(self.classes_, scores)
+
+    def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
+        scores = self._scores(X)
+        return shares(scores, self.temperature_)
+
+    def to_classifier(
+        self,
+        family: Any,
+        classes: Sequence[Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> CompactClassifier:
+        """Return the compact classifier, see :func:`compact_classifier`.
+
+        Raises
+        ------
+        InputError
+            If no feature was chosen.
+        """
+        return compact_classifier(self, family, classes, metadata)

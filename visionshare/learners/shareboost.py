@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
@@ -21,11 +20,12 @@ from visionshare.learners.calibration import cross_fitted_scores, fit_temperatur
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.greedy import GreedySettings, Round, best_round, greedy_rounds
 from visionshare.learners.path_steps import path_steps, unscaled
+from visionshare.learners.preparation import chosen_columns, search_of, weights_of
 from visionshare.learners.scores import compact_classifier, decided, shares
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.search import Pool, make_criterion, make_search
+from visionshare.search import Pool, make_criterion
 from visionshare.solvers import ActiveSet
 from visionshare.store import ArrayColumns, Columns
 
@@ -261,15 +261,6 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             raise InputError("scaling", self.scaling, "'unit_variance' or 'max_abs' or 'none'")
         if self.patience is not None and self.patience < 1:
             raise InputError("patience", self.patience, "a number of rounds of at least 1, or None")
-        options = dict(self.search_options or {})
-        if self.search == "random":
-            options.setdefault("random_state", self.random_state)
-        try:
-            search = make_search(self.search, **options)
-        except TypeError as error:
-            raise InputError(
-                "search_options", options, f"arguments of the search ({error})"
-            ) from None
         try:
             criterion = make_criterion(self.criterion, **(self.criterion_options or {}))
         except TypeError as error:
@@ -283,7 +274,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             loss=MulticlassLogistic(self.margin),
             penalty=make_penalty(self.penalty, self.strength, self.sharpness),
             criterion=criterion,
-            search=search,
+            search=search_of(self),
             tol=self.tol,
             refit_tol=self.refit_tol,
             max_iter=int(self.max_iter),
@@ -307,13 +298,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         self.classes_, y_index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
-        omega = _check_sample_weight(
-            sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        if self.class_weight is not None:
-            omega = omega * compute_sample_weight(self.class_weight, y)
-        if not omega.sum() > 0:
-            raise InputError("sample_weight", "all zero", "weights of which one is above 0")
+        omega = weights_of(sample_weight, y, self.class_weight)
         return columns, y_index, omega
 
     def _judged(
@@ -427,13 +412,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         return fit_temperature(scores if held is None else held, y, omega)
 
     def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
-        check_is_fitted(self)
-        if isinstance(X, Columns):
-            held = X.columns_of(self.support_, scaled=False).T
-        else:
-            held = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-            held = held[:, self.support_]
-        return held @ self.coef_.T + self.intercept_
+        return chosen_columns(self, X) @ self.coef_.T + self.intercept_
 
     def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return scores (m, k); for two classes, as in scikit-learn, their difference (m,)."""

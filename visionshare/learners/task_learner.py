@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.column_generation import Generation, GenerationSettings, generate
+from visionshare.learners.preparation import chosen_columns, search_of
 from visionshare.learners.task_targets import Targets
 from visionshare.losses import Multinomial, TaskLoss, make_task_loss
 from visionshare.penalties import GroupNorm
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.search import Pool, make_search
+from visionshare.search import Pool
 from visionshare.solvers import TaskProblem, check_master, polish
 from visionshare.store import ArrayColumns, Columns
 
@@ -103,22 +104,12 @@ class TaskLearner(BaseEstimator):
             rounds=int(self.rounds),
             max_features=self.max_features,
             entering=int(self.entering),
-            search=self._search(),
+            search=search_of(self),
             tol=float(self.tol),
             patience=int(self.patience),
             refit_tol=float(self.refit_tol),
             max_iter=int(self.max_iter),
         )
-
-    def _search(self) -> Any:
-        options = dict(self.search_options or {})
-        if self.search == "random":
-            options.setdefault("random_state", self.random_state)
-        try:
-            return make_search(self.search, **options)
-        except TypeError as error:
-            accepted = f"arguments of the search ({error})"
-            raise InputError("search_options", options, accepted) from None
 
     def _columns(self, X: np.ndarray | Columns, y: np.ndarray, numeric: bool) -> Any:
         if isinstance(X, Columns):
@@ -131,14 +122,6 @@ class TaskLearner(BaseEstimator):
             self, X, y, dtype=(np.float64, np.float32), multi_output=numeric, y_numeric=numeric
         )
         return ArrayColumns(table, dtype=str(table.dtype)), y
-
-    def _weights_of(self, sample_weight: np.ndarray | None, m: int) -> np.ndarray:
-        omega = _check_sample_weight(
-            sample_weight, np.empty((m, 1)), dtype=np.float64, ensure_non_negative=True
-        )
-        if not omega.sum() > 0:
-            raise InputError("sample_weight", "all zero", "weights of which one is above 0")
-        return omega
 
     def _places(self, tasks: np.ndarray | None, m: int) -> np.ndarray | None:
         """Learn the names of the tasks; return each example's task."""
@@ -266,13 +249,7 @@ class TaskLearner(BaseEstimator):
 
     def _scores(self, X: np.ndarray | Columns, tasks: np.ndarray | None) -> np.ndarray:
         """Return the scores (m, T), or (m, 1) of each example's own task."""
-        check_is_fitted(self)
-        if isinstance(X, Columns):
-            held = X.columns_of(self.support_, scaled=False).T
-        else:
-            held = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-            held = held[:, self.support_]
-        scores = held @ self._coef.T + self._intercept
+        scores = chosen_columns(self, X) @ self._coef.T + self._intercept
         if (tasks is None) != (self.tasks_ is None):
             accepted = "a task for each example, as in fit" if self.tasks_ is not None else "None"
             raise InputError("tasks", tasks if tasks is None else np.shape(tasks), accepted)

@@ -9,7 +9,6 @@ all, squared hinge, ℓ1 penalty, random 95 % of the examples.
 
 from __future__ import annotations
 
-import gzip
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,20 +85,6 @@ class Run:
         """Return the seconds until the objective was at most ``value``, nan if it never was."""
         below = np.flatnonzero(self.values <= value)
         return float(self.seconds[below[0]]) if len(below) else float("nan")
-
-
-def load(data: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return features (m, d), float64, and class indexes."""
-    if name == "wine":
-        with gzip.open(data / "uci" / "wine" / "wine.data.gz", "rt") as file:
-            held = np.loadtxt(file, delimiter=",")
-        X, y = held[:, 1:], held[:, 0]
-    else:
-        from scipy.io import loadmat
-
-        held = loadmat(data / "uci" / "mfeat" / "Mfeat.mat")
-        X, y = np.hstack([np.asarray(view, float) for view in held["X"].ravel()]), held["y"]
-    return X, np.unique(y.ravel(), return_inverse=True)[1]
 
 
 def scaled(X: np.ndarray, how: str) -> np.ndarray:
@@ -218,7 +203,7 @@ def main() -> None:
     found = {}
     with thread_limit(options.jobs):
         for name in STRENGTHS:
-            X, y = load(options.data, name)
+            X, y, _ = load(options.data, name)
             seeds = options.seeds if name == "wine" else min(options.seeds, SEEDS_OF_MFEAT)
             found[name] = runs_of(X, y, name, seeds, options.quick)
     header = ["data", "features", "λ", *(f"s, {s}" for s in SOLVERS)]

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from results import arguments, table, write_page
 
+from scripts.reproduce.results import arguments, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.datasets.idx import read_idx
 from visionshare.store import AnchorColumns, ArrayColumns

@@ -15,8 +15,8 @@ from typing import Any
 import brodatz_page
 import numpy as np
 from PIL import Image
-from results import arguments
 
+from scripts.reproduce.results import arguments
 from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
 from visionshare.generators.draws import Draws
 from visionshare.learners.generation_path import unscaled_tasks

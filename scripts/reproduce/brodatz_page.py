@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from results import spread, table, write_page
+
+from scripts.reproduce.results import spread, table, write_page
 
 COLOURS = {"learned": "C0", "selected": "C1", "fixed": "C2"}
 PROTOCOL = """\

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.uci import load
 from visionshare.learners.task_targets import class_targets
 from visionshare.losses import make_task_loss
 from visionshare.penalties import GroupNorm

@@ -1,4 +1,4 @@
-"""UCI tables and their relatives as arrays: inputs, targets, and the split where one is official."""
+"""UCI tables as arrays: inputs, targets, and the split where one is official."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def _mfeat(folder: Path, name: str) -> tuple:
     return np.hstack([view.astype(float) for view in held["X"].ravel()]), held["y"].ravel(), None
 
 
-_READERS = {name: _keel for name in _KEEL} | {name: _numbers for name in NUMBERS}
+_READERS = dict.fromkeys(_KEEL, _keel) | dict.fromkeys(NUMBERS, _numbers)
 _READERS |= {"landsat": _landsat, "pendigits": _pendigits, "wine": _wine}
 _READERS |= {"isolet": _isolet, "mfeat": _mfeat}

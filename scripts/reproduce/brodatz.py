@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import brodatz_page
 import numpy as np
 from PIL import Image
 
+from scripts.reproduce import brodatz_page
 from scripts.reproduce.results import arguments
 from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
 from visionshare.generators.draws import Draws

@@ -39,12 +39,18 @@ SETS = {
 SIDE = 16
 TEST = 5000
 COUNTS = (10, 20, 40, 81)
-STRENGTHS = (0.05, 0.2, 1.0, 5.0)
+STRENGTHS = (0.0125, 0.05, 0.2, 1.0)
+MOST = 243
+FEW_SEEDS_FROM = 5000
 POOL = 3000
 DRAWS = 59
 MANY = 500
 FOLDS = 3
 WORDS = """\
+**Asked**: clearly higher accuracy than fixed filters at the same number of features, and ten times
+less time than selection among 3000 at the same accuracy, 100 to 10 000 patches a class. The lists
+under both headings say what was reached.
+
 The digitisations differ in scale, contrast and crop: D2 exists here only in one (640 × 640),
 D29 and D92 only in another (512 × 512). In the second problem scanners can therefore be told apart
 besides textures, whatever the normalisation; the first has plates of one digitisation, with D9
@@ -154,11 +160,18 @@ def _fitted(columns: Columns, y: np.ndarray, **settings: Any) -> Any:
     return model
 
 
-def learned(data: Task, strength: float, seed: int = 0, n: int = DRAWS, **bank: Any) -> Run:
-    """Learn the filters' parameters: n fresh draws a round, up to as many features as the grid."""
-    family = Draws(GaborBank(**bank).fit(data.train), n, 4 * max(COUNTS), seed)
+def learned(
+    data: Task,
+    strength: float,
+    seed: int = 0,
+    n: int = DRAWS,
+    most: int = max(COUNTS),
+    **bank: Any,
+) -> Run:
+    """Learn the filters' parameters: n fresh draws a round, up to as many features as ``most``."""
+    family = Draws(GaborBank(**bank).fit(data.train), n, 5 * most, seed)
     columns = DrawnColumns(family, data.train)
-    settings = {"search": "sampled", "max_features": max(COUNTS), "rounds": 3 * max(COUNTS) // 2}
+    settings = {"search": "sampled", "max_features": most, "rounds": 3 * most // 2}
     model = _fitted(columns, data.y, strength=strength, **settings)
     return rounds_of(model, columns, family, data, 0.0)
 
@@ -177,23 +190,23 @@ def fixed(data: Task, strength: float, seed: int = 0, values: int = 3) -> Run:
     return rounds_of(model, columns, family, data, before)
 
 
-def selected(data: Task, strength: float, seed: int = 0) -> Run:
+def selected(data: Task, strength: float, seed: int = 0, most: int = max(COUNTS)) -> Run:
     """Evaluate many drawn filters in advance and generate columns among them."""
     family = GaborBank(n_filters=POOL, random_state=seed + 1000).fit(data.train)
     columns, before = _evaluated(family, data)
-    limits = {"max_features": max(COUNTS), "rounds": 3 * max(COUNTS) // 2}
+    limits = {"max_features": most, "rounds": 3 * most // 2}
     model = _fitted(columns, data.y, strength=strength, **limits)
     return rounds_of(model, columns, family, data, before)
 
 
-def one_pass(data: Task, strength: float, seed: int = 0) -> Run:
+def one_pass(data: Task, strength: float, seed: int = 0, **bank: Any) -> Run:
     """Evaluate the same filters and solve the problem of all of them at once, as the paper did."""
     from visionshare.learners.task_targets import class_targets
     from visionshare.losses import make_task_loss
     from visionshare.penalties import GroupNorm
     from visionshare.solvers import TaskProblem, check_master
 
-    family = GaborBank(n_filters=POOL, random_state=seed + 1000).fit(data.train)
+    family = GaborBank(n_filters=POOL, random_state=seed + 1000, **bank).fit(data.train)
     columns, before = _evaluated(family, data)
     begun = time.process_time()
     columns.fit_scaling("unit_norm")
@@ -213,12 +226,12 @@ def one_pass(data: Task, strength: float, seed: int = 0) -> Run:
     return Run(np.array([len(used)]), np.array([right]), np.array([seconds]))
 
 
-def shareboost(data: Task, strength: float, seed: int = 0) -> Run:
+def shareboost(data: Task, seed: int = 0) -> Run:
     """Learn with ShareBoost's loss and search instead; ridge 1e-4, as everywhere else."""
-    family = Draws(GaborBank().fit(data.train), DRAWS, max(COUNTS), seed)
+    family = Draws(GaborBank().fit(data.train), DRAWS, MOST, seed)
     columns = DrawnColumns(family, data.train)
     begun = time.process_time()
-    model = ShareBoost(max(COUNTS), search="sampled").fit(columns, data.y)
+    model = ShareBoost(MOST, search="sampled").fit(columns, data.y)
     share = (time.process_time() - begun) / model.path_[-1].seconds
     held = family.take(model.support_).evaluate(data.test)
     scores = [held[:, : s.n_features] @ s.weights.T + s.intercept for s in model.path_]
@@ -250,24 +263,30 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
     drawn, grid = (best(scores[name]) for name in ("learned", "fixed"))
     n = 200 if args.quick else args.patches
     data = [task(plates, n, seed) for seed in range(1 if args.quick else args.seeds)]
-    first = data[0]
+    seeds = list(enumerate(data))
     runs = {
-        "learned": [learned(d, drawn, s) for s, d in enumerate(data)],
-        "selected": [selected(d, drawn, s) for s, d in enumerate(data)],
-        "fixed": [fixed(d, grid, s) for s, d in enumerate(data)],
-        "selected, one solve": [one_pass(first, drawn)],
+        "learned": [learned(d, drawn, s, most=MOST) for s, d in seeds],
+        "selected": [selected(d, drawn, s, most=MOST) for s, d in seeds],
+        "fixed": [fixed(d, grid, s) for s, d in seeds],
+        "selected, one solve": [one_pass(d, drawn, s) for s, d in seeds],
     }
     _logger.info("main methods after %.0f s", time.perf_counter() - begun)
     grids = {}
     if whole:
-        runs[f"learned, {MANY} draws"] = [learned(first, drawn, n=MANY)]
-        runs["learned, maximum"] = [learned(first, drawn, pooling="max")]
-        runs["ShareBoost"] = [shareboost(first, drawn)]
-        grids = {k**4: [fixed(first, grid, values=k)] for k in (2, 4, 5)}
+        runs[f"learned, {MANY} draws"] = [learned(d, drawn, s, n=MANY) for s, d in seeds]
+        runs["learned, maximum"] = [
+            learned(d, drawn, s, most=MOST, pooling="max") for s, d in seeds
+        ]
+        runs["selected, maximum, one solve"] = [
+            one_pass(d, drawn, s, pooling="max") for s, d in seeds
+        ]
+        runs["ShareBoost"] = [shareboost(d, s) for s, d in seeds]
+        grids = {k**4: [fixed(d, grid, values=k) for d in data] for k in (2, 4, 5)}
     _logger.info("all methods after %.0f s", time.perf_counter() - begun)
     sizes = {n: {name: runs[name] for name in ("learned", "selected", "fixed")}}
     for size in () if args.quick else args.sizes:
-        parts = [task(plates, size, s) for s in range(args.seeds if size < n else 1)]
+        count = args.seeds if size < FEW_SEEDS_FROM else min(args.seeds, 2)
+        parts = [task(plates, size, s) for s in range(count)]
         sizes[size] = {
             f.__name__: [f(d, v, s) for s, d in enumerate(parts)]
             for f, v in ((learned, drawn), (selected, drawn), (fixed, grid))
@@ -278,8 +297,8 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
 def main() -> None:
     """Run both sets of plates and write the page."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--patches", type=int, default=1000, help="a class, for the main tables")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 300, 3000])
+    parser.add_argument("--patches", type=int, default=500, help="a class, for the main tables")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000, 10000])
     args = parser.parse_args()
     logging.basicConfig()
     _logger.setLevel(logging.INFO)

@@ -24,6 +24,7 @@ from visionshare.penalties import GroupNorm
 from visionshare.resources import thread_limit
 from visionshare.solvers import Fista, TaskProblem, TaskWeights
 from visionshare.solvers.admm import Admm
+from visionshare.solvers.newton import Newton
 
 NEAR = 1e-4
 SHARE = 0.95
@@ -31,10 +32,11 @@ RAW, STANDARD, UNIT = "as they are", "standardised", "unit norm"
 SCALINGS = (RAW, STANDARD, UNIT)
 STRENGTHS = {"wine": (5.0, 0.1), "mfeat": (5.0, 1.0)}
 ITERATIONS = {"wine": 10000, "mfeat": 1200}
-# An iteration on mfeat takes a hundred times as long.
-SEEDS_OF_MFEAT = 1
+# Where ADMM arrives late, FISTA is to have as much time.
+LONGER = {"wine": 3, "mfeat": 1}
 ADMM, RESTART, PUBLISHED = "ADMM", "FISTA, restart", "FISTA, as published"
-SOLVERS = (ADMM, RESTART, PUBLISHED)
+NEWTON = "Newton"
+SOLVERS = (ADMM, RESTART, PUBLISHED, NEWTON)
 
 
 class _Recorder:
@@ -69,6 +71,15 @@ class _WatchedFista(Fista):
 
     def _step(self, *arguments: Any) -> tuple[TaskWeights, list[np.ndarray]]:
         found = super()._step(*arguments)
+        self.recorder.note(found[0])
+        return found
+
+
+class _WatchedNewton(Newton):
+    recorder: _Recorder
+
+    def _steps(self, *arguments: Any) -> tuple[TaskWeights, int]:
+        found = super()._steps(*arguments)
         self.recorder.note(found[0])
         return found
 
@@ -112,6 +123,10 @@ def run_of(problem: TaskProblem, solver: str, iterations: int) -> Run:
     recorder = _Recorder()
     if solver == ADMM:
         master: Any = _WatchedAdmm(problem)
+    elif solver == NEWTON:
+        master = _WatchedNewton(problem)
+        master._proximal = _WatchedFista(problem)
+        master._proximal.recorder = recorder
     else:
         master = _WatchedFista(problem, as_published=solver == PUBLISHED)
     master.recorder = recorder
@@ -126,14 +141,17 @@ def runs_of(
 ) -> dict[tuple[str, float], list[dict[str, Run]]]:
     """Return the runs of every solver, for each scaling and strength, a list entry a seed."""
     found: dict[tuple[str, float], list[dict[str, Run]]] = {}
-    iterations = ITERATIONS[name] // (20 if quick else 1)
+    iterations, longer = ITERATIONS[name] // (20 if quick else 1), LONGER[name]
     for seed in range(seeds):
         rows = np.random.default_rng(seed).permutation(len(y))[: int(SHARE * len(y))]
         for how in SCALINGS:
             part = scaled(X[rows], how)
             for strength in STRENGTHS[name]:
                 problem = problem_of(part, y[rows], strength)
-                runs = {solver: run_of(problem, solver, iterations) for solver in SOLVERS}
+                runs = {
+                    solver: run_of(problem, solver, iterations * (1 if solver == ADMM else longer))
+                    for solver in SOLVERS
+                }
                 found.setdefault((how, strength), []).append(runs)
                 print(name, seed, how, strength, {k: r.values[-1] for k, r in runs.items()})
     return found
@@ -175,6 +193,24 @@ def rows_of(name: str, found: dict[tuple[str, float], list[dict[str, Run]]]) -> 
     return rows
 
 
+def answers(rows: list[list[Any]]) -> str:
+    """Return in how many settings ADMM is at least twice as fast, and where it is not."""
+    lines = ["**Asked**: ADMM at least twice as fast as FISTA to the same objective."]
+    for i, solver in enumerate((RESTART, PUBLISHED)):
+        cells = [(row, row[3 + len(SOLVERS) + i]) for row in rows]
+        twice = [
+            cell.strip("> ") not in ("–", "") and float(cell.strip("> ")) >= 2 for _, cell in cells
+        ]
+        others = [
+            f"{row[0]} {row[1]}, λ {row[2]}: {cell}"
+            for (row, cell), fast in zip(cells, twice, strict=True)
+            if not fast
+        ]
+        rest = f"; not in {'; '.join(others)}" if others else ""
+        lines.append(f"- Against {solver}: in {sum(twice)} of {len(rows)} settings{rest}.")
+    return "\n".join(lines)
+
+
 def draw(found: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: Path) -> None:
     """Draw the gap to the best objective against seconds, first seed."""
     import matplotlib
@@ -205,8 +241,7 @@ def main() -> None:
     with thread_limit(options.jobs):
         for name in STRENGTHS:
             X, y, _ = load(options.data, name)
-            seeds = options.seeds if name == "wine" else min(options.seeds, SEEDS_OF_MFEAT)
-            found[name] = runs_of(X, y, name, seeds, options.quick)
+            found[name] = runs_of(X, y, name, options.seeds, options.quick)
     header = ["data", "features", "λ", *(f"s, {s}" for s in SOLVERS)]
     header += [f"{s} / ADMM" for s in SOLVERS[1:]] + [f"objective, {s}" for s in SOLVERS]
     rows = [row for name, held in found.items() for row in rows_of(name, held)]
@@ -214,25 +249,28 @@ def main() -> None:
     draw(found, options.out / "masters.png")
     settings = (
         f"One against all, squared hinge, ℓ1 penalty, random {SHARE:.0%} of the examples. "
-        f"Seeds: 0 to {options.seeds - 1} for wine, 0 to "
-        f"{min(options.seeds, SEEDS_OF_MFEAT) - 1} for mfeat; {options.jobs} thread. Every solver "
-        f"starts from weights of zero and makes {ITERATIONS['wine']} (wine) or "
-        f"{ITERATIONS['mfeat']} (mfeat) iterations, or stops at a KKT residual of 1e-8. Times are "
-        f"seconds until the objective is within {NEAR:g}, relative, of the lowest that any of the "
-        "three reached; weights are kept while a solver runs and their objectives are computed "
+        f"Seeds: 0 to {options.seeds - 1}; {options.jobs} thread. Every solver "
+        f"starts from weights of zero and makes {ITERATIONS['wine']} (wine; FISTA and Newton "
+        f"{LONGER['wine']} times as many) or {ITERATIONS['mfeat']} (mfeat) iterations, or stops at "
+        "a KKT residual of 1e-8. Times are seconds until the objective is within "
+        f"{NEAR:g}, relative, of the lowest that any of them "
+        "reached; weights are kept while a solver runs and their objectives are computed "
         "afterwards, outside its time. Objectives are the lowest of each run. A ratio with > "
         "counts the whole run of a solver that did not arrive."
     )
-    parts = [settings, table(header, rows), "![gap against seconds](masters.png)", _REMARKS]
+    parts = [settings, answers(rows), table(header, rows)]
+    parts += ["![gap against seconds](masters.png)", _REMARKS]
     write_page(options.out, "masters", "ADMM against FISTA on the restricted master", parts)
 
 
 _REMARKS = (
     "The paper (Table 3) reports FISTA against ADMM: wine 0.33 s against 0.09 s (λ = 5) and "
     "13.08 s against 0.50 s (λ = 0.1); mfeat 785 s against 207 s (λ = 5) and 1239 s against "
-    "1379 s (λ = 1, where FISTA stopped early with a worse objective). Where a curve above drops "
-    "straight down at its end, the lowest objective is that run's own last one: no solver has "
-    "arrived at the optimum, and the time is the length of the run."
+    "1379 s (λ = 1, where FISTA stopped early with a worse objective), at objectives of 44.0, "
+    "2.14, 206 and 52.2: those of standardised features here are the nearest. Newton is this "
+    "library's default. Where a curve above drops straight down at its end, the lowest objective "
+    "is that run's own last one: no solver has arrived at the optimum, and the time is the length "
+    "of the run."
 )
 
 

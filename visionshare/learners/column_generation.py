@@ -134,16 +134,15 @@ def generate(
         active = [int(c) for c in last.candidates]
         for candidate in np.concatenate([done.entered for done in history]):
             pool.columns.enter(pool.features(candidate))
-        for candidate in active:
-            problem.append(_columns_of(pool, candidate, order))
+        _append(problem, pool, active, order)
         weights, number, searches = last.weights, last.number, last.search
     else:
         begun, weights, number, searches = time.perf_counter(), problem.empty(), 0, 0
         if start is not None:
             active, weights = [int(c) for c in start.candidates], start.weights
         for candidate in active:
-            problem.append(_columns_of(pool, candidate, order))
             pool.columns.enter(pool.features(candidate))
+        _append(problem, pool, active, order)
         solved = master.solve(weights, settings.refit_tol, settings.max_iter)
         weights = _pruned(problem, solved.weights, active)
         yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
@@ -161,8 +160,8 @@ def generate(
         quiet, number = 0, number + 1
         for candidate in found:
             active.append(candidate.number)
-            problem.append(_columns_of(pool, candidate.number, order))
             pool.columns.enter(candidate.features)
+        _append(problem, pool, active[-len(found) :], order)
         padded = weights.padded(sum(len(candidate.features) for candidate in found))
         solved = master.solve(padded, settings.refit_tol, settings.max_iter)
         if not solved.converged:
@@ -172,8 +171,15 @@ def generate(
         yield _generation(number, searches, entered, active, found[0].score, weights, solved, begun)
 
 
-def _columns_of(pool: Pool, candidate: int, order: np.ndarray) -> np.ndarray:
-    return pool.columns.columns_of(pool.features(candidate))[:, order]
+def _append(
+    problem: TaskProblem, pool: Pool, candidates: Sequence[int], order: np.ndarray
+) -> None:
+    """Add the candidates' columns to the problem, each candidate a group."""
+    if not candidates:
+        return
+    features = [pool.features(c) for c in candidates]
+    held = pool.columns.columns_of(np.concatenate(features))
+    problem.append(held[:, order], [len(ids) for ids in features])
 
 
 def _violators(

@@ -95,9 +95,7 @@ def test_examples_may_be_columns_of_stumps(digits):
     held = JointBoost(rounds=25).fit(columns, y)
     plain = JointBoost(rounds=25, n_thresholds=6).fit(X, y)
     assert_array_equal(held.coef_, plain.coef_)
-    assert_array_equal(
-        held.predict(StumpColumns(columns.family, more)), plain.predict(more)
-    )
+    assert_array_equal(held.predict(StumpColumns(columns.family, more)), plain.predict(more))
     with pytest.raises(InputError, match=r"^X: got"):
         JointBoost().fit(ArrayColumns(X), y)
     with pytest.raises(InputError, match=r"^y: got"):

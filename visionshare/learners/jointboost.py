@@ -15,7 +15,7 @@ from visionshare.classifier.path import PathStep
 from visionshare.errors import InputError
 from visionshare.generators.stumps import Stumps
 from visionshare.learners.calibration import fit_temperature
-from visionshare.learners.joint_rounds import SharedStump, shared_stumps
+from visionshare.learners.joint_rounds import shared_stumps
 from visionshare.learners.preparation import weights_of
 from visionshare.learners.scores import ScoreClassifier, compact_classifier, path_step, two_sided
 from visionshare.resources import resolve_jobs, thread_limit

@@ -80,7 +80,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
 
     loss = "multinomial"
     shared_strength = None
-    # Every round takes in a violator that was not there: the rounds end by themselves.
+    # Rounds end by themselves: there are only so many violators.
     rounds = 100_000
     max_features = None
     search = "exhaustive"

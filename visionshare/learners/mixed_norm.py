@@ -60,6 +60,8 @@ class MixedNormClassifier(GroupFeatureClassifier):
     ----------
     classes_, support_, coef_, intercept_, history_, path_, temperature_
         See :class:`GroupFeatureClassifier`.
+    n_iter_ : int
+        Solves of the problem restricted to the working set.
 
     References
     ----------
@@ -73,7 +75,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
     >>> from visionshare import MixedNormClassifier
     >>> from visionshare.learners import strength_path
     >>> X, y = load_digits(return_X_y=True)
-    >>> path = strength_path(MixedNormClassifier(2), X[:600], y[:600], n=4, least=0.1)
+    >>> path = strength_path(MixedNormClassifier(2), X[:200], y[:200], n=4, least=0.2)
     >>> [len(model.support_) for model in path]
     [0, 9, 18, 29]
     """
@@ -127,6 +129,11 @@ class MixedNormClassifier(GroupFeatureClassifier):
         if self.strength is None:
             raise InputError("strength", None, "a finite number above 0")
         return super()._settings()
+
+    def _learn(self, columns: Columns, targets: Targets, omega: np.ndarray, y: np.ndarray) -> None:
+        super()._learn(columns, targets, omega, y)
+        # The first solve counts: with all columns in the working set it is the only one.
+        self.n_iter_ += 1
 
     def _start(self, columns: Columns, targets: Targets) -> Generation | None:
         """Return the end of the last fit; with all columns in the working set, zeros for them."""

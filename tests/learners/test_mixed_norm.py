@@ -25,10 +25,9 @@ def digits():
     "settings",
     [
         {"calibrated": False},
-        {"q": 2, "calibrated": False},
         {"q": 2, "working_set": "all"},
     ],
-    ids=["inf", "2", "all"],
+    ids=["inf", "all"],
 )
 def test_it_is_a_learner(settings):
     check_learner(MixedNormClassifier(strength=3.0, refit_tol=1e-10, **settings))

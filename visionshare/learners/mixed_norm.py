@@ -75,9 +75,10 @@ class MixedNormClassifier(GroupFeatureClassifier):
     >>> from visionshare import MixedNormClassifier
     >>> from visionshare.learners import strength_path
     >>> X, y = load_digits(return_X_y=True)
-    >>> path = strength_path(MixedNormClassifier(2), X[:200], y[:200], n=4, least=0.2)
+    >>> learner = MixedNormClassifier(2, calibrated=False)
+    >>> path = strength_path(learner, X[:200] / 16, y[:200], n=3, least=0.4)
     >>> [len(model.support_) for model in path]
-    [0, 9, 18, 29]
+    [0, 13, 24]
     """
 
     loss = "multinomial"

@@ -79,20 +79,15 @@ def wrong(example: Example, scores: np.ndarray) -> float:
     return float(example.omega @ (best > 1))
 
 
-def greedy(example: Example, most: int) -> list[tuple[int, float]]:
-    """Return features and error after each of ShareBoost's rounds, until none is wrong."""
-    columns = ArrayColumns(example.X)
-    model = ShareBoost(1, scaling="none", strength=1e-5, warm_start=True, refit_tol=1e-5)
-    points: list[tuple[int, float]] = []
-    for rounds in range(1, most + 1):
-        model.set_params(rounds=rounds).fit(columns, example.y, example.omega)
-        held = example.X[:, model.support_]
-        points.append(
-            (len(model.support_), wrong(example, held @ model.coef_.T + model.intercept_))
-        )
-        if points[-1][1] == 0:
-            break
-    return points
+def greedy(example: Example, rounds: int) -> list[tuple[int, float]]:
+    """Return features and error after each of ShareBoost's rounds."""
+    model = ShareBoost(rounds, scaling="none", strength=1e-5, refit_tol=1e-5)
+    model.fit(ArrayColumns(example.X), example.y, example.omega)
+    held = example.X[:, model.support_]
+    return [
+        (s.n_features, wrong(example, held[:, : s.n_features] @ s.weights.T + s.intercept))
+        for s in model.path_
+    ]
 
 
 def mixed(example: Example, q: float, shares: Sequence[float]) -> list[tuple[int, float]]:
@@ -101,7 +96,7 @@ def mixed(example: Example, q: float, shares: Sequence[float]) -> list[tuple[int
     # A weight for each example, as ShareBoost's mean: only the scale of λ depends on it.
     omega = example.omega * len(example.y)
     learner = MixedNormClassifier(
-        q, scaling="none", entering=2000, master="fista", refit_tol=1e-3, tol=1e-2, max_iter=1000,
+        q, scaling="none", entering=2000, master="fista", refit_tol=1e-3, tol=1e-2, max_iter=300,
         calibrated=False,
     )  # fmt: skip
     largest = learner.strength_max(columns, example.y, omega)
@@ -152,7 +147,7 @@ def first_row(k: int) -> dict[str, Any]:
     example, few = first(k), FEW if k > MANY else SHARES
     with stopwatch() as held:
         row = {
-            "ShareBoost": shown(fewest(greedy(example, 6 * int(np.log2(k))))),
+            "ShareBoost": shown(fewest(greedy(example, 2 * int(np.log2(k))))),
             "‖W‖ ∞,1": shown(fewest(mixed(example, np.inf, SHARES))),
             "ℓ1": span(mixed(example, 1.0, few)),
             "ℓ2": span(ridge(example, (0.01, 1.0) if k > MANY else (0.01, 0.1, 1.0, 10.0))),
@@ -166,7 +161,7 @@ def second_row(k: int) -> dict[str, Any]:
     example, bits = second(k), int(np.log2(k))
     shares = FEW if k > MANY else SHARES
     with stopwatch() as held:
-        path = greedy(example, 4 * bits)
+        path = greedy(example, 3 * bits)
         row = {
             f"ShareBoost, at most {ALLOWED:.0%} wrong": shown(fewest(path, ALLOWED)),
             "ShareBoost, none wrong": shown(fewest(path)),
@@ -192,9 +187,14 @@ def draw(ones: list[dict[str, Any]], twos: list[dict[str, Any]], path: Path) -> 
         for label in list(rows[0])[2:] if rows is ones else list(rows[0])[3:]:
             numbers = [str(row[label]).split()[0] for row in rows]
             known = [(row["k"], int(n)) for row, n in zip(rows, numbers, strict=True) if n != "–"]
-            axis.plot(*zip(*known, strict=True), "o-", label=label)
+            # Curves may lie on each other: the later ones are thinner and dashed.
+            i = len(axis.lines)
+            style = {"lw": 5 - 1.2 * i, "ls": "-" if i == 0 else "--", "ms": 9 - 1.5 * i}
+            axis.plot(*zip(*known, strict=True), marker="o", label=label, **style)
         axis.plot([r["k"] for r in rows], [r["log₂ k"] for r in rows], "k:", label="log₂ k")
-        axis.set(xscale="log", yscale="log", xlabel="classes", ylabel="features", title=title)
+        axis.set_xscale("log", base=2)
+        axis.set_yscale("log", base=2)
+        axis.set(xlabel="classes", ylabel="features", title=title)
         axis.legend(fontsize=8)
     figure.savefig(path, dpi=80)
 

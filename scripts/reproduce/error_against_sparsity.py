@@ -226,7 +226,8 @@ def cell(curves: list[Curve], size: int) -> str:
 
 def seconds(curves: list[Curve], size: int) -> str:
     """Return the seconds of training until so many features."""
-    return f"{np.mean([c.at(size)[1] for c in curves]):.2g}"
+    mean = float(np.mean([c.at(size)[1] for c in curves]))
+    return f"{mean:.2g}" if np.isfinite(mean) else "–"
 
 
 def tables(found: dict[str, dict[str, list[Curve]]]) -> list[str]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     )
     from visionshare.learners.greedytl import GreedyTL
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+    from visionshare.learners.jointboost import JointBoost
+    from visionshare.learners.mixed_norm import MixedNormClassifier
     from visionshare.learners.one_against_rest import OneAgainstRest
     from visionshare.learners.shareboost import ShareBoost
 
@@ -34,7 +36,9 @@ __all__ = [
     "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
+    "JointBoost",
     "KernelAnchors",
+    "MixedNormClassifier",
     "Monomials",
     "OneAgainstRest",
     "PatchTemplates",
@@ -57,7 +61,9 @@ _HOMES = {
     "GreedyTL": "visionshare.learners.greedytl",
     "GroupFeatureClassifier": "visionshare.learners.group_features",
     "GroupFeatureRegressor": "visionshare.learners.group_features",
+    "JointBoost": "visionshare.learners.jointboost",
     "KernelAnchors": "visionshare.generators.anchors",
+    "MixedNormClassifier": "visionshare.learners.mixed_norm",
     "Monomials": "visionshare.generators.monomials",
     "OneAgainstRest": "visionshare.learners.one_against_rest",
     "PatchTemplates": "visionshare.generators.patches",

@@ -3,6 +3,8 @@
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare.learners.jointboost import JointBoost
+from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.learners.strength_path import strength_path
@@ -13,6 +15,8 @@ __all__ = [
     "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
+    "JointBoost",
+    "MixedNormClassifier",
     "OneAgainstRest",
     "ShareBoost",
     "strength_path",

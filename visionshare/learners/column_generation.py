@@ -15,6 +15,7 @@ from visionshare.solvers import Master, TaskProblem, TaskSolution, TaskWeights
 __all__ = ["Generation", "GenerationSettings", "generate"]
 
 _logger = logging.getLogger(__name__)
+_FINEST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -134,20 +135,19 @@ def generate(
         active = [int(c) for c in last.candidates]
         for candidate in np.concatenate([done.entered for done in history]):
             pool.columns.enter(pool.features(candidate))
-        for candidate in active:
-            problem.append(_columns_of(pool, candidate, order))
+        _append(problem, pool, active, order)
         weights, number, searches = last.weights, last.number, last.search
     else:
         begun, weights, number, searches = time.perf_counter(), problem.empty(), 0, 0
         if start is not None:
             active, weights = [int(c) for c in start.candidates], start.weights
         for candidate in active:
-            problem.append(_columns_of(pool, candidate, order))
             pool.columns.enter(pool.features(candidate))
+        _append(problem, pool, active, order)
         solved = master.solve(weights, settings.refit_tol, settings.max_iter)
         weights = _pruned(problem, solved.weights, active)
         yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
-    quiet, useless = 0, pool.flat()
+    quiet, useless, refit_tol = 0, pool.flat(), settings.refit_tol
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
         begun = time.perf_counter()
         searches += 1
@@ -161,19 +161,30 @@ def generate(
         quiet, number = 0, number + 1
         for candidate in found:
             active.append(candidate.number)
-            problem.append(_columns_of(pool, candidate.number, order))
             pool.columns.enter(candidate.features)
+        _append(problem, pool, active[-len(found) :], order)
         padded = weights.padded(sum(len(candidate.features) for candidate in found))
-        solved = master.solve(padded, settings.refit_tol, settings.max_iter)
+        solved = master.solve(padded, refit_tol, settings.max_iter)
         if not solved.converged:
             _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
         weights = _pruned(problem, solved.weights, active)
         entered = [candidate.number for candidate in found]
         yield _generation(number, searches, entered, active, found[0].score, weights, solved, begun)
+        if not set(entered) & set(active):
+            # All left at once: the master's tolerance hides what still violates. Without a finer
+            # one they would enter for ever.
+            if refit_tol <= _FINEST * settings.refit_tol:
+                return
+            refit_tol /= 10
 
 
-def _columns_of(pool: Pool, candidate: int, order: np.ndarray) -> np.ndarray:
-    return pool.columns.columns_of(pool.features(candidate))[:, order]
+def _append(problem: TaskProblem, pool: Pool, candidates: Sequence[int], order: np.ndarray) -> None:
+    """Add the candidates' columns to the problem, each candidate a group."""
+    if not candidates:
+        return
+    features = [pool.features(c) for c in candidates]
+    held = pool.columns.columns_of(np.concatenate(features))
+    problem.append(held[:, order], [len(ids) for ids in features])
 
 
 def _violators(

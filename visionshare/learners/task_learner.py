@@ -30,6 +30,7 @@ __all__ = ["TaskLearner"]
 
 _NOT_OF_THE_PATH = {"rounds", "max_features", "n_jobs", "progress", "checkpoint", "patience"}
 _TINY = 1e-6
+_INTERCEPTS = 100
 
 
 class TaskLearner(BaseEstimator):
@@ -164,6 +165,9 @@ class TaskLearner(BaseEstimator):
             pool = Pool(columns)
             history = self._run(pool, problem, targets, settings, (omega, y))
             exact = polish(problem, history[-1].weights)
+            if targets.classes is not None:
+                # A constant added to all intercepts changes nothing: keep the one with mean zero.
+                exact = replace(exact, b=exact.b - exact.b.mean())
             value, kkt = problem.examine(exact)
             history[-1] = replace(
                 history[-1], W=exact.W, shared=exact.shared, b=exact.b, value=value, kkt=kkt
@@ -231,7 +235,12 @@ class TaskLearner(BaseEstimator):
         """
         changed = {"strength": _TINY, "shared_strength": None, "rounds": 1, "entering": 1}
         changed |= {"tol": 0.0, "max_features": None, "checkpoint": None, "warm_start": False}
-        alone = clone(self).set_params(**changed).fit(X, y, sample_weight, tasks=tasks)
+        # Without a strength no residual is small, and the intercepts alone need few iterations.
+        changed["max_iter"] = min(int(self.max_iter), _INTERCEPTS)
+        alone = clone(self)
+        for name, value in changed.items():
+            setattr(alone, name, value)
+        alone.fit(X, y, sample_weight, tasks=tasks)
         return float(alone.history_[1].score + _TINY) if len(alone.history_) > 1 else 0.0
 
     def _identity(

@@ -163,8 +163,15 @@ class TaskProblem:
         """Return weights of no columns."""
         return TaskWeights(np.zeros((0, self.n_tasks)), np.zeros(0), np.zeros(self.n_tasks))
 
-    def append(self, new: np.ndarray) -> None:
-        """Add one group of scaled columns, given as rows of an array (g, m)."""
+    def append(self, new: np.ndarray, sizes: Sequence[int] | None = None) -> None:
+        """Add scaled columns, given as rows of an array (g, m).
+
+        Parameters
+        ----------
+        new : ndarray of shape (g, m)
+        sizes : sequence of int, optional
+            Columns of each group, one after the other; all are one group when omitted.
+        """
         needed = self.n + len(new)
         if needed > len(self._columns):
             grown = np.empty((max(needed, 2 * len(self._columns)), self.m), self.dtype)
@@ -172,7 +179,7 @@ class TaskProblem:
             self._columns = grown
         self._columns[self.n : needed] = new
         first, self.n = self.n, needed
-        self._sizes.append(len(new))
+        self._sizes.extend([len(new)] if sizes is None else sizes)
         for i, block in enumerate(self.blocks):
             added = self._columns[first:needed, block.rows].astype(np.float64)
             gram = np.zeros((needed, needed))

@@ -3,6 +3,7 @@
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.learners.strength_path import strength_path
@@ -15,5 +16,7 @@ __all__ = [
     "GroupFeatureRegressor",
     "OneAgainstRest",
     "ShareBoost",
+    "Transferability",
+    "leave_one_class_out",
     "strength_path",
 ]

@@ -11,7 +11,10 @@ from numba import njit
 
 __all__ = ["select"]
 
-_REFRESH = 1 / 16
+# Share of the error at which differences have lost about two of a single precision's seven digits.
+_REFRESH = 1e-4
+# Columns a block: what a step keeps of each stays in the first cache or the second.
+_BLOCK = 2048
 
 
 @njit(cache=True, nogil=True)
@@ -33,7 +36,7 @@ def select(
     Z : ndarray of shape (N, m), float32 or float64
         A candidate a row, as it is kept.
     offset, scale : ndarray of shape (N,), float64
-        Scale is 0 for a candidate that may not enter.
+        To weighted mean 0 and variance 1. Scale is 0 for a candidate that may not enter.
     root : ndarray of shape (m,), float64
         Square roots of the examples' weights.
     centred : ndarray of shape (m,), float64
@@ -46,86 +49,83 @@ def select(
         At most.
     """
     N, m = Z.shape
-    scale = scale.copy()
     ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
     U, Gys = np.empty((rounds, m)), np.empty((rounds, m))
     Gy = centred / strength
     whole = np.dot(centred, centred)
-    # Of every candidate: zᵀGy, and what is left of zᵀGz besides 1.
-    p, left = np.empty(N), np.full(N, 1 + square / strength)
-    best = _refreshed(Z, offset, scale, root * Gy, p, left)
+    # Of every candidate zᵀGy and 1 + zᵀGz, without its scale: the gain is the same. Directions and
+    # Gy have no part along root, so that a candidate's offset does not matter either.
+    p, q, least = np.zeros(N), np.empty(N), np.empty(N, np.float32)
+    for i in range(N):
+        least[i] = 1 / scale[i] ** 2 if scale[i] > 0 else np.inf
+        q[i] = (1 + square / strength) / scale[i] ** 2 if scale[i] > 0 else np.inf
+    best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
     error, refreshed = 1.0, 1.0
     for r in range(rounds):
-        if best < 0:
-            return ids[:r], gains[:r], U[:r], Gys[:r]
-        gain = p[best] * p[best] / left[best]
+        gain = p[best] * p[best] / q[best]
         if not gain > 1e-12 * whole / strength:
             return ids[:r], gains[:r], U[:r], Gys[:r]
         ids[r], gains[r] = best, gain
         z = np.empty(m)
         for i in range(m):
             z[i] = (Z[best, i] - offset[best]) * scale[best] * root[i]
-        scale[best] = 0.0
-        p[best] = 0.0
+        q[best] = np.inf
         v = z / strength
         for i in range(r):
             v -= U[i] * np.dot(U[i], z)
         U[r] = v / np.sqrt(1 + np.dot(z, v))
-        Gy = Gy - U[r] * np.dot(U[r], centred)
+        share = np.dot(U[r], centred)
+        Gy = Gy - U[r] * share
         Gys[r] = Gy
         before, error = error, strength * np.dot(centred, Gy) / whole
         if before - error < tol or r + 1 == rounds:
             return ids[: r + 1], gains[: r + 1], U[: r + 1], Gys[: r + 1]
-        best = _stepped(Z, offset, scale, root * U[r], np.dot(U[r], centred), p, left)
+        best = _step(Z, root * U[r], share, 1.0, p, q, least)
         if error < _REFRESH * refreshed:
             # Differences of single-precision products lose digits as y is explained.
-            best = _refreshed(Z, offset, scale, root * Gy, p, left)
+            p[:] = 0
+            best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
             refreshed = error
     return ids, gains, U, Gys
 
 
 @njit(cache=True, nogil=True)
-def _stepped(
+def _step(
     Z: np.ndarray,
-    offset: np.ndarray,
-    scale: np.ndarray,
     w: np.ndarray,
     share: float,
+    held: float,
     p: np.ndarray,
-    left: np.ndarray,
+    q: np.ndarray,
+    least: np.ndarray,
 ) -> int:
-    """Take a direction of G out of every candidate's numbers; return the best, −1 for none."""
-    total = w.sum()
-    products = np.dot(Z, w.astype(Z.dtype))
-    best, top, under = -1, 0.0, 1.0
-    for i in range(len(p)):
-        t = scale[i] * (products[i] - offset[i] * total)
-        q = p[i] - share * t
-        d = max(left[i] - t * t, 1.0)
-        p[i], left[i] = q, d
-        q *= q
-        # q/d > top/under without a division.
-        if q * under > top * d:
-            best, top, under = i, q, d
+    """Take share · Zw out of p and held · (Zw)² out of q; return the first of the largest p²/q."""
+    N, top, best = len(p), -1.0, 0
+    narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK)
+    for start in range(0, N, _BLOCK):
+        stop = min(N, start + _BLOCK)
+        products = np.dot(Z[start:stop], narrow)
+        mine, other = p[start:stop], q[start:stop]
+        _update(products, share, held, mine, other, least[start:stop])
+        _gains(mine, other, gains)
+        for i in range(stop - start):
+            if gains[i] > top:
+                top, best = gains[i], start + i
     return best
 
 
 @njit(cache=True, nogil=True)
-def _refreshed(
-    Z: np.ndarray,
-    offset: np.ndarray,
-    scale: np.ndarray,
-    w: np.ndarray,
-    p: np.ndarray,
-    left: np.ndarray,
-) -> int:
-    """Compute zᵀGy of every candidate; return the best, −1 for none."""
-    total = w.sum()
-    products = np.dot(Z, w.astype(Z.dtype))
-    best, top, under = -1, 0.0, 1.0
+def _update(
+    t: np.ndarray, share: float, held: float, p: np.ndarray, q: np.ndarray, least: np.ndarray
+) -> None:
     for i in range(len(p)):
-        p[i] = scale[i] * (products[i] - offset[i] * total)
-        q = p[i] * p[i]
-        if q * under > top * left[i]:
-            best, top, under = i, q, left[i]
-    return best
+        p[i] -= share * t[i]
+        d = q[i] - held * (np.float64(t[i]) * t[i])
+        # 1 + zᵀGz is at least 1; rounding must not make it less.
+        q[i] = d if d > least[i] else np.float64(least[i])
+
+
+@njit(cache=True, nogil=True)
+def _gains(p: np.ndarray, q: np.ndarray, out: np.ndarray) -> None:
+    for i in range(len(p)):
+        out[i] = p[i] * p[i] / q[i]

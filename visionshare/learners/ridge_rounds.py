@@ -149,7 +149,7 @@ def _compiled_rounds(
     square, most = float(omega.sum()), min(settings.rounds, len(table))
     choices = (square, strength, settings.tol, most)
     ids, gains, U, Gys = select(table, offset, scale, root, centred, *choices)
-    chosen = pool.columns.columns_of(ids).astype(np.float64) * root
+    chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
     errors = strength * (Gys @ centred) / whole if len(ids) else np.empty(0)
     weights = Gys @ chosen.T
     held = centred - Gys / (1 / strength - np.cumsum(U * U, axis=0))

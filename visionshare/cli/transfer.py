@@ -92,6 +92,8 @@ def transfer(
         tol=tol,
         search="exhaustive" if random is None else "random",
         search_options=None if random is None else {"n": random},
+        # Ten images of others must not outvote two of a class.
+        class_weight="balanced",
         n_jobs=threads,
         random_state=seed,
     )

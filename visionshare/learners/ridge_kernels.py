@@ -55,17 +55,16 @@ def select(
     whole = np.dot(centred, centred)
     # Of every candidate zᵀGy and 1 + zᵀGz, without its scale: the gain is the same. Directions and
     # Gy have no part along root, so that a candidate's offset does not matter either.
-    p, q, least = np.zeros(N), np.empty(N), np.empty(N, np.float32)
+    p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
     for i in range(N):
-        least[i] = 1 / scale[i] ** 2 if scale[i] > 0 else np.inf
-        q[i] = (1 + square / strength) / scale[i] ** 2 if scale[i] > 0 else np.inf
+        inverse = 1 / scale[i] if scale[i] > 0 else np.inf
+        least[i] = inverse * inverse
+        q[i] = (1 + square / strength) * inverse * inverse
     best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
     error, refreshed = 1.0, 1.0
     for r in range(rounds):
-        gain = p[best] * p[best] / q[best]
-        if not gain > 1e-12 * whole / strength:
+        if not q[best] < np.inf:
             return ids[:r], gains[:r], U[:r], Gys[:r]
-        ids[r], gains[r] = best, gain
         z = np.empty(m)
         for i in range(m):
             z[i] = (Z[best, i] - offset[best]) * scale[best] * root[i]
@@ -73,6 +72,9 @@ def select(
         v = z / strength
         for i in range(r):
             v -= U[i] * np.dot(U[i], z)
+        ids[r], gains[r] = best, np.dot(z, Gy) ** 2 / (1 + np.dot(z, v))
+        if not gains[r] > 1e-12 * whole / strength:
+            return ids[:r], gains[:r], U[:r], Gys[:r]
         U[r] = v / np.sqrt(1 + np.dot(z, v))
         share = np.dot(U[r], centred)
         Gy = Gy - U[r] * share
@@ -100,13 +102,15 @@ def _step(
     least: np.ndarray,
 ) -> int:
     """Take share · Zw out of p and held · (Zw)² out of q; return the first of the largest p²/q."""
-    N, top, best = len(p), -1.0, 0
-    narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK)
+    N, best = len(p), 0
+    top = np.float64(-1)
+    narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK, Z.dtype)
+    by = np.array([share, held]).astype(Z.dtype)
     for start in range(0, N, _BLOCK):
         stop = min(N, start + _BLOCK)
         products = np.dot(Z[start:stop], narrow)
         mine, other = p[start:stop], q[start:stop]
-        _update(products, share, held, mine, other, least[start:stop])
+        _update(products, by, mine, other, least[start:stop])
         _gains(mine, other, gains)
         for i in range(stop - start):
             if gains[i] > top:
@@ -115,14 +119,13 @@ def _step(
 
 
 @njit(cache=True, nogil=True)
-def _update(
-    t: np.ndarray, share: float, held: float, p: np.ndarray, q: np.ndarray, least: np.ndarray
-) -> None:
+def _update(t: np.ndarray, by: np.ndarray, p: np.ndarray, q: np.ndarray, least: np.ndarray) -> None:
+    share, held = by[0], by[1]
     for i in range(len(p)):
         p[i] -= share * t[i]
-        d = q[i] - held * (np.float64(t[i]) * t[i])
+        d = q[i] - held * t[i] * t[i]
         # 1 + zᵀGz is at least 1; rounding must not make it less.
-        q[i] = d if d > least[i] else np.float64(least[i])
+        q[i] = d if d > least[i] else least[i]
 
 
 @njit(cache=True, nogil=True)

@@ -92,8 +92,8 @@ def transfer(
         tol=tol,
         search="exhaustive" if random is None else "random",
         search_options=None if random is None else {"n": random},
-        # Ten images of others must not outvote two of a class.
-        class_weight="balanced",
+        # How many images of each class were at hand says nothing of how often it occurs.
+        fit_intercept=False,
         n_jobs=threads,
         random_state=seed,
     )

@@ -54,6 +54,9 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         Arguments of the search, such as ``{"n": 59}``.
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
+    fit_intercept : bool, default True
+        When not, a class is decided as in the paper: by a score above that of the mean example,
+        whatever the shares of the classes are. For few examples that are not drawn in proportion.
     n_jobs : int, default 1
         Threads; -1 for all cores. The result does not depend on it.
     random_state : int, default 0
@@ -104,6 +107,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        fit_intercept: bool = True,
         n_jobs: int = 1,
         random_state: int = 0,
     ) -> None:
@@ -114,6 +118,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         self.search = search
         self.search_options = search_options
         self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -137,6 +142,8 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
             raise InputError("tol", self.tol, "a finite number of at least 0")
         if self.search not in ("exhaustive", "random"):
             raise InputError("search", self.search, "'exhaustive' or 'random'")
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise InputError("fit_intercept", self.fit_intercept, "True or False")
         search = search_of(self)
         return RidgeSettings(int(self.rounds), float(self.strength), float(self.tol), search)
 
@@ -211,6 +218,8 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         self.support_, self.scaled_coef_ = joined(ids, weights)
         offset, scale = columns.scaling_of(self.support_)
         means = np.array([np.dot(omega, t) / omega.sum() for t in targets])
+        if not self.fit_intercept:
+            means[:] = 0
         left_out = np.empty((len(omega), len(targets)))
         for t, rounds in enumerate(self.rounds_):
             left_out[:, t] = means[t]

@@ -67,7 +67,7 @@ def leave_one_class_out(
     source_names : sequence of str, optional
         Their classes when omitted.
     learner : GreedyTL, optional
-        With settings, unfitted; with class_weight="balanced" when omitted.
+        With settings, unfitted; with fit_intercept=False, as in the paper, when omitted.
     positives, negatives : int, default 5 and 10
         Examples of the class, and of all others, that train.
     draws : int, default 10
@@ -106,7 +106,7 @@ def leave_one_class_out(
     if not len(classes) == len(names) == scores.shape[1]:
         given = (len(classes), len(names))
         raise InputError("source_classes", given, f"a name for each of {scores.shape[1]} scores")
-    learner = GreedyTL(class_weight="balanced") if learner is None else learner
+    learner = GreedyTL(fit_intercept=False) if learner is None else learner
     learner.check_parameters()
     Z, d = np.hstack([X, scores]), X.shape[1]
     targets = tuple(str(c) for c in np.unique(y))

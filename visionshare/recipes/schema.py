@@ -173,6 +173,7 @@ class GreedyTLPart(_Strict):
     search: str = "exhaustive"
     search_options: dict[str, Any] | None = None
     class_weight: Literal["balanced"] | None = None
+    fit_intercept: bool = True
 
 
 _FIRST_KIND = "shareboost"

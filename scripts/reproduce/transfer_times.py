@@ -74,7 +74,7 @@ def _headline(positives: int, runs: int) -> list[Any]:
 
 def times(quick: bool) -> list[str]:
     """Return the page's parts about time."""
-    runs = 3 if quick else 31
+    runs = 3 if quick else 15
     rows = [_row(m, n, runs) for m in EXAMPLES for n in SIZES]
     header = ["examples", "candidates", "product Zᵀv, µs", "exact round, µs"]
     header += ["round over 59, µs", "exact round / product"]

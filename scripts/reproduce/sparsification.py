@@ -27,10 +27,11 @@ from visionshare.datasets import load_dataset
 from visionshare.resources import thread_limit
 
 KEPT = (1, 2, 5, 10, 20, 50, 100, 200)
-EPS = {"hinge": 0.1, "logistic": 0.1, "absolute": 0.1}
+LOSSES = ("hinge", "logistic", "absolute")
+EPS = (0.1, 0.5, 2.0)
 ROUNDS = 600
 FULL, DRAWN, LARGEST, PATH = "all features", "draws", "largest weights", "start of the ℓ1 path"
-GREEDY = {loss: f"greedy, {loss}" for loss in EPS}
+GREEDY = {loss: f"greedy, {loss}" for loss in LOSSES}
 METHODS = (DRAWN, *GREEDY.values(), LARGEST, PATH)
 
 
@@ -184,20 +185,36 @@ def l1_path(problem: Problem, seed: int) -> Iterator[tuple[int, Point]]:
 
 
 def greedy(loss: str) -> Callable[[Problem, int], Iterator[tuple[int, Point]]]:
-    """Return forward greedy selection on a smoothed loss, in the ball of ‖w‖₁."""
+    """Return forward greedy selection on a smoothed loss, in the ball of ‖w‖₁.
+
+    A third of the training examples chooses ε, by the hinge risk, for each number of features.
+    """
 
     def points(problem: Problem, seed: int) -> Iterator[tuple[int, Point]]:
-        kind = ForwardGreedyRegressor if loss == "absolute" else ForwardGreedyClassifier
-        model = kind(problem.norm, loss=loss, eps=EPS[loss], rounds=ROUNDS, max_features=max(KEPT))
-        model.fit(problem.X, problem.y)
-        # Inputs are in [−1, 1] with a largest value of 1: weights are those of scaled columns.
-        for n in KEPT:
-            last = [r for r in model.rounds_[0] if len(r.weights) <= n][-1]
-            w = np.zeros(len(problem.w))
-            w[model.support_[: len(last.weights)]] = last.weights
-            yield n, judged(problem, w, last.intercept)
+        third = len(problem.y) // 3
+        held = [part[:third] for part in (problem.X, problem.y)]
+        rest = [part[third:] for part in (problem.X, problem.y)]
+        trial = Problem(problem.name, *rest, *held, problem.w, problem.start)
+        risks = [[point.risk for _, point in greedy_path(trial, loss, eps)] for eps in EPS]
+        paths = [list(greedy_path(problem, loss, eps)) for eps in EPS]
+        for place, best in enumerate(np.argmin(risks, axis=0)):
+            yield paths[best][place]
 
     return points
+
+
+def greedy_path(problem: Problem, loss: str, eps: float) -> Iterator[tuple[int, Point]]:
+    """Yield forward greedy selection with one ε."""
+    kind = ForwardGreedyRegressor if loss == "absolute" else ForwardGreedyClassifier
+    model = kind(problem.norm, loss=loss, eps=eps, rounds=ROUNDS, max_features=max(KEPT))
+    model.fit(problem.X, problem.y)
+    scale = 1 / np.maximum(np.abs(problem.X).max(axis=0), 1e-9)
+    for n in KEPT:
+        last = [r for r in model.rounds_[0] if len(r.weights) <= n][-1]
+        entered = model.support_[: len(last.weights)]
+        w = np.zeros(len(problem.w))
+        w[entered] = last.weights * scale[entered]
+        yield n, judged(problem, w, last.intercept)
 
 
 PROCEDURES = {
@@ -301,7 +318,8 @@ _SETTINGS = (
     "A linear classifier of all features is brought to few. Draws: `sparsify` of its weights, as "
     "many draws as features are allowed, without data. Greedy: forward greedy selection on the "
     "training examples, in the ball of the same ‖w‖₁, with the smoothed hinge, logistic and "
-    f"absolute loss (ε = 0.1, at most {ROUNDS} steps). Largest weights: all others zero. Start of "
+    f"absolute loss, at most {ROUNDS} steps; a third of the training examples chooses ε among "
+    f"{', '.join(map(str, EPS))} for each number of features. Largest weights: all others zero. Start of "
     "the ℓ1 path: the last step of the lasso with so few features. The latter two get, in their "
     "favour, the scale and the intercept of the lowest hinge risk on the training examples; draws "
     "and greedy steps are judged as they are. Inputs lie in [−1, 1]. Seeds 0 to {last} (data of "

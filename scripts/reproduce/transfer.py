@@ -208,14 +208,22 @@ def draw_accuracy(found: dict[str, Outcome], path: Path) -> None:
             means = [np.mean(outcome.accuracy[method, p, 0]) for p in POSITIVES]
             row[0].plot(POSITIVES, means, "o", label=method, ms=4, **{"ls": "-", **style})
             for axis, p in zip(row[1:], POSITIVES, strict=True):
-                known = [n for n in NOISE if (method, p, n) in outcome.accuracy]
+                known = _same_classes(outcome, method, p)
                 values = [np.mean(outcome.accuracy[method, p, n]) for n in known]
                 axis.plot(known, values, "o", ms=4, **{"ls": "-", **style})
-                axis.set_xscale("symlog", linthresh=10)
                 axis.set(title=f"{name}, {p} + {NEGATIVES}", xlabel="noise dimensions")
+                axis.set_xscale("symlog", linthresh=10)
+                axis.set_visible(len(known) > 1)
         row[0].set(title=name, xlabel="positives", ylabel="balanced accuracy (%)")
     axes[0, 0].legend(fontsize=7)
     figure.savefig(path, dpi=80)
+
+
+def _same_classes(outcome: Outcome, method: str, positives: int) -> list[int]:
+    """Return the numbers of noise dimensions with which the same classes were learned."""
+    known = [n for n in NOISE if (method, positives, n) in outcome.accuracy]
+    counts = [len(outcome.accuracy[method, positives, n]) for n in known]
+    return [n for n, count in zip(known, counts, strict=True) if count == counts[-1]]
 
 
 def draw_matrices(out: Path, found: dict[str, Outcome], names: dict[str, list[str]]) -> list[str]:

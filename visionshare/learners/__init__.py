@@ -4,6 +4,7 @@ from visionshare.learners.forward_greedy import ForwardGreedyClassifier, Forward
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.jointboost import JointBoost
+from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
 from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
@@ -19,5 +20,7 @@ __all__ = [
     "MixedNormClassifier",
     "OneAgainstRest",
     "ShareBoost",
+    "Transferability",
+    "leave_one_class_out",
     "strength_path",
 ]

@@ -6,12 +6,13 @@ one number an example, as one-against-all classes and regression have (``separab
 
 from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
 from visionshare.losses.multinomial import Multinomial
-from visionshare.losses.separable import TASK_LOSSES, TaskLoss, make_task_loss
+from visionshare.losses.separable import TASK_LOSSES, ImportanceLoss, TaskLoss, make_task_loss
 from visionshare.losses.smoothed import Smoothed
 
 __all__ = [
     "LOSSES",
     "TASK_LOSSES",
+    "ImportanceLoss",
     "Loss",
     "MulticlassLogistic",
     "Multinomial",

@@ -6,6 +6,10 @@ from visionshare.learners.group_features import GroupFeatureClassifier, GroupFea
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.learners.strength_path import strength_path
+from visionshare.learners.structural_boosting import (
+    StructuralBoostingClassifier,
+    StructuralBoostingRegressor,
+)
 
 __all__ = [
     "ForwardGreedyClassifier",
@@ -15,5 +19,7 @@ __all__ = [
     "GroupFeatureRegressor",
     "OneAgainstRest",
     "ShareBoost",
+    "StructuralBoostingClassifier",
+    "StructuralBoostingRegressor",
     "strength_path",
 ]

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -44,6 +44,8 @@ class TaskLearner(BaseEstimator):
     shared_strength: float | None = None
     criterion: str = "violation"
     corrective: bool = True
+    # Further settings with which a learner looks for its largest violation at least cost.
+    _plainest: ClassVar[dict[str, Any]] = {}
     rounds: int
     max_features: int | None
     entering: int
@@ -255,9 +257,8 @@ class TaskLearner(BaseEstimator):
             "entering": 1,
         }
         changed |= {"tol": 0.0, "max_features": None, "checkpoint": None, "warm_start": False}
-        # By violation, and without a refit at a strength of nearly 0 where that can be had.
-        changed |= {"criterion": "violation", "corrective": False, "calibrate": False}
         known = set(self._get_param_names())
+        changed |= self._plainest
         changed = {name: value for name, value in changed.items() if name in known}
         alone = clone(self).set_params(**changed).fit(X, y, sample_weight, tasks=tasks)
         return float(alone.history_[1].score + _TINY) if len(alone.history_) > 1 else 0.0

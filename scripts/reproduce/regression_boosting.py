@@ -247,8 +247,8 @@ def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
         + "; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES)
         + ". Inputs into [−1, 1] and targets to mean 0 and variance 1 by training rows; errors are "
         "root mean squares over the training targets' standard deviation. Boosters begin with an "
-        "intercept and add products of pairs that have entered, columns into [−1, 1]. Strengths, and the ball's "
-        f"radius, by {FOLDS}-fold cross-validation over training rows: λ of ℓ1 among "
+        "intercept and add products of pairs that have entered, columns into [−1, 1]. "
+        f"Strengths, and the ball's radius, by {FOLDS}-fold cross-validation over training rows: λ of ℓ1 among "
         f"{', '.join(f'{s:g}' for s in STRENGTHS)}, of λ/2‖w‖² among "
         f"{', '.join(f'{s:g}' for s in SQUARES)}, B among {', '.join(f'{s:g}' for s in BALLS)}; "
         f"ε = {EPS:g}. ℓ1: 10 candidates a round by the decrease of the bound, 15 rounds at most, "

@@ -260,7 +260,7 @@ def test_tasks_are_learned_together():
     y = X[:, 2] + 0.3 * rng.normal(size=300) > 0.2 * tasks
     for master, penalty in (("adaboost", "l1/linf"), ("gradboost", "l1/l2")):
         model = StructuralBoostingClassifier(
-            "logistic", master=master, penalty=penalty, strength=10.0
+            "logistic", master=master, penalty=penalty, strength=20.0
         ).fit(X, y, tasks=tasks)
         assert_array_equal(model.support_, [2])
         assert np.mean(model.predict(X, tasks) == y) > 0.85

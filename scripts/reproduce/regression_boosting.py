@@ -245,8 +245,8 @@ def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
     settings = (
         f"{len(found['housing', OURS])} random splits (seeds from 0): "
         + "; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES)
-        + ". Inputs into [−1, 1] by the training rows' range, and cut there, so that every product is "
-        "in [−1, 1] too; targets to mean 0 and variance 1 by training rows; errors are "
+        + ". Inputs into [−1, 1] by the training rows' range, and cut there, so that every product "
+        "is in [−1, 1] too; targets to mean 0 and variance 1 by training rows; errors are "
         "root mean squares over the training targets' standard deviation. Boosters begin with an "
         "intercept and add products of pairs that have entered. "
         f"Strengths, and the ball's radius, by {FOLDS}-fold cross-validation over training rows: "

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from visionshare.learners.mixed_norm import MixedNormClassifier
     from visionshare.learners.one_against_rest import OneAgainstRest
     from visionshare.learners.shareboost import ShareBoost
+    from visionshare.learners.structural_boosting import (
+        StructuralBoostingClassifier,
+        StructuralBoostingRegressor,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
@@ -47,6 +51,8 @@ __all__ = [
     "RandomFourier",
     "ShareBoost",
     "SourceClassifiers",
+    "StructuralBoostingClassifier",
+    "StructuralBoostingRegressor",
     "Stumps",
     "UnionOfFamilies",
     "__version__",
@@ -72,6 +78,8 @@ _HOMES = {
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
     "SourceClassifiers": "visionshare.generators.sources",
+    "StructuralBoostingClassifier": "visionshare.learners.structural_boosting",
+    "StructuralBoostingRegressor": "visionshare.learners.structural_boosting",
     "Stumps": "visionshare.generators.stumps",
     "UnionOfFamilies": "visionshare.generators.union",
     "load": "visionshare.classifier",

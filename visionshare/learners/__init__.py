@@ -9,6 +9,10 @@ from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.learners.strength_path import strength_path
+from visionshare.learners.structural_boosting import (
+    StructuralBoostingClassifier,
+    StructuralBoostingRegressor,
+)
 
 __all__ = [
     "ForwardGreedyClassifier",
@@ -20,6 +24,8 @@ __all__ = [
     "MixedNormClassifier",
     "OneAgainstRest",
     "ShareBoost",
+    "StructuralBoostingClassifier",
+    "StructuralBoostingRegressor",
     "Transferability",
     "leave_one_class_out",
     "strength_path",

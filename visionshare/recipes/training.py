@@ -209,15 +209,7 @@ def _with_test_errors(
         scores = values[:, : step.n_features] @ step.weights.T + step.intercept
         predicted = classifier.classes_[np.argmax(scores, axis=1)]
         path.append(replace(step, test_error=float(np.mean(predicted != truth))))
-    return CompactClassifier(
-        classifier.family,
-        classifier.weights,
-        classifier.intercept,
-        classifier.classes_,
-        classifier.temperature,
-        path,
-        classifier.metadata,
-    )
+    return classifier.with_path(path)
 
 
 def _write(

@@ -49,7 +49,7 @@ class EarlyExit:
     >>> X, y = load_digits(return_X_y=True)
     >>> family = Pixels().fit(X)
     >>> model = ShareBoost(rounds=30).fit(family.evaluate(X[:900]), y[:900])
-    >>> early = EarlyExit(model.to_classifier(family), ExitRule((10, 20), (4.0, 3.0)))
+    >>> early = EarlyExit(model.to_classifier(family), ExitRule((10, 20), (1.5, 1.0)))
     >>> stops = early.stops(X[900:])
     >>> int(early.costs[stops].mean()) < early.costs[-1]
     True

@@ -51,7 +51,7 @@ class EarlyExit:
     >>> model = ShareBoost(rounds=30).fit(family.evaluate(X[:900]), y[:900])
     >>> early = EarlyExit(model.to_classifier(family), ExitRule((10, 20), (1.5, 1.0)))
     >>> stops = early.stops(X[900:])
-    >>> int(early.costs[stops].mean()) < early.costs[-1]
+    >>> bool(early.costs[stops].mean() < early.costs[-1])
     True
     """
 

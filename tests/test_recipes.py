@@ -20,7 +20,7 @@ def test_bundled_recipes_are_sound(name):
     recipe = load_recipe(name)
     assert recipe.name == name
     assert recipe.description
-    assert read_pool(recipe.features, 0).get_params()
+    read_pool(recipe.features, 0).check_parameters()
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_bundled_recipes_are_sound(name):
         ("store.dtype=int8", "store.dtype: "),
         ("data.source.name=x", "'source' is no table"),
         ("learner.kind=grlf", "learner.kind: no learner 'grlf'; did you mean 'grfl'"),
-        ("learner.kind=3", "learner.kind: no learner '3'. Known: shareboost, grfl"),
+        ("learner.kind=3", "learner.kind: no learner '3'. Known: shareboost, grfl, greedytl"),
         ("learner=3", "learner: .*got 3"),
         ("draws.n=0", "draws.n: .* greater than or equal to 1"),
         ("draws.n=5", "draws: they need learner.search = .sampled"),
@@ -63,17 +63,19 @@ def test_wrong_settings_of_the_other_learner(setting, message):
 
 
 def test_settings_of_recipes_are_the_learners_own():
-    from visionshare.recipes.schema import GroupFeaturePart, ShareBoostPart
+    from visionshare.recipes.schema import GreedyTLPart, GroupFeaturePart, ShareBoostPart
 
     for part, learner, apart in (
         (ShareBoostPart(), visionshare.ShareBoost(), set()),
         (GroupFeaturePart(kind="grfl"), visionshare.GroupFeatureClassifier(), {"shared_strength"}),
+        (GreedyTLPart(kind="greedytl"), visionshare.GreedyTL(), set()),
     ):
         said, own = part.model_dump(exclude={"kind"}), learner.get_params()
         assert {name: own[name] for name in said if name not in apart} == {
             name: value for name, value in said.items() if name not in apart
         }
         others = {"checkpoint", "n_jobs", "random_state", "progress", "class_weight", "warm_start"}
+        others |= {"sources"}
         assert set(own) - set(said) <= others
 
 

@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     )
     from visionshare.learners.greedytl import GreedyTL
     from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+    from visionshare.learners.jointboost import JointBoost
+    from visionshare.learners.mixed_norm import MixedNormClassifier
     from visionshare.learners.one_against_rest import OneAgainstRest
     from visionshare.learners.shareboost import ShareBoost
+    from visionshare.learners.structural_boosting import (
+        StructuralBoostingClassifier,
+        StructuralBoostingRegressor,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,7 +40,9 @@ __all__ = [
     "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
+    "JointBoost",
     "KernelAnchors",
+    "MixedNormClassifier",
     "Monomials",
     "OneAgainstRest",
     "PatchTemplates",
@@ -43,6 +51,8 @@ __all__ = [
     "RandomFourier",
     "ShareBoost",
     "SourceClassifiers",
+    "StructuralBoostingClassifier",
+    "StructuralBoostingRegressor",
     "Stumps",
     "UnionOfFamilies",
     "__version__",
@@ -57,7 +67,9 @@ _HOMES = {
     "GreedyTL": "visionshare.learners.greedytl",
     "GroupFeatureClassifier": "visionshare.learners.group_features",
     "GroupFeatureRegressor": "visionshare.learners.group_features",
+    "JointBoost": "visionshare.learners.jointboost",
     "KernelAnchors": "visionshare.generators.anchors",
+    "MixedNormClassifier": "visionshare.learners.mixed_norm",
     "Monomials": "visionshare.generators.monomials",
     "OneAgainstRest": "visionshare.learners.one_against_rest",
     "PatchTemplates": "visionshare.generators.patches",
@@ -66,6 +78,8 @@ _HOMES = {
     "RandomFourier": "visionshare.generators.fourier",
     "ShareBoost": "visionshare.learners.shareboost",
     "SourceClassifiers": "visionshare.generators.sources",
+    "StructuralBoostingClassifier": "visionshare.learners.structural_boosting",
+    "StructuralBoostingRegressor": "visionshare.learners.structural_boosting",
     "Stumps": "visionshare.generators.stumps",
     "UnionOfFamilies": "visionshare.generators.union",
     "load": "visionshare.classifier",

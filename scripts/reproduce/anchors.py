@@ -2,6 +2,8 @@
 
 Shalev-Shwartz, Wexler and Shashua, "ShareBoost: Efficient multiclass learning with feature
 sharing", §4.2, §7.5 and figure 7.
+
+    python -m scripts.reproduce.anchors --data DIR
 """
 
 from __future__ import annotations
@@ -182,6 +184,18 @@ def described(held: dict[str, Any]) -> list[str]:
     return [f"## {title}", words, table(["anchors", *map(str, counts)], rows)]
 
 
+def answer(held: dict[str, Any], svm: float) -> str:
+    """Return what was asked and what came of it."""
+    n = min(len(held["test"]), 230)
+    above = held["test"][n - 1] - svm
+    reached = "reached" if above <= 0.3 else "not reached"
+    return (
+        f"**Asked**: at most 230 anchors within 0.3 points of the SVM. **Measured**: {above:.2f} "
+        f"points above it with {n} anchors; {reached}. One seed. The SVM reads 50 components, the "
+        f"anchors {held['sizes']['n_components']}."
+    )
+
+
 def main() -> None:
     """Measure the SVM and the anchors, write page and picture."""
     parser = arguments(__doc__ or "")
@@ -190,7 +204,7 @@ def main() -> None:
     parser.add_argument("--radii", type=int, default=35)
     parser.add_argument("--rounds", type=int, default=230)
     parser.add_argument("--tried", type=int, default=40, help="rounds that choose the ridge")
-    parser.add_argument("--strengths", type=float, nargs="+", default=[1e-4, 3e-4, 1e-3])
+    parser.add_argument("--strengths", type=float, nargs="+", default=[3e-4, 1e-3, 3e-3])
     parser.add_argument("--gaussians", type=int, default=0, help="rounds of Gaussian anchors")
     parser.add_argument("--checkpoint", type=Path, help="folder that keeps the rounds")
     parser.add_argument("--widths", type=int, default=4)
@@ -215,7 +229,7 @@ def main() -> None:
         f"The SVM (γ {at[0]:g}, C {at[1]:g}) was trained on all {len(V)} training images, PCA to "
         f"50 numbers, in {seconds:.0f} s; γ and C were chosen on the last {JUDGED} of them:"
     )
-    parts = [best, "![Error against anchors](anchors.png)"]
+    parts = [best, answer(curves[0], error), "![Error against anchors](anchors.png)"]
     for held in curves:
         parts += described(held)
     parts += ["## The SVM", words]

@@ -213,9 +213,7 @@ def one_pass(data: Task, strength: float, seed: int = 0, **bank: Any) -> Run:
     targets = class_targets(data.y, len(set(data.y)), np.ones(len(data.y)), None, 0)
     loss, norm = make_task_loss("squared_hinge"), GroupNorm(2.0)
     problem = TaskProblem(targets.blocks, targets.n_tasks, loss, norm, strength)
-    problem.append(columns.columns_of(np.arange(POOL))[:, targets.order])
-    # Appended as one to form the Gram matrix at once; each column is penalised on its own.
-    problem._sizes = [1] * POOL
+    problem.append(columns.columns_of(np.arange(POOL))[:, targets.order], [1] * POOL)
     start = problem.empty().padded(POOL)
     found = check_master("admm")(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
     seconds = before + time.process_time() - begun

@@ -62,6 +62,22 @@ def test_every_round_is_ridge_regression_on_its_columns():
     assert_allclose(model.decision_function(X), ridge.predict(S), rtol=1e-8)
 
 
+def test_without_an_intercept_the_mean_example_decides():
+    X, y = _data()
+    y[:14] = "old"
+    plain = GreedyTL(rounds=4, tol=0).fit(X, y)
+    model = GreedyTL(rounds=4, tol=0, fit_intercept=False).fit(X, y)
+    assert_array_equal(model.support_, plain.support_)
+    assert_array_equal(model.coef_, plain.coef_)
+    share = np.mean(np.where(y == "old", 1.0, -1.0))
+    assert abs(share) > 0.1
+    assert_allclose(model.decision_function(X), plain.decision_function(X) - share, atol=1e-10)
+    assert_allclose(model.decision_function(X.mean(axis=0)[None]), 0, atol=1e-10)
+    last = model.path_[-1]
+    assert_allclose(X[:, model.support_] @ last.weights[1] + last.intercept[1],
+                    model.decision_function(X) / 2, rtol=1e-4, atol=1e-5)  # fmt: skip
+
+
 def test_left_out_scores_are_those_of_regressions_without_the_example():
     X, y = _data()
     r = GreedyTL(rounds=4, tol=0).fit(X, y).rounds_[0][-1]
@@ -162,7 +178,7 @@ def test_the_classifier_file_holds_compact_sources(digits, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("rounds", 0), ("strength", 0), ("strength", "x"), ("tol", -1), ("search", "screened"),
-     ("search_options", {"m": 3})],
+     ("search_options", {"m": 3}), ("fit_intercept", "no")],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):
     with pytest.raises(InputError, match=rf"^{name}: got"):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from visionshare.errors import InputError
-from visionshare.penalties import GroupNorm
+from visionshare.penalties import GroupNorm, HalfSquares, make_norm
 
 STARTS = np.array([0, 1, 3, 6])
 QS = [1, 1.3, 2, 3.5, np.inf]
@@ -82,3 +82,23 @@ def test_nothing_stays_nothing():
 def test_wrong_exponents_are_refused(q):
     with pytest.raises(InputError, match=r"^q: got"):
         GroupNorm(q)
+
+
+def test_half_the_squares():
+    rng = np.random.default_rng(4)
+    V, starts = rng.normal(size=(5, 3)), np.array([0, 2])
+    for step in (0.3, np.array([0.1, 0.1, 2.0, 2.0, 2.0])):
+        U = HalfSquares().prox(V, starts, step)
+        # Where step·U + U − V is zero.
+        assert_allclose(np.broadcast_to(step, 5)[:, None] * U + U - V, 0, atol=1e-14)
+    assert_allclose(HalfSquares().norms(V, starts).sum(), HalfSquares().value(V, starts))
+    assert HalfSquares().least(3.0) == 0
+    assert GroupNorm(2).least(3.0) == 3.0
+    G = rng.normal(size=(5, 3))
+    assert_allclose(HalfSquares().distance(-G / 3, G, starts, 3.0), 0, atol=1e-15)
+
+
+def test_penalties_have_names():
+    assert make_norm("l1/linf") == GroupNorm(float("inf"))
+    with pytest.raises(InputError, match=r"^penalty: got"):
+        make_norm("l2")

@@ -56,6 +56,16 @@ def test_a_row_is_the_minimiser(seed):
     assert_allclose(value, at(np.abs(row).max()), rtol=1e-9)
 
 
+def test_many_rows_are_single_rows():
+    rng = np.random.default_rng(5)
+    w, up, down = rng.normal(size=(40, 4)), *rng.exponential(1, (2, 40, 4))
+    down[::3, 0], up[::5, 1], a = 0, 0, rng.uniform(0.3, 2, 40)
+    rows = exponential_max(w, up, down, a, 1.5)
+    for i in range(40):
+        assert_allclose(rows[i], exponential_max(w[i], up[i], down[i], a[i], 1.5), atol=1e-15)
+    assert 0 < np.sum(~rows.any(axis=1)) < 40
+
+
 def test_a_row_of_one_is_the_l1_update():
     rng = np.random.default_rng(1)
     for _ in range(50):

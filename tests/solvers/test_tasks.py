@@ -182,6 +182,19 @@ def test_columns_that_leave_are_forgotten(master):
     assert_allclose(solved.value, fresh.value, rtol=1e-9)
 
 
+def test_groups_may_enter_together():
+    one_by_one = _problem()
+    together = TaskProblem(
+        one_by_one.blocks, 3, one_by_one.loss, one_by_one.norm, one_by_one.strength
+    )
+    together.append(one_by_one.columns.copy(), SIZES)
+    assert_array_equal(together.starts, one_by_one.starts)
+    assert_array_equal(together.columns, one_by_one.columns)
+    for a, b in zip(together.grams + together.sums, one_by_one.grams + one_by_one.sums,
+                    strict=True):  # fmt: skip
+        assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+
+
 def test_scaled_columns_make_the_same_steps():
     # Columns a hundred times as large with a penalty a hundred times as large: the same problem.
     problem, large = _problem(), _problem(strength=150.0)

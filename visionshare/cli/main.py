@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from visionshare.cli import classify, data, extraction, segmentation, stores, training
+from visionshare.cli import (
+    classify,
+    data,
+    extraction,
+    segmentation,
+    stores,
+    training,
+    transfer,
+)
 from visionshare.errors import VisionshareError
 
 __all__ = ["app", "main"]
@@ -30,6 +38,7 @@ training.register(app)
 classify.register(app)
 extraction.register(app)
 segmentation.register(app)
+transfer.register(app)
 app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 

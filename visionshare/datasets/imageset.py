@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,3 +55,22 @@ class ImageSet:
     def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
         """Return the images at these places."""
         return ImageSet(self.images[ids], self.labels[ids], self.classes, self.name)
+
+    def of_classes(self, classes: Sequence[str]) -> ImageSet:
+        """Return the images of these classes alone, and the classes in this order.
+
+        Raises
+        ------
+        DataError
+            If there is no such class, or one is named twice.
+        """
+        unknown = [name for name in classes if name not in self.classes]
+        if unknown or not classes or len(set(classes)) < len(classes):
+            known = ", ".join(self.classes[:20])
+            given = ", ".join(unknown or classes) or "none"
+            raise DataError(f"{self.name}: classes {given}; it has, each once: {known}")
+        place = np.full(len(self.classes), -1)
+        place[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
+        kept = np.flatnonzero(place[self.labels] >= 0)
+        labels = place[self.labels[kept]].astype(np.int64)
+        return ImageSet(self.images[kept], labels, tuple(classes), self.name)

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 
-__all__ = ["CalledSource", "LinearSource", "Source", "as_source"]
+__all__ = ["CalledSource", "LinearSource", "Source", "as_source", "opposite"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,15 @@ def as_source(source: Any, images: np.ndarray) -> Source:
     except NotFittedError:
         raise InputError("sources", f"{name} that is not fitted", "fitted estimators") from None
     return CalledSource(source, score, name, _classes(source, n_outputs), n_outputs)
+
+
+def opposite(source: Source) -> bool:
+    """Return whether a source has two scores, one the negative of the other."""
+    if not isinstance(source, LinearSource) or source.n_outputs != 2:
+        return False
+    second = (source.weights[1], source.intercept[1])
+    return all(np.array_equal(-a, b) for a, b in zip((source.weights[0], source.intercept[0]),
+                                                     second, strict=True))  # fmt: skip
 
 
 def _linear(source: Any, shape: tuple[int, ...]) -> LinearSource:

@@ -12,7 +12,7 @@ from visionshare.errors import InputError
 from visionshare.generators.base import check_features, check_images, check_state
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.pixels import image_shape
-from visionshare.generators.score_sources import LinearSource, Source, as_source
+from visionshare.generators.score_sources import LinearSource, Source, as_source, opposite
 
 __all__ = ["SourceClassifiers"]
 
@@ -32,6 +32,9 @@ class SourceClassifiers(BaseEstimator):
     macs_per_source : int, optional
         Multiply-accumulates of a source that does not say them in an attribute ``macs``; one for
         each value of an image when omitted.
+    opposites : bool, default True
+        Whether a source of two scores, one the negative of the other, gives both; when not, the
+        second alone. A penalty on squared weights likes a score that it can take twice.
 
     Attributes
     ----------
@@ -66,13 +69,19 @@ class SourceClassifiers(BaseEstimator):
     layout_: np.ndarray
     image_shape_: tuple[int, ...]
 
-    def __init__(self, sources: Sequence[Any] = (), macs_per_source: int | None = None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Any] = (),
+        macs_per_source: int | None = None,
+        opposites: bool = True,
+    ) -> None:
         self.sources = sources
         self.macs_per_source = macs_per_source
+        self.opposites = opposites
 
     def __sklearn_clone__(self) -> SourceClassifiers:
         # Sources are fitted: a copy by scikit-learn would come back unfitted.
-        return SourceClassifiers(self.sources, self.macs_per_source)
+        return SourceClassifiers(self.sources, self.macs_per_source, self.opposites)
 
     def check_parameters(self) -> None:
         """Check what can be checked without images.
@@ -84,6 +93,8 @@ class SourceClassifiers(BaseEstimator):
         """
         if not isinstance(self.sources, (list, tuple)) or not self.sources:
             raise InputError("sources", self.sources, "a list of one or more predictors")
+        if not isinstance(self.opposites, bool):
+            raise InputError("opposites", self.opposites, "True or False")
         self._check_cost()
 
     def _check_cost(self) -> None:
@@ -112,7 +123,11 @@ class SourceClassifiers(BaseEstimator):
             raise InputError("images", images.shape, "at least one image")
         self.image_shape_ = tuple(int(s) for s in images.shape[1:])
         sources = [as_source(source, images[:_FEW]) for source in self.sources]
-        pairs = [(s, c) for s, source in enumerate(sources) for c in range(source.n_outputs)]
+        pairs = [
+            (s, c)
+            for s, source in enumerate(sources)
+            for c in range(0 if self.opposites or not opposite(source) else 1, source.n_outputs)
+        ]
         return self._with(sources, np.array(pairs, np.int64).reshape(-1, 2))
 
     def _with(self, sources: Sequence[Source], layout: np.ndarray) -> SourceClassifiers:
@@ -215,7 +230,7 @@ class SourceClassifiers(BaseEstimator):
         used, place = np.unique(layout[:, 0], return_inverse=True)
         layout[:, 0] = place.reshape(-1)
         sources = tuple(self.sources[s] for s in used)
-        chosen = SourceClassifiers(sources, self.macs_per_source)
+        chosen = SourceClassifiers(sources, self.macs_per_source, self.opposites)
         chosen.image_shape_ = self.image_shape_
         return chosen._with([self._sources[s] for s in used], layout)
 

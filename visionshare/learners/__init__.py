@@ -3,9 +3,16 @@
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare.learners.jointboost import JointBoost
+from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
+from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
 from visionshare.learners.shareboost import ShareBoost
 from visionshare.learners.strength_path import strength_path
+from visionshare.learners.structural_boosting import (
+    StructuralBoostingClassifier,
+    StructuralBoostingRegressor,
+)
 
 __all__ = [
     "ForwardGreedyClassifier",
@@ -13,7 +20,13 @@ __all__ = [
     "GreedyTL",
     "GroupFeatureClassifier",
     "GroupFeatureRegressor",
+    "JointBoost",
+    "MixedNormClassifier",
     "OneAgainstRest",
     "ShareBoost",
+    "StructuralBoostingClassifier",
+    "StructuralBoostingRegressor",
+    "Transferability",
+    "leave_one_class_out",
     "strength_path",
 ]

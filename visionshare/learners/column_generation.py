@@ -6,15 +6,26 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
-from visionshare.search import Candidate, Pool, Search, SearchState, Violation
-from visionshare.solvers import Master, TaskProblem, TaskSolution, TaskWeights
+from visionshare.losses import ImportanceLoss
+from visionshare.search import (
+    BoundState,
+    Candidate,
+    Criterion,
+    Pool,
+    Search,
+    Violation,
+    make_task_criterion,
+)
+from visionshare.solvers import Master, StepMaster, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Generation", "GenerationSettings", "generate"]
 
 _logger = logging.getLogger(__name__)
+_FINEST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,13 @@ class GenerationSettings:
         Stop after so many searches in a row without a violator.
     refit_tol, max_iter
         KKT residual and iterations of the restricted problem.
+    criterion : str, default "violation"
+        See :func:`visionshare.search.make_task_criterion`.
+    master : str, default "newton"
+        Whose bound that criterion takes.
+    corrective : bool, default True
+        Solve the restricted problem in every round; otherwise a round is one update of one
+        candidate, a new or an active one.
     """
 
     rounds: int
@@ -46,6 +64,9 @@ class GenerationSettings:
     patience: int
     refit_tol: float
     max_iter: int
+    criterion: str = "violation"
+    master: str = "newton"
+    corrective: bool = True
 
 
 @dataclass(frozen=True)
@@ -134,24 +155,28 @@ def generate(
         active = [int(c) for c in last.candidates]
         for candidate in np.concatenate([done.entered for done in history]):
             pool.columns.enter(pool.features(candidate))
-        for candidate in active:
-            problem.append(_columns_of(pool, candidate, order))
+        _append(problem, pool, active, order)
         weights, number, searches = last.weights, last.number, last.search
+        kkt = last.kkt
     else:
         begun, weights, number, searches = time.perf_counter(), problem.empty(), 0, 0
         if start is not None:
             active, weights = [int(c) for c in start.candidates], start.weights
         for candidate in active:
-            problem.append(_columns_of(pool, candidate, order))
             pool.columns.enter(pool.features(candidate))
+        _append(problem, pool, active, order)
         solved = master.solve(weights, settings.refit_tol, settings.max_iter)
-        weights = _pruned(problem, solved.weights, active)
+        weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
-    quiet, useless = 0, pool.flat()
+    quiet, useless, refit_tol = 0, pool.flat(), settings.refit_tol
+    criterion = make_task_criterion(settings.criterion, problem, settings.master, settings.tol)
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
         begun = time.perf_counter()
         searches += 1
-        found = _violators(pool, problem, weights, order, active, searches, useless, settings)
+        # One update at a time: active candidates have a turn too, until they are optimal.
+        again = not settings.corrective and kkt > settings.refit_tol
+        state = _state(pool, problem, weights, order, active, searches)
+        found = _found(pool, problem, state, criterion, useless, active, again, settings)
         if not found:
             quiet += 1
             _logger.info("search %d found no candidate that violates optimality", searches)
@@ -159,52 +184,102 @@ def generate(
                 return
             continue
         quiet, number = 0, number + 1
-        for candidate in found:
+        fresh = [candidate for candidate in found if candidate.number not in active]
+        for candidate in fresh:
             active.append(candidate.number)
-            problem.append(_columns_of(pool, candidate.number, order))
             pool.columns.enter(candidate.features)
-        padded = weights.padded(sum(len(candidate.features) for candidate in found))
-        solved = master.solve(padded, settings.refit_tol, settings.max_iter)
-        if not solved.converged:
-            _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
-        weights = _pruned(problem, solved.weights, active)
-        entered = [candidate.number for candidate in found]
+        entered = [candidate.number for candidate in fresh]
+        _append(problem, pool, entered, order)
+        padded = weights.padded(sum(len(candidate.features) for candidate in fresh))
+        if settings.corrective:
+            solved = master.solve(padded, refit_tol, settings.max_iter)
+            if not solved.converged:
+                _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
+        else:
+            place = active.index(found[0].number)
+            solved = cast(StepMaster, master).step(padded, place)
+        weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         yield _generation(number, searches, entered, active, found[0].score, weights, solved, begun)
+        if entered and settings.corrective and not set(entered) & set(active):
+            # All left at once: the master's tolerance hides what still violates. Without a finer
+            # one they would enter for ever.
+            if refit_tol <= _FINEST * settings.refit_tol:
+                return
+            refit_tol /= 10
 
 
-def _columns_of(pool: Pool, candidate: int, order: np.ndarray) -> np.ndarray:
-    return pool.columns.columns_of(pool.features(candidate))[:, order]
+def _append(problem: TaskProblem, pool: Pool, candidates: Sequence[int], order: np.ndarray) -> None:
+    """Add the candidates' columns to the problem, each candidate a group."""
+    if not candidates:
+        return
+    features = [pool.features(c) for c in candidates]
+    ids = np.concatenate(features)
+    held = pool.columns.columns_of(ids)
+    problem.append(held[:, order], [len(part) for part in features], ids)
 
 
-def _violators(
+def _state(
     pool: Pool,
     problem: TaskProblem,
     weights: TaskWeights,
     order: np.ndarray,
     active: Sequence[int],
     search: int,
+) -> BoundState:
+    """Return what searches and criteria may ask for, in the order of the columns' examples."""
+    m = pool.columns.shape[0]
+    residual = np.zeros((m, problem.n_tasks), problem.dtype)
+    weighs = isinstance(problem.loss, ImportanceLoss)
+    importance = np.zeros((m if weighs else 0, problem.n_tasks))
+    omegas = np.zeros((len(problem.blocks), m))
+    for i, block in enumerate(problem.blocks):
+        z, rows = problem.slack(block, weights), order[block.rows]
+        residual[np.ix_(rows, block.tasks)] = problem.residual(block, z)
+        omegas[i, rows] = block.omega
+        if weighs:
+            importance[np.ix_(rows, block.tasks)] = problem.importance(block, z)
+    support = np.concatenate([np.empty(0, np.int64), *(pool.features(c) for c in active)])
+    held = np.split(weights.W, problem.starts[1:]) if active else []
+    return BoundState(
+        residual,
+        search,
+        support.astype(np.int64),
+        importance,
+        omegas,
+        dict(zip(map(int, active), held, strict=True)),
+    )
+
+
+def _found(
+    pool: Pool,
+    problem: TaskProblem,
+    state: BoundState,
+    criterion: Criterion,
     useless: np.ndarray,
+    active: Sequence[int],
+    again: bool,
     settings: GenerationSettings,
 ) -> list[Candidate]:
-    residual = np.zeros((pool.columns.shape[0], problem.n_tasks), problem.dtype)
-    for block in problem.blocks:
-        held = problem.residual(block, problem.slack(block, weights))
-        residual[np.ix_(order[block.rows], block.tasks)] = held
+    """Return the candidates whose weights are to change: violators, or ``again`` active ones."""
     excluded = useless.copy()
-    excluded[list(active)] = True
-    criterion = Violation(problem.norm, problem.strength, problem.shared_strength)
-    support = np.concatenate([np.empty(0, np.int64), *(pool.features(c) for c in active)])
-    state = SearchState(residual, search, support.astype(np.int64))
-    found = settings.search.best(pool, state, criterion, excluded, settings.entering)
-    least = min(s for s in (problem.strength, problem.shared_strength) if np.isfinite(s))
+    if not again:
+        excluded[list(active)] = True
+    n = settings.entering if settings.corrective else 1
+    found = settings.search.best(pool, state, criterion, excluded, n)
+    found = [candidate for candidate in found if np.isfinite(candidate.score)]
     if not found:
         return []
     # A search may score otherwise, such as by cost: the violation itself decides.
-    violations = criterion.score(pool, state, np.array([c.number for c in found]))
+    violation = Violation(problem.norm, problem.strength, problem.shared_strength)
+    numbers = np.array([candidate.number for candidate in found])
+    violations = violation.score(pool, state, numbers)
+    least = min(s for s in (problem.strength, problem.shared_strength) if np.isfinite(s))
+    held = set(active)
     return [
-        replace(candidate, score=float(violation))
-        for candidate, violation in zip(found, violations, strict=True)
-        if violation > max(settings.tol * least, 0)
+        replace(candidate, score=float(violated))
+        for candidate, violated in zip(found, violations, strict=True)
+        if violated > max(settings.tol * least, 0)
+        or (candidate.number in held and candidate.score > 0)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,9 +25,6 @@ from visionshare.learners.scores import (
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.search import Pool
 from visionshare.store import ArrayColumns, Columns
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["GreedyTL"]
 
@@ -57,6 +54,9 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         Arguments of the search, such as ``{"n": 59}``.
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
+    fit_intercept : bool, default True
+        When not, a class is decided as in the paper: by a score above that of the mean example,
+        whatever the shares of the classes are. For few examples that are not drawn in proportion.
     n_jobs : int, default 1
         Threads; -1 for all cores. The result does not depend on it.
     random_state : int, default 0
@@ -69,13 +69,15 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         Chosen columns of Z, of all classes together, in order of entry.
     coef_ : ndarray of shape (T, n_support), float64
         Weights of the columns as they are (unscaled); T is 1 for two classes, else k.
+    scaled_coef_ : ndarray of shape (T, n_support), float64
+        Weights of the columns at variance 1: comparable with each other.
     intercept_ : ndarray of shape (T,), float64
     rounds_ : list of list of RidgeRound
         Of each task.
     path_ : tuple of PathStep
         For two classes every round, otherwise the end alone.
     chosen_sources_ : list of tuple (class, source, output, weight)
-        Weights of scaled columns: comparable with each other.
+        With weights of ``scaled_coef_``.
     temperature_ : float
         Divides the scores in :meth:`predict_proba`; fitted to leave-one-out scores.
 
@@ -105,6 +107,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         class_weight: dict[Any, float] | str | None = None,
+        fit_intercept: bool = True,
         n_jobs: int = 1,
         random_state: int = 0,
     ) -> None:
@@ -115,6 +118,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         self.search = search
         self.search_options = search_options
         self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -138,6 +142,8 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
             raise InputError("tol", self.tol, "a finite number of at least 0")
         if self.search not in ("exhaustive", "random"):
             raise InputError("search", self.search, "'exhaustive' or 'random'")
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise InputError("fit_intercept", self.fit_intercept, "True or False")
         search = search_of(self)
         return RidgeSettings(int(self.rounds), float(self.strength), float(self.tol), search)
 
@@ -209,15 +215,17 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
             for rounds in self.rounds_
         ]
         weights = [rounds[-1].weights if rounds else np.empty(0) for rounds in self.rounds_]
-        self.support_, self._scaled = joined(ids, weights)
+        self.support_, self.scaled_coef_ = joined(ids, weights)
         offset, scale = columns.scaling_of(self.support_)
         means = np.array([np.dot(omega, t) / omega.sum() for t in targets])
+        if not self.fit_intercept:
+            means[:] = 0
         left_out = np.empty((len(omega), len(targets)))
         for t, rounds in enumerate(self.rounds_):
             left_out[:, t] = means[t]
             if rounds:
                 left_out[:, t] += rounds[-1].left_out
-        self.coef_ = self._scaled * scale
+        self.coef_ = self.scaled_coef_ * scale
         self.intercept_ = means - self.coef_ @ offset
         self.temperature_ = fit_temperature(two_sided(left_out), index, omega)
         self.path_ = self._path(columns, index, omega)
@@ -261,7 +269,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
             if j < self.n_features_in_:
                 continue
             source, output = self._scorers.layout_[j - self.n_features_in_]
-            for name, weight in zip(names, self._scaled[:, i], strict=True):
+            for name, weight in zip(names, self.scaled_coef_[:, i], strict=True):
                 if weight:
                     found.append((name.item(), int(source), int(output), float(weight)))
         return sorted(found, key=lambda entry: -abs(entry[3]))

@@ -32,7 +32,7 @@ from visionshare.learners.task_targets import (
     number_targets,
 )
 from visionshare.search import Pool
-from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights, check_master, polish
+from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights, polish
 from visionshare.store import Columns
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     (30, True)
     """
 
-    _losses = ("squared_hinge", "logistic", "squared", "multinomial")
+    _losses: tuple[str, ...] = ("squared_hinge", "logistic", "squared", "multinomial")
+    class_weight: dict[Any, float] | str | None
+    calibrate: bool = True
 
     def __init__(
         self,
@@ -156,27 +158,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         random_state: int = 0,
         progress: bool = False,
     ) -> None:
-        self.loss = loss
-        self.q = q
-        self.strength = strength
-        self.shared_strength = shared_strength
-        self.rounds = rounds
-        self.max_features = max_features
-        self.entering = entering
-        self.search = search
-        self.search_options = search_options
-        self.patience = patience
-        self.master = master
-        self.scaling = scaling
-        self.tol = tol
-        self.refit_tol = refit_tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
+        self._keep(locals())
 
     def fit(
         self,
@@ -232,7 +214,8 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         self.temperature_ = 1.0
         if self.tasks_ is None:
             self.path_ = generation_path(self.history_, pool, self._index, self._omega)
-            self.temperature_ = self._temperature(columns, problem, targets)
+            if self.calibrate:
+                self.temperature_ = self._temperature(columns, problem, targets)
 
     @property
     def _coef(self) -> np.ndarray:
@@ -272,8 +255,8 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         )
         starts = np.append(problem.starts, problem.n)
         for a, b in pairwise(starts):
-            smaller.append(problem.columns[a:b, rows])
-        master = check_master(self.master)(smaller)
+            smaller.append(problem.columns[a:b, rows], ids=problem.ids[a:b])
+        master = self._make_master(smaller)
         found = master.solve(self.history_[-1].weights, self.refit_tol, int(self.max_iter))
         return polish(smaller, found.weights)
 
@@ -358,7 +341,7 @@ random_state, progress
     ([4, 17], 1.0)
     """
 
-    _losses = ("squared", "insensitive")
+    _losses: tuple[str, ...] = ("squared", "insensitive")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -390,27 +373,7 @@ random_state, progress
         progress: bool = False,
         eps: float = 0.1,
     ) -> None:
-        self.loss = loss
-        self.q = q
-        self.strength = strength
-        self.shared_strength = shared_strength
-        self.rounds = rounds
-        self.max_features = max_features
-        self.entering = entering
-        self.search = search
-        self.search_options = search_options
-        self.patience = patience
-        self.master = master
-        self.scaling = scaling
-        self.tol = tol
-        self.refit_tol = refit_tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.progress = progress
-        self.eps = eps
+        self._keep(locals())
 
     def fit(
         self,

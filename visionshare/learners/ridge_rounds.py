@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.search import Pool, Search
+from visionshare.search.exhaustive import ExhaustiveSearch
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
+from visionshare.store import ArrayColumns
 
 __all__ = ["RidgeRound", "RidgeSettings", "ridge_rounds"]
 
@@ -73,7 +75,8 @@ def ridge_rounds(
     """Yield the rounds of a forward selection.
 
     With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
-    O(m) a candidate, and no matrix is ever inverted.
+    O(m) a candidate, and no matrix is ever inverted. Where all candidates are looked at, stand
+    alone and lie in memory, all rounds are one compiled loop; ``seconds`` are then equal shares.
 
     Parameters
     ----------
@@ -90,6 +93,10 @@ def ridge_rounds(
     """
     strength, root = settings.strength, np.sqrt(omega)
     centred = root * (y - np.dot(omega, y) / omega.sum())
+    table = _table(pool, settings.search)
+    if table is not None:
+        yield from _compiled_rounds(pool, table, centred, omega, settings)
+        return
     whole = float(centred @ centred)
     Gy, U = centred / strength, np.zeros((len(y), 0))
     chosen = np.zeros((0, len(y)))
@@ -122,3 +129,40 @@ def ridge_rounds(
         )
         if before - error < settings.tol:
             return
+
+
+def _table(pool: Pool, search: Search) -> np.ndarray | None:
+    """Return all candidates, one a row, if one compiled loop can look at them."""
+    if not isinstance(search, ExhaustiveSearch) or pool.order is not None:
+        return None
+    return pool.columns.table() if isinstance(pool.columns, ArrayColumns) else None
+
+
+def _compiled_rounds(
+    pool: Pool, table: np.ndarray, centred: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+) -> Iterator[RidgeRound]:
+    from visionshare.learners.ridge_kernels import select
+
+    begun = time.perf_counter()
+    strength, root, whole = settings.strength, np.sqrt(omega), float(centred @ centred)
+    offset, scale = pool.columns.scaling_of()
+    square, most = float(omega.sum()), min(settings.rounds, len(table))
+    choices = (square, strength, settings.tol, most)
+    ids, gains, U, Gys = select(table, offset, scale, root, centred, *choices)
+    chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
+    errors = strength * (Gys @ centred) / whole if len(ids) else np.empty(0)
+    weights = Gys @ chosen.T
+    held = centred - Gys / (1 / strength - np.cumsum(U * U, axis=0))
+    left_out = np.where(root > 0, held / np.where(root > 0, root, 1), 0)
+    seconds = (time.perf_counter() - begun) / max(1, len(ids))
+    for r, entered in enumerate(ids.tolist()):
+        yield RidgeRound(
+            number=r + 1,
+            candidate=entered,
+            features=ids[r : r + 1],
+            score=float(gains[r]),
+            weights=weights[r, : r + 1],
+            error=float(errors[r]),
+            left_out=left_out[r],
+            seconds=seconds,
+        )

@@ -70,7 +70,8 @@ def strength_path(
     held = sorted((float(s) for s in strengths), reverse=True)
     if not held or not all(0 < s < np.inf for s in held):
         raise InputError("strengths", strengths, "finite numbers above 0")
-    model = clone(learner).set_params(warm_start=True, checkpoint=None)
+    model = clone(learner).set_params(warm_start=True)
+    model.checkpoint = None
     for strength in held:
         model.set_params(strength=strength).fit(X, y, sample_weight)
         # A later fit replaces attributes and changes none.

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -20,16 +20,18 @@ from visionshare.learners.column_generation import Generation, GenerationSetting
 from visionshare.learners.preparation import chosen_columns, search_of
 from visionshare.learners.task_targets import Targets
 from visionshare.losses import Multinomial, TaskLoss, make_task_loss
-from visionshare.penalties import GroupNorm
+from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.search import Pool
-from visionshare.solvers import TaskProblem, check_master, polish
+from visionshare.search.task_criteria import check_task_criterion
+from visionshare.solvers import Master, TaskProblem, check_master, polish
 from visionshare.store import ArrayColumns, Columns
 
 __all__ = ["TaskLearner"]
 
 _NOT_OF_THE_PATH = {"rounds", "max_features", "n_jobs", "progress", "checkpoint", "patience"}
 _TINY = 1e-6
+_INTERCEPTS = 100
 
 
 class TaskLearner(BaseEstimator):
@@ -38,15 +40,19 @@ class TaskLearner(BaseEstimator):
     _losses: tuple[str, ...]
     loss: str
     eps: float = 0.1
-    q: float
+    q: float = 2.0
     strength: float | None
-    shared_strength: float | None
+    shared_strength: float | None = None
+    criterion: str = "violation"
+    corrective: bool = True
+    # Further settings with which a learner looks for its largest violation at least cost.
+    _plainest: ClassVar[dict[str, Any]] = {}
     rounds: int
     max_features: int | None
     entering: int
     search: str
     search_options: dict[str, Any] | None
-    patience: int
+    patience: int = 1
     master: str
     warm_start: bool
     scaling: str
@@ -97,9 +103,10 @@ class TaskLearner(BaseEstimator):
             accepted = "'unit_norm' or 'unit_variance' or 'max_abs' or 'none'"
             raise InputError("scaling", self.scaling, accepted)
         check_master(self.master)
-        if self.loss == "multinomial" and self.master in ("admm", "adaboost"):
+        if self.loss == "multinomial" and self.master == "admm":
             raise InputError("master", self.master, "another one, for the multinomial loss")
-        GroupNorm(self.q)
+        check_task_criterion(self.criterion)
+        self._norm()
         return GenerationSettings(
             rounds=int(self.rounds),
             max_features=self.max_features,
@@ -109,7 +116,21 @@ class TaskLearner(BaseEstimator):
             patience=int(self.patience),
             refit_tol=float(self.refit_tol),
             max_iter=int(self.max_iter),
+            criterion=self.criterion,
+            master=self.master,
+            corrective=self.corrective,
         )
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Keep a constructor's arguments, ``locals()``, as attributes of their names."""
+        for name in self._get_param_names():
+            setattr(self, name, given[name])
+
+    def _norm(self) -> RowPenalty:
+        return GroupNorm(self.q)
+
+    def _make_master(self, problem: TaskProblem) -> Master:
+        return check_master(self.master)(problem)
 
     def _columns(self, X: np.ndarray | Columns, y: np.ndarray, numeric: bool) -> Any:
         if isinstance(X, Columns):
@@ -146,7 +167,7 @@ class TaskLearner(BaseEstimator):
             targets.blocks,
             targets.n_tasks,
             self._task_loss() if classes is None else Multinomial(classes),
-            GroupNorm(self.q),
+            self._norm(),
             np.inf if self.strength is None else float(self.strength),
             np.inf if self.shared_strength is None else float(self.shared_strength),
             dtype,
@@ -163,11 +184,15 @@ class TaskLearner(BaseEstimator):
             problem = self._problem(targets, columns.compute_dtype, threads)
             pool = Pool(columns)
             history = self._run(pool, problem, targets, settings, (omega, y))
-            exact = polish(problem, history[-1].weights)
-            value, kkt = problem.examine(exact)
-            history[-1] = replace(
-                history[-1], W=exact.W, shared=exact.shared, b=exact.b, value=value, kkt=kkt
-            )
+            if self.corrective:
+                exact = polish(problem, history[-1].weights)
+                if targets.classes is not None:
+                    # A constant added to all intercepts changes nothing: its mean is zero.
+                    exact = replace(exact, b=exact.b - exact.b.mean())
+                value, kkt = problem.examine(exact)
+                history[-1] = replace(
+                    history[-1], W=exact.W, shared=exact.shared, b=exact.b, value=value, kkt=kkt
+                )
             self.history_ = tuple(history)
             last = history[-1]
             self.candidates_ = last.candidates
@@ -190,7 +215,7 @@ class TaskLearner(BaseEstimator):
             identity = self._identity(pool.columns, targets, examples)
             checkpoint = Checkpoint(self.checkpoint, identity, Generation)
             history = checkpoint.load()[: settings.rounds + 1]
-        master = check_master(self.master)(problem)
+        master = self._make_master(problem)
         start = self._start(pool.columns, targets)
         rounds = generate(pool, problem, master, targets.order, settings, history, start)
         if self.progress:
@@ -229,9 +254,19 @@ class TaskLearner(BaseEstimator):
         X, y, sample_weight, tasks
             As in ``fit``.
         """
-        changed = {"strength": _TINY, "shared_strength": None, "rounds": 1, "entering": 1}
+        changed: dict[str, Any] = {
+            "strength": _TINY,
+            "shared_strength": None,
+            "rounds": 1,
+            "entering": 1,
+        }
         changed |= {"tol": 0.0, "max_features": None, "checkpoint": None, "warm_start": False}
-        alone = clone(self).set_params(**changed).fit(X, y, sample_weight, tasks=tasks)
+        # Without a strength no residual is small, and the intercepts alone need few iterations.
+        changed["max_iter"] = min(int(self.max_iter), _INTERCEPTS)
+        alone = clone(self)
+        for name, value in (changed | self._plainest).items():
+            setattr(alone, name, value)
+        alone.fit(X, y, sample_weight, tasks=tasks)
         return float(alone.history_[1].score + _TINY) if len(alone.history_) > 1 else 0.0
 
     def _identity(

@@ -1,22 +1,27 @@
 """Losses: value, derivative and curvature of the scores. Pure functions of arrays.
 
 ``LOSSES`` holds losses of all classes' scores together (``multiclass``), ``TASK_LOSSES`` those of
-one number an example, as one-against-all classes and regression have (``separable``).
+one number an example, as one-against-all classes and regression have (``separable``). Coverage is
+a measure of scores alone.
 """
 
+from visionshare.losses.coverage import coverage, ranks
 from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
 from visionshare.losses.multinomial import Multinomial
-from visionshare.losses.separable import TASK_LOSSES, TaskLoss, make_task_loss
+from visionshare.losses.separable import TASK_LOSSES, ImportanceLoss, TaskLoss, make_task_loss
 from visionshare.losses.smoothed import Smoothed
 
 __all__ = [
     "LOSSES",
     "TASK_LOSSES",
+    "ImportanceLoss",
     "Loss",
     "MulticlassLogistic",
     "Multinomial",
     "Smoothed",
     "TaskLoss",
+    "coverage",
     "make_loss",
     "make_task_loss",
+    "ranks",
 ]

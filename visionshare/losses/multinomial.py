@@ -31,6 +31,11 @@ class Multinomial:
 
     y: np.ndarray
     curvature: ClassVar[float] = 0.5
+    template: ClassVar[float] = 0.5
+
+    def importance(self, z: np.ndarray) -> np.ndarray:
+        """Return the probabilities; at the true class, that of all others."""
+        return np.abs(self.derivative(z))
 
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return the loss of each example, (n, 1)."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,7 @@ __all__ = [
     "TASK_LOSSES",
     "Absolute",
     "Hinge",
+    "ImportanceLoss",
     "Insensitive",
     "Logistic",
     "Squared",
@@ -32,6 +33,23 @@ __all__ = [
     "TaskLoss",
     "make_task_loss",
 ]
+
+
+@runtime_checkable
+class ImportanceLoss(Protocol):
+    """What boosting's exponential bound asks of a loss made of logistic terms.
+
+    The importance is the sum of all terms' slopes without their signs, L' the sum with them.
+    """
+
+    @property
+    def template(self) -> float:
+        """Σ_j a_j |x_ij| may be so much for the bound to hold."""
+        ...
+
+    def importance(self, z: np.ndarray) -> np.ndarray:
+        """Return the importance, of the shape of z."""
+        ...
 
 
 class TaskLoss(Protocol):
@@ -118,6 +136,11 @@ class Logistic:
 
     curvature: ClassVar[float] = 0.25
     lipschitz: ClassVar[float] = 1.0
+    template: ClassVar[float] = 1.0
+
+    def importance(self, z: np.ndarray) -> np.ndarray:
+        """Return 1 / (1 + e^{1−z}), the probability of the other class."""
+        return self.derivative(z)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return ln(1 + e^{z−1})."""
@@ -156,10 +179,17 @@ class Insensitive:
     eps: float = 0.1
     curvature: ClassVar[float] = 0.5
     lipschitz: ClassVar[float] = 1.0
+    template: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.eps < np.inf:
             raise InputError("eps", self.eps, "a finite number of at least 0")
+
+    def importance(self, z: np.ndarray) -> np.ndarray:
+        """Return σ(z − ε) + σ(−z − ε)."""
+        from scipy.special import expit
+
+        return np.asarray(expit(z - self.eps) + expit(-z - self.eps))
 
     def value(self, z: np.ndarray) -> np.ndarray:
         """Return L(z)."""

@@ -3,7 +3,7 @@
 ``smooth`` has value, gradient and curvature; ``norms`` value, proximal operator and dual norm.
 """
 
-from visionshare.penalties.norms import GroupNorm
+from visionshare.penalties.norms import NORMS, GroupNorm, HalfSquares, RowPenalty, make_norm
 from visionshare.penalties.smooth import (
     PENALTIES,
     NoPenalty,
@@ -15,12 +15,16 @@ from visionshare.penalties.smooth import (
 )
 
 __all__ = [
+    "NORMS",
     "PENALTIES",
     "GroupNorm",
+    "HalfSquares",
     "NoPenalty",
     "Penalty",
     "Ridge",
+    "RowPenalty",
     "SmoothL1",
     "SmoothMax",
+    "make_norm",
     "make_penalty",
 ]

@@ -1,21 +1,58 @@
-"""The mixed norms ℓ1/ℓq: the sum over groups of rows of the ℓq norm of each group's weights.
+"""Penalties with a proximal operator: the mixed norms ℓ1/ℓq, and half the squares.
 
 Weights are (d, T) here: one row a column of features, one column a task. A group is a run of
-rows that enter or leave together, given by where each begins.
+rows that enter or leave together, given by where each begins. The mixed norm is the sum over
+groups of the ℓq norm of each group's weights.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["GroupNorm"]
+__all__ = ["NORMS", "GroupNorm", "HalfSquares", "RowPenalty", "make_norm"]
 
 _HALVINGS = 200
+
+
+class RowPenalty(Protocol):
+    """What a solver of tasks asks of a penalty; see :class:`GroupNorm` for the arguments."""
+
+    @property
+    def q(self) -> float:
+        """Norm inside a group; nan where there is none."""
+        ...
+
+    def norms(self, W: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return Ω(W_J) of each group."""
+        ...
+
+    def dual_norms(self, G: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return the size of each group's gradient."""
+        ...
+
+    def least(self, strength: float) -> float:
+        """Return the dual norm up to which a group stays at 0."""
+        ...
+
+    def value(self, W: np.ndarray, starts: np.ndarray) -> float:
+        """Return Ω(W)."""
+        ...
+
+    def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """Return argmin_U step·Ω(U) + ½‖U − W‖²."""
+        ...
+
+    def distance(
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, strength: float
+    ) -> np.ndarray:
+        """Return how far each weight is from optimal, for the loss's gradient G."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -58,9 +95,19 @@ class GroupNorm:
         """Return ‖G_J‖_{q'} of each group: a group stays at 0 while it is at most λ."""
         return _norms(G, starts, self.dual_q)
 
+    def least(self, strength: float) -> float:
+        """Return λ: a group stays at 0 while its gradient's dual norm is at most that."""
+        return strength
+
     def value(self, W: np.ndarray, starts: np.ndarray) -> float:
         """Return Ω(W)."""
         return float(self.norms(W, starts).sum())
+
+    def distance(
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, strength: float
+    ) -> np.ndarray:
+        """Return |W − prox(W − G)|, the step that a proximal gradient of unit length takes."""
+        return np.abs(W - self.prox(W - G, starts, strength))
 
     def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """Return argmin_U step·Ω(U) + ½‖U − W‖².
@@ -93,6 +140,71 @@ class GroupNorm:
             blocks = W[rows].reshape(len(chosen), -1)
             out[rows] = solve(blocks, levels[chosen]).reshape(len(chosen), int(size), -1)
         return out
+
+
+@dataclass(frozen=True)
+class HalfSquares:
+    """Ω(W) = ½ Σ W²: weights shrink and none becomes zero, so that no candidate is kept out.
+
+    References
+    ----------
+    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> HalfSquares().prox(np.array([[3.0], [-1.0]]), np.array([0, 1]), 1.0).ravel().tolist()
+    [1.5, -0.5]
+    """
+
+    q: ClassVar[float] = float("nan")
+
+    def norms(self, W: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return ½ ‖W_J‖² of each group."""
+        return 0.5 * _norms(W, starts, 2) ** 2
+
+    def dual_norms(self, G: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return ‖G_J‖₂ of each group."""
+        return _norms(G, starts, 2)
+
+    def least(self, strength: float) -> float:
+        """Return 0: any gradient moves a weight."""
+        return 0.0
+
+    def value(self, W: np.ndarray, starts: np.ndarray) -> float:
+        """Return ½ Σ W²."""
+        return 0.5 * float(np.sum(W * W))
+
+    def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """Return W / (1 + step)."""
+        return np.asarray(W / (1 + np.broadcast_to(step, len(W))[:, None]))
+
+    def distance(
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, strength: float
+    ) -> np.ndarray:
+        """Return |G + λW|, the objective's gradient."""
+        return np.abs(G + strength * W)
+
+
+NORMS: dict[str, RowPenalty] = {
+    "l1": GroupNorm(1),
+    "l1/l2": GroupNorm(2),
+    "l1/linf": GroupNorm(float("inf")),
+    "l2^2": HalfSquares(),
+}
+
+
+def make_norm(name: str) -> RowPenalty:
+    """Return the penalty registered as ``name``.
+
+    Raises
+    ------
+    InputError
+        If no penalty has that name.
+    """
+    if name not in NORMS:
+        raise InputError("penalty", name, " or ".join(map(repr, NORMS)))
+    return NORMS[name]
 
 
 def _norms(W: np.ndarray, starts: np.ndarray, q: float) -> np.ndarray:

@@ -55,6 +55,8 @@ def searches_at_most(recipe: Recipe) -> int:
     part = recipe.learner
     if part.kind == "shareboost":
         return part.rounds + part.extra_rounds
+    if part.kind == "greedytl":
+        return part.rounds
     # Before each candidate that enters all searches but one of its patience may find none.
     return (part.rounds + 1) * part.patience
 

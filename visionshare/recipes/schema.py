@@ -55,6 +55,8 @@ class DataPart(_Strict):
     width: int | None = Field(default=None, ge=1, le=4096)
     mode: Literal["grey", "color"] = "grey"
     fit: Literal["resize", "centre"] = "resize"
+    classes: list[str] | None = Field(default=None, min_length=2)
+    per_class: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
 
 
@@ -88,6 +90,25 @@ class StorePart(_Strict):
     where: Literal["auto", "memory", "disk"] = "auto"
     dtype: Literal["float16", "float32"] = "float16"
     memory: str | int = "4GiB"
+
+
+class SourcesPart(_Strict):
+    """Classifiers whose scores are features too: saved ones, and one for each of some classes.
+
+    The classes are of the recipe's own data, and each is learned against the others.
+    """
+
+    files: list[str] = []
+    classes: list[str] = []
+    pool: str = "pixels"
+    rounds: int = Field(default=20, ge=1)
+    strength: float = Field(default=1e-3, ge=0)
+
+    @model_validator(mode="after")
+    def _some_sources(self) -> SourcesPart:
+        if not self.files and len(self.classes) < 2:
+            raise ValueError("sources: files are wanted, or two classes or more to learn")
+        return self
 
 
 class DrawsPart(_Strict):
@@ -142,8 +163,25 @@ class GroupFeaturePart(_Strict):
     max_iter: int = Field(default=3000, ge=1)
 
 
+class GreedyTLPart(_Strict):
+    """Settings of the learner, see :class:`visionshare.learners.GreedyTL`."""
+
+    kind: Literal["greedytl"]
+    rounds: int = Field(default=100, ge=1)
+    strength: float = 1.0
+    tol: float = 1e-4
+    search: str = "exhaustive"
+    search_options: dict[str, Any] | None = None
+    class_weight: Literal["balanced"] | None = None
+    fit_intercept: bool = True
+
+
 _FIRST_KIND = "shareboost"
-_LEARNERS: dict[str, type[_Strict]] = {"shareboost": ShareBoostPart, "grfl": GroupFeaturePart}
+_LEARNERS: dict[str, type[_Strict]] = {
+    "shareboost": ShareBoostPart,
+    "grfl": GroupFeaturePart,
+    "greedytl": GreedyTLPart,
+}
 
 
 def _kind(value: Any) -> Any:
@@ -154,7 +192,9 @@ def _kind(value: Any) -> Any:
 
 
 LearnerPart = Annotated[
-    Annotated[ShareBoostPart, Tag("shareboost")] | Annotated[GroupFeaturePart, Tag("grfl")],
+    Annotated[ShareBoostPart, Tag("shareboost")]
+    | Annotated[GroupFeaturePart, Tag("grfl")]
+    | Annotated[GreedyTLPart, Tag("greedytl")],
     Discriminator(_kind),
 ]
 
@@ -178,6 +218,7 @@ class Recipe(_Strict):
     seed: int = Field(default=0, ge=0)
     data: DataPart
     features: FeaturePart
+    sources: SourcesPart | None = None
     store: StorePart = StorePart()
     learner: LearnerPart = ShareBoostPart()
     draws: DrawsPart | None = None

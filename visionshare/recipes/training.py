@@ -20,11 +20,20 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Cut, ImageSet, load_images
+from visionshare.datasets.few import few_of_each
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.generators.score_sources import LinearSource
 from visionshare.recipes.columns import check_columns, make_columns
-from visionshare.recipes.schema import DeformationPart, Recipe, as_settings, read_pool
+from visionshare.recipes.schema import (
+    DeformationPart,
+    FeaturePart,
+    Recipe,
+    as_settings,
+    read_pool,
+)
+from visionshare.recipes.sources import learn_sources, read_sources, sources_family
 from visionshare.resources import parse_size, peak_memory
 
 __all__ = ["TrainResult", "train"]
@@ -91,12 +100,17 @@ def train(
     stages = _Stages()
     family = read_pool(recipe.features, recipe.seed)
     learner = _learner(recipe, out / "work", jobs, progress)
+    sources = _sources_at_hand(recipe)
     family.check_parameters()
     learner.check_parameters()
     check_columns(recipe, family)
     parse_size(recipe.store.memory, "store.memory")
     with stages("data"):
         training, test = _images(recipe, data_dir)
+    if recipe.sources is not None:
+        with stages("sources"):
+            sources += _learned_sources(recipe, data_dir, jobs)
+            family = _with_sources(family, sources, training.images)
     _claim(out / "work", recipe, training, resume)
     with stages("features"):
         family.fit(training.images[: _originals(recipe, training)])
@@ -119,15 +133,45 @@ def train(
     return _write(out, recipe, classifier, training, test, scores, stages)
 
 
-def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
+def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:
     part = recipe.data
     size = None if part.height is None or part.width is None else (part.height, part.width)
     cut = None if part.cut is None else Cut(**part.cut.model_dump())
-    sets = [
-        load_images(part.source, split, data_dir, size, part.mode, part.fit, cut)
-        for split in ("train", "test")
-    ]
-    training, test = sets
+    return load_images(part.source, split, data_dir, size, part.mode, part.fit, cut)
+
+
+def _sources_at_hand(recipe: Recipe) -> list[LinearSource]:
+    """Return the sources that are files, before any work."""
+    if recipe.sources is None:
+        return []
+    read_pool(FeaturePart(pool=recipe.sources.pool), recipe.seed)
+    return read_sources(recipe.sources.files)
+
+
+def _learned_sources(recipe: Recipe, data_dir: Any, jobs: int) -> list[LinearSource]:
+    """Return the sources that are learned from other classes of the recipe's data."""
+    part = recipe.sources
+    if part is None or not part.classes:
+        return []
+    held = _loaded(recipe, "train", data_dir).of_classes(part.classes)
+    pool = read_pool(FeaturePart(pool=part.pool), recipe.seed)
+    return learn_sources(held, pool, part.rounds, part.strength, jobs, recipe.seed)
+
+
+def _with_sources(family: Any, sources: list[LinearSource], images: np.ndarray) -> Any:
+    from visionshare.generators.union import UnionOfFamilies
+
+    return UnionOfFamilies((family, sources_family(sources, images)))
+
+
+def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
+    part = recipe.data
+    training, test = (_loaded(recipe, split, data_dir) for split in ("train", "test"))
+    if part.classes is not None:
+        training, test = training.of_classes(part.classes), test.of_classes(part.classes)
+    if part.per_class is not None:
+        rng = np.random.default_rng(recipe.seed)
+        training = training.subset(few_of_each(training.labels, part.per_class, rng))
     if part.limit is not None and part.limit < len(training):
         rng = np.random.default_rng(recipe.seed)
         training = training.subset(np.sort(rng.permutation(len(training))[: part.limit]))
@@ -181,9 +225,11 @@ def _claim(work: Path, recipe: Recipe, training: ImageSet, resume: bool) -> None
 
 
 def _learner(recipe: Recipe, work: Path, jobs: int, progress: bool) -> Any:
-    from visionshare.learners import GroupFeatureClassifier, ShareBoost
+    from visionshare.learners import GreedyTL, GroupFeatureClassifier, ShareBoost
 
     settings = recipe.learner.model_dump(exclude={"kind"})
+    if recipe.learner.kind == "greedytl":
+        return GreedyTL(**settings, n_jobs=jobs, random_state=recipe.seed)
     others: dict[str, Any] = {
         "checkpoint": work / "rounds",
         "n_jobs": jobs,

@@ -2,7 +2,8 @@
 
 To add a search, write a class with :meth:`Search.best` in a file of its own and add one line to
 :data:`SEARCHES`; to add a criterion, a class with :meth:`Criterion.score` and a line in
-:data:`visionshare.search.criteria.CRITERIA`.
+:data:`visionshare.search.criteria.CRITERIA`, or, for learners of tasks, in
+:data:`visionshare.search.task_criteria.TASK_CRITERIA`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from visionshare.errors import InputError
+from visionshare.search.bound_decrease import BoundDecrease, BoundState
 from visionshare.search.criteria import CRITERIA, make_criterion
 from visionshare.search.exhaustive import ExhaustiveSearch
 from visionshare.search.per_mac import PerMacSearch
@@ -20,11 +22,15 @@ from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
 from visionshare.search.sampled import SampledSearch
 from visionshare.search.screened import ScreenedSearch
 from visionshare.search.stumps import StumpSearch
+from visionshare.search.task_criteria import TASK_CRITERIA, make_task_criterion
 from visionshare.search.violation import Violation
 
 __all__ = [
     "CRITERIA",
     "SEARCHES",
+    "TASK_CRITERIA",
+    "BoundDecrease",
+    "BoundState",
     "Candidate",
     "Criterion",
     "ExhaustiveSearch",
@@ -41,6 +47,7 @@ __all__ = [
     "Violation",
     "make_criterion",
     "make_search",
+    "make_task_criterion",
     "samples_needed",
 ]
 

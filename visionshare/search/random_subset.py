@@ -55,9 +55,19 @@ class RandomSubsetSearch:
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
         """Return the best of the draw."""
-        numbers = np.flatnonzero(~excluded)
         rng = np.random.default_rng([self.random_state, state.round])
-        drawn = np.sort(rng.choice(numbers, min(self.n, len(numbers)), replace=False))
+        drawn = _drawn(np.flatnonzero(excluded), pool.size, self.n, rng)
         if len(drawn) == 0:
             return []
         return winners(pool, drawn, criterion.score(pool, state, drawn), n)
+
+
+def _drawn(excluded: np.ndarray, size: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return n of the numbers below ``size`` that are not excluded, ascending.
+
+    Draws places among those that are left: a list of them would cost time for each candidate.
+    """
+    left = size - len(excluded)
+    places = np.sort(rng.choice(left, min(n, left), replace=False))
+    # Before the e-th excluded number stand excluded[e] − e others.
+    return places + np.searchsorted(excluded - np.arange(len(excluded)), places, side="right")

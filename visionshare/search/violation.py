@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.penalties import GroupNorm
+from visionshare.penalties import RowPenalty
 from visionshare.search.pool import Pool, SearchState
 
 __all__ = ["Violation"]
@@ -20,7 +20,7 @@ class Violation:
 
     Attributes
     ----------
-    norm : GroupNorm
+    norm : RowPenalty
     strength, shared_strength : float
         λ_p and λ_s; infinite ones violate nothing.
 
@@ -30,7 +30,7 @@ class Violation:
     Learning 91, 2013, proposition 1 and equation 11.
     """
 
-    norm: GroupNorm
+    norm: RowPenalty
     strength: float
     shared_strength: float = np.inf
 
@@ -41,7 +41,7 @@ class Violation:
         starts = np.arange(len(G)) if starts is None else np.asarray(starts)
         scores = np.full(len(starts), -np.inf)
         if np.isfinite(self.strength):
-            scores = self.norm.dual_norms(G, starts) - self.strength
+            scores = self.norm.dual_norms(G, starts) - self.norm.least(self.strength)
         if np.isfinite(self.shared_strength):
             largest = np.maximum.reduceat(np.abs(G.sum(axis=1)), starts)
             scores = np.maximum(scores, largest - self.shared_strength)

@@ -13,27 +13,41 @@ from visionshare.errors import InputError
 from visionshare.solvers.accelerated import Solution, minimise
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.admm import Admm
-from visionshare.solvers.coordinate import AdaBoost, GradBoost
+from visionshare.solvers.bounds import ExponentialBound, QuadraticBound, RowBound, bound_of
+from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
-from visionshare.solvers.tasks import Master, TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import (
+    Master,
+    StepMaster,
+    TaskBlock,
+    TaskProblem,
+    TaskSolution,
+    TaskWeights,
+)
 
 __all__ = [
     "MASTERS",
     "ActiveSet",
     "AdaBoost",
     "Admm",
+    "ExponentialBound",
     "Fista",
     "GradBoost",
     "Master",
     "Newton",
     "Preconditioner",
+    "QuadraticBound",
+    "RowBound",
     "Solution",
+    "StepMaster",
     "TaskBlock",
     "TaskProblem",
     "TaskSolution",
     "TaskWeights",
+    "Template",
+    "bound_of",
     "check_master",
     "minimise",
     "polish",

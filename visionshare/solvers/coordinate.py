@@ -1,26 +1,54 @@
-"""Coordinate steps for the tasks' master problem: one feature at a time, as boosting does."""
+"""Coordinate steps for the tasks' master problem: feature by feature, as boosting does."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.losses.separable import Logistic
-from visionshare.solvers.row_updates import exponential_l1, exponential_max
+from visionshare.solvers.bounds import BOUNDS, RowBound
 from visionshare.solvers.tasks import TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["AdaBoost", "GradBoost"]
+__all__ = ["AdaBoost", "GradBoost", "Template"]
+
+Template = str | np.ndarray | Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Rows that move together, where their groups begin among them, and how far they may go."""
+
+    rows: np.ndarray
+    starts: np.ndarray
+    size: np.ndarray
 
 
 class _Coordinates:
-    """Sweeps over the features; a subclass says what one feature's new weights are."""
+    """Sweeps over the features, each minimising a bound on the loss together with the penalty.
 
-    def __init__(self, problem: TaskProblem) -> None:
-        self.problem = problem
+    Parameters
+    ----------
+    problem : TaskProblem
+        Without shared weights.
+    template : "single", "parallel", ndarray or callable, default "single"
+        Which features move together, and their shares a_j: each alone, all at once, as the rows
+        of an array (templates, d) over all columns say, or those of what a function of the active
+        columns (n, m) returns, (templates, n). Shares are brought to the scale that the loss
+        allows; a sweep takes one template after the other.
+    """
+
+    _bound: str
+
+    def __init__(self, problem: TaskProblem, template: Template = "single") -> None:
+        self.problem, self.template = problem, template
         if problem.sharing:
             raise InputError("shared_strength", problem.shared_strength, "None, for this master")
+        self.bound: RowBound = BOUNDS[self._bound](problem)
+        self.omegas = np.zeros((len(problem.blocks), problem.m))
+        for i, block in enumerate(problem.blocks):
+            self.omegas[i, block.rows] = block.omega
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         """Return weights whose KKT residual is at most ``tol``.
@@ -32,7 +60,7 @@ class _Coordinates:
         max_iter : int
             Sweeps at most.
         """
-        problem = self.problem
+        problem, parts = self.problem, self._parts()
         W, b = start.W.copy(), start.b.copy()
         slacks = [problem.slack(block, start) for block in problem.blocks]
         for sweep in range(max_iter + 1):
@@ -41,79 +69,144 @@ class _Coordinates:
             if kkt <= tol or sweep == max_iter:
                 value = problem.loss_value(slacks) + problem.penalty(weights)
                 return TaskSolution(weights, value, kkt, sweep, kkt <= tol)
-            for block, z in zip(problem.blocks, slacks, strict=True):
-                step = self._intercepts(block, z)
-                b[block.tasks] += step
-                z -= block.s * step
-            W = W.copy()
-            ends = np.append(problem.starts, problem.n)
-            for first, last in pairwise(ends):
-                self._move(W, slacks, slice(int(first), int(last)))
+            W, b = W.copy(), b.copy()
+            self._move_intercepts(b, slacks)
+            for part in parts:
+                self._move(W, slacks, part)
         raise AssertionError("the last sweep returns")
 
-    def _move(self, W: np.ndarray, slacks: list[np.ndarray], rows: slice) -> None:
-        """Change the weights of one group, and the slacks with them."""
-        new = self._group(W[rows], slacks, rows)
-        change = new - W[rows]
+    def step(self, start: TaskWeights, group: int) -> TaskSolution:
+        """Return weights after one update of the intercepts and one of a group of columns."""
+        problem = self.problem
+        W, b = start.W.copy(), start.b.copy()
+        slacks = [problem.slack(block, start) for block in problem.blocks]
+        self._move_intercepts(b, slacks)
+        self._move(W, slacks, self._alone(group))
+        weights = TaskWeights(W, start.shared, b)
+        value = problem.loss_value(slacks) + problem.penalty(weights)
+        kkt = problem.kkt(weights, problem.gradient(slacks))
+        return TaskSolution(weights, value, kkt, 1, False)
+
+    def _alone(self, group: int) -> _Part:
+        ends = np.append(self.problem.starts, self.problem.n)
+        rows = np.arange(ends[group], ends[group + 1])
+        X = self.problem.columns[rows].astype(np.float64)
+        starts = np.zeros(1, np.int64)
+        return _Part(rows, starts, self.bound.size(X, starts, self.omegas))
+
+    def _parts(self) -> list[_Part]:
+        problem = self.problem
+        if problem.n == 0:
+            return []
+        if isinstance(self.template, str) and self.template == "single":
+            return [self._alone(group) for group in range(len(problem.starts))]
+        X = problem.columns.astype(np.float64)
+        parts = []
+        for shares in self._shares(X):
+            group = np.maximum.reduceat(shares, problem.starts) > 0
+            sizes = np.diff(np.append(problem.starts, problem.n))
+            rows = np.flatnonzero(np.repeat(group, sizes))
+            starts = np.cumsum(np.append(0, sizes[group]))[:-1]
+            if len(rows) == 0:
+                continue
+            if len(starts) == 1:
+                parts.append(self._alone(int(np.flatnonzero(group)[0])))
+                continue
+            budget = np.where(shares[rows] > 0, shares[rows], 1.0)
+            parts.append(_Part(rows, starts, self.bound.size(X[rows], starts, self.omegas, budget)))
+        return parts
+
+    def _shares(self, X: np.ndarray) -> np.ndarray:
+        """Return the templates of the active columns, (templates, n).
+
+        Raises
+        ------
+        InputError
+            If they are none, or leave a column out.
+        """
+        n, template = len(X), self.template
+        if isinstance(template, str):
+            shares = np.ones((1, n))
+        elif callable(template):
+            shares = np.atleast_2d(np.asarray(template(X), np.float64))
+        else:
+            held = np.atleast_2d(np.asarray(template, np.float64))
+            shares = held[:, self.problem.ids] if held.shape[1] > self.problem.ids.max() else held
+        accepted = f"shares of at least 0 of shape (templates, {n}), every column in one of them"
+        if shares.ndim != 2 or shares.shape[1] != n:
+            raise InputError("template", f"shape {shares.shape}", accepted)
+        if not np.isfinite(shares).all() or shares.min() < 0 or not shares.max(axis=0).min() > 0:
+            raise InputError("template", "other numbers, or a column in none", accepted)
+        return shares
+
+    def _move(self, W: np.ndarray, slacks: list[np.ndarray], part: _Part) -> None:
+        """Change the weights of some rows, and the slacks with them."""
+        problem, blocks = self.problem, self.problem.blocks
+        w = W[part.rows]
+        gradient, total = np.zeros_like(w), np.zeros_like(w)
+        held = []
+        for block, z in zip(blocks, slacks, strict=True):
+            X = problem.columns[part.rows, block.rows].astype(np.float64)
+            gradient[:, block.tasks] = X @ problem.residual(block, z)
+            if self.bound.weighs:
+                total[:, block.tasks] = np.abs(X) @ problem.importance(block, z)
+            held.append(X)
+        new = self.bound.minimise(w, gradient, total, part.size, part.starts)
+        change = new - w
         if not change.any():
             return
-        W[rows] = new
-        for block, z in zip(self.problem.blocks, slacks, strict=True):
-            X = self.problem.columns[rows, block.rows].astype(np.float64)
+        W[part.rows] = new
+        for block, z, X in zip(blocks, slacks, held, strict=True):
             z -= block.s * (X.T @ change[:, block.tasks])
 
-    def _intercepts(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    def _move_intercepts(self, b: np.ndarray, slacks: list[np.ndarray]) -> None:
+        for block, z in zip(self.problem.blocks, slacks, strict=True):
+            step = self._intercepts(block, z)
+            b[block.tasks] += step
+            z -= block.s * step
 
-    def _group(self, w: np.ndarray, slacks: list[np.ndarray], rows: slice) -> np.ndarray:
-        raise NotImplementedError
+    def _intercepts(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
+        problem = self.problem
+        gradient = problem.residual(block, z).sum(axis=0)
+        total = np.zeros_like(gradient)
+        if self.bound.weighs:
+            total = problem.importance(block, z).sum(axis=0)
+        return self.bound.intercepts(gradient, total, float(block.omega.sum()))
 
 
 class GradBoost(_Coordinates):
     """A proximal gradient step a feature, of the length that its own squares allow.
 
-    With L = c Σ_i ω_i x_i² for the loss's largest curvature c, the new weights are the proximal
-    operator of λ/L at w − g/L: for the logistic loss the paper's w − 4ag with a = 1/Σx², for the
+    With B = c Σ_i ω_i x_i² for the loss's largest curvature c, the new weights are the proximal
+    operator of λ/B at w − g/B: for the logistic loss the paper's w − 4ag with a = 1/Σx², for the
     multinomial loss w − 2ag.
 
     Parameters
     ----------
     problem : TaskProblem
         Without shared weights.
+    template : "single", "parallel", ndarray or callable, default "single"
+        Which features move together: each alone, all at once, the rows of an array (templates, d)
+        over all columns, or those that a function of the active columns (n, m) returns.
 
     References
     ----------
     J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §4 and §5.
     """
 
-    def _intercepts(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
-        problem = self.problem
-        bend = problem.loss.curvature * block.omega.sum()
-        return np.asarray(-problem.residual(block, z).sum(axis=0) / bend)
-
-    def _group(self, w: np.ndarray, slacks: list[np.ndarray], rows: slice) -> np.ndarray:
-        problem = self.problem
-        gradient, square = np.zeros_like(w), 0.0
-        for block, z in zip(problem.blocks, slacks, strict=True):
-            X = problem.columns[rows, block.rows].astype(np.float64)
-            gradient[:, block.tasks] = X @ problem.residual(block, z)
-            square = max(square, float(np.sum(X * X @ block.omega)))
-        if square == 0:
-            return w
-        bend = problem.loss.curvature * square
-        # One group: it begins at its own first row.
-        return problem.norm.prox(
-            w - gradient / bend, np.zeros(1, np.int64), problem.strength / bend
-        )
+    _bound = "quadratic"
 
 
 class AdaBoost(_Coordinates):
-    """An exponential bound on the logistic loss, minimised feature by feature with its norm.
+    """An exponential bound on logistic losses, minimised feature by feature with its norm.
 
     Parameters
     ----------
     problem : TaskProblem
-        Logistic loss, no shared weights, q = 1 or infinity, and groups of one column.
+        Logistic, multinomial or insensitive loss, no shared weights, q = 1 or infinity, and groups
+        of one column.
+    template : "single", "parallel", ndarray or callable, default "single"
+        See :class:`GradBoost`.
 
     Raises
     ------
@@ -125,38 +218,4 @@ class AdaBoost(_Coordinates):
     J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §3 and §5.
     """
 
-    def __init__(self, problem: TaskProblem) -> None:
-        super().__init__(problem)
-        if not isinstance(problem.loss, Logistic):
-            raise InputError("loss", type(problem.loss).__name__, "'logistic', for AdaBoost")
-        if problem.norm.q not in (1, np.inf):
-            raise InputError("q", problem.norm.q, "1 or infinity, for AdaBoost")
-
-    def _sums(
-        self, block: TaskBlock, z: np.ndarray, x: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return μ⁺ and μ⁻ of each task of a block: importance where s·x is above and below 0."""
-        importance = self.problem.loss.derivative(z) * block.omega[:, None]
-        signed = importance * block.s * x[:, None]
-        return np.maximum(signed, 0).sum(axis=0), np.maximum(-signed, 0).sum(axis=0)
-
-    def _intercepts(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
-        up, down = self._sums(block, z, np.ones(len(z)))
-        tiny = 1e-300
-        step = 0.5 * np.log(np.maximum(up, tiny) / np.maximum(down, tiny))
-        return np.clip(step, -5, 5)
-
-    def _group(self, w: np.ndarray, slacks: list[np.ndarray], rows: slice) -> np.ndarray:
-        if len(w) != 1:
-            raise InputError("groups", f"{len(w)} columns", "one column each, for AdaBoost")
-        problem = self.problem
-        up, down = np.zeros(problem.n_tasks), np.zeros(problem.n_tasks)
-        x = problem.columns[rows.start].astype(np.float64)
-        peak = np.abs(x).max()
-        if peak == 0:
-            return w
-        for block, z in zip(problem.blocks, slacks, strict=True):
-            up[block.tasks], down[block.tasks] = self._sums(block, z, x[block.rows])
-        if problem.norm.q == 1:
-            return w + exponential_l1(w[0], up, down, 1 / peak, problem.strength)
-        return exponential_max(w[0], up, down, 1 / peak, problem.strength)[None]
+    _bound = "exponential"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from visionshare.penalties import HalfSquares, RowPenalty
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.tasks import TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
@@ -19,13 +20,18 @@ _LARGEST = 6000
 _DULL = 200
 
 
+def _bends(norm: RowPenalty) -> bool:
+    """Return whether a penalty is smooth where its weights are not zero."""
+    return norm.q in (1, 2) or isinstance(norm, HalfSquares)
+
+
 class Newton:
     """Proximal steps find which weights are zero, Newton's method the others.
 
-    Where weights are not zero, ℓ1 and ℓ1/ℓ2 norms are smooth. A Newton step costs one weighted
-    Gram matrix of the columns in use, and replaces hundreds of first-order iterations where
-    columns are nearly collinear. Norms of other q, and problems with more than 6000 free weights,
-    are left to :class:`Fista`.
+    Where weights are not zero, ℓ1 and ℓ1/ℓ2 norms are smooth, and half the squares always. A
+    Newton step costs one weighted Gram matrix of the columns in use, and replaces hundreds of
+    first-order iterations where columns are nearly collinear. Norms of other q, and problems with
+    more than 6000 free weights, are left to :class:`Fista`.
 
     Parameters
     ----------
@@ -52,7 +58,7 @@ class Newton:
         max_iter : int
             Iterations at most, of both kinds together.
         """
-        if self.problem.norm.q not in (1, 2):
+        if not _bends(self.problem.norm):
             return self._proximal.solve(start, tol, max_iter)
         weights, spent, patience, value = start, 0, _IDENTIFY, np.inf
         noise = max(1e-13, 16 * float(np.finfo(self.problem.dtype).eps))
@@ -112,7 +118,7 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
     weights : TaskWeights
         Near the optimum.
     """
-    if problem.norm.q not in (1, 2):
+    if not _bends(problem.norm):
         return weights
     best = problem.examine(weights)[1]
     for _ in range(_STEPS):
@@ -150,6 +156,8 @@ class _Free:
             sizes = np.diff(np.append(problem.starts, problem.n))
             norms = problem.norm.norms(weights.W, problem.starts)
             alive = np.broadcast_to(np.repeat(norms > 0, sizes)[:, None], alive.shape)
+        elif isinstance(problem.norm, HalfSquares):
+            alive = np.ones_like(alive)
         self.own = np.nonzero(alive & problem.own)
         self.shared = np.flatnonzero((weights.shared != 0) & problem.sharing)
         self.n = len(self.own[0]) + len(self.shared) + problem.n_tasks
@@ -204,10 +212,16 @@ class _Free:
             yield places, values[places]
 
     def _add_penalties(self, weights: TaskWeights, gradient: np.ndarray, H: np.ndarray) -> None:
-        """Add the penalties' derivatives: for q = 2 λŵ and λ (I − ŵŵᵀ) / ‖w‖ of each group."""
+        """Add the penalties' derivatives: for q = 2 λŵ and λ (I − ŵŵᵀ) / ‖w‖ of each group.
+
+        For half the squares they are λw and λI.
+        """
         problem, a = self.problem, len(self.own[0])
         if problem.own and problem.norm.q == 1:
             gradient[:a] += problem.strength * np.sign(weights.W[self.own])
+        elif isinstance(problem.norm, HalfSquares):
+            gradient[:a] += problem.strength * weights.W[self.own]
+            H[np.arange(a), np.arange(a)] += problem.strength
         elif problem.own:
             for places, w in self._groups(weights):
                 norm = float(np.linalg.norm(w))

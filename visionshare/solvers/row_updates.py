@@ -16,7 +16,7 @@ __all__ = ["exponential_l1", "exponential_max"]
 
 
 def exponential_l1(
-    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float, strength: float
+    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, strength: float
 ) -> np.ndarray:
     """Return the δ that minimise a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise.
 
@@ -26,7 +26,7 @@ def exponential_l1(
         Weights before.
     up, down : ndarray
         μ⁺ and μ⁻, at least 0.
-    a : float
+    a : float or ndarray
         Template: a·|x| ≤ 1 for every example.
     strength : float
         λ, above 0.
@@ -53,22 +53,22 @@ def exponential_l1(
 
 
 def exponential_max(
-    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float, strength: float
+    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, strength: float
 ) -> np.ndarray:
-    """Return the new row γ·a that minimises Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞.
+    """Return the rows γ·a that minimise Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞.
 
     Parameters
     ----------
-    w, up, down : ndarray of shape (k,)
-        A row's weights before, and μ⁺ and μ⁻ of each.
-    a : float
+    w, up, down : ndarray of shape (k,) or (n, k)
+        Each row's weights before, and μ⁺ and μ⁻ of each.
+    a : float, or ndarray of shape (n,)
         Template.
     strength : float
         λ, above 0.
 
     Returns
     -------
-    ndarray of shape (k,)
+    ndarray of shape (k,) or (n, k)
         w + δ: weights within the level are where their own bound is least, the others at it.
 
     Notes
@@ -76,20 +76,21 @@ def exponential_max(
     O(k log k): the weights are let into the bounded set in order of their own minimum. For μ⁻ = 0
     the level is ln(μ⁺/λ), of which the paper prints the reciprocal.
     """
+    a = np.asarray(a, np.float64)[..., None]
     # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞.
     p, n = up * np.exp(w / a), down * np.exp(-w / a)
-    if np.abs(p - n).sum() <= strength:
-        return np.zeros_like(w)
+    zero = np.abs(p - n).sum(axis=-1, keepdims=True) <= strength
     signs = np.where(p >= n, 1.0, -1.0)
     more, less = np.maximum(p, n), np.minimum(p, n)
     with np.errstate(divide="ignore"):
         own = np.where(more > 0, 0.5 * (np.log(np.where(more > 0, more, 1)) - np.log(less)), 0.0)
-    order = np.argsort(-own, kind="stable")
-    level = 0.0
-    for bounded in range(1, len(w) + 1):
-        M, N = more[order[:bounded]].sum(), less[order[:bounded]].sum()
-        # The root of M e^{−ξ} − N e^{ξ} = λ, with the conjugate of its numerator.
-        level = float(np.log(2 * M / (strength + np.sqrt(strength**2 + 4 * M * N))))
-        if bounded == len(w) or level >= own[order[bounded]]:
-            break
-    return np.asarray(a * signs * np.minimum(own, max(level, 0.0)))
+    order = np.argsort(-own, axis=-1, kind="stable")
+    M, N = (np.cumsum(np.take_along_axis(v, order, -1), axis=-1) for v in (more, less))
+    # The root of M e^{−ξ} − N e^{ξ} = λ, with the conjugate of its numerator.
+    held = np.where(zero, 1, M)
+    levels = np.log(2 * held / (strength + np.sqrt(strength**2 + 4 * M * N)))
+    following = np.full_like(levels, -np.inf)
+    following[..., :-1] = np.take_along_axis(own, order, -1)[..., 1:]
+    first = np.argmax(levels >= following, axis=-1)[..., None]
+    level = np.maximum(np.take_along_axis(levels, first, -1), 0.0)
+    return np.asarray(np.where(zero, 0.0, a * signs * np.minimum(own, level)))

@@ -14,10 +14,10 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from visionshare.losses import TaskLoss
-from visionshare.penalties import GroupNorm
+from visionshare.losses import ImportanceLoss, TaskLoss
+from visionshare.penalties import RowPenalty
 
-__all__ = ["Master", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
+__all__ = ["Master", "StepMaster", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
 
 _TILE = 8192
 T = TypeVar("T")
@@ -101,6 +101,14 @@ class Master(Protocol):
         ...
 
 
+class StepMaster(Master, Protocol):
+    """A master that can also make a single update."""
+
+    def step(self, start: TaskWeights, group: int) -> TaskSolution:
+        """Return weights after one update of a group's weights."""
+        ...
+
+
 @dataclass
 class TaskProblem:
     """The active columns, what is learned from them, and the products a solver needs.
@@ -113,7 +121,7 @@ class TaskProblem:
     blocks : sequence of TaskBlock
     n_tasks : int
     loss : TaskLoss
-    norm : GroupNorm
+    norm : RowPenalty
         Ω_p, over the tasks and columns of a group.
     strength, shared_strength : float
         λ_p and λ_s; infinity leaves the weights of one kind out.
@@ -124,7 +132,7 @@ class TaskProblem:
     blocks: Sequence[TaskBlock]
     n_tasks: int
     loss: TaskLoss
-    norm: GroupNorm
+    norm: RowPenalty
     strength: float
     shared_strength: float = np.inf
     dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float64))
@@ -136,6 +144,7 @@ class TaskProblem:
         self.m = max(block.rows.stop for block in self.blocks)
         self._columns = np.empty((16, self.m), self.dtype)
         self._sizes: list[int] = []
+        self.ids = np.zeros(0, np.int64)
         self.grams = [np.zeros((0, 0)) for _ in self.blocks]
         self.sums = [np.zeros(0) for _ in self.blocks]
 
@@ -163,8 +172,22 @@ class TaskProblem:
         """Return weights of no columns."""
         return TaskWeights(np.zeros((0, self.n_tasks)), np.zeros(0), np.zeros(self.n_tasks))
 
-    def append(self, new: np.ndarray) -> None:
-        """Add one group of scaled columns, given as rows of an array (g, m)."""
+    def append(
+        self,
+        new: np.ndarray,
+        sizes: Sequence[int] | None = None,
+        ids: np.ndarray | None = None,
+    ) -> None:
+        """Add scaled columns, given as rows of an array (g, m).
+
+        Parameters
+        ----------
+        new : ndarray of shape (g, m)
+        sizes : sequence of int, optional
+            Columns of each group, one after the other; all are one group when omitted.
+        ids : ndarray of int, optional
+            The columns' among all; their places here when omitted.
+        """
         needed = self.n + len(new)
         if needed > len(self._columns):
             grown = np.empty((max(needed, 2 * len(self._columns)), self.m), self.dtype)
@@ -172,7 +195,8 @@ class TaskProblem:
             self._columns = grown
         self._columns[self.n : needed] = new
         first, self.n = self.n, needed
-        self._sizes.append(len(new))
+        self._sizes.extend([len(new)] if sizes is None else sizes)
+        self.ids = np.append(self.ids, np.arange(first, needed) if ids is None else ids)
         for i, block in enumerate(self.blocks):
             added = self._columns[first:needed, block.rows].astype(np.float64)
             gram = np.zeros((needed, needed))
@@ -190,6 +214,7 @@ class TaskProblem:
         self._columns[: len(positions)] = self._columns[positions]
         self._sizes = [self._sizes[g] for g in groups]
         self.n = len(positions)
+        self.ids = self.ids[positions]
         self.grams = [gram[np.ix_(positions, positions)] for gram in self.grams]
         self.sums = [s[positions] for s in self.sums]
         self.removals += 1
@@ -235,6 +260,12 @@ class TaskProblem:
     def residual(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
         """Return R (n, T_b), the loss's derivative in the scores."""
         return -block.s * self.loss.derivative(z) * block.omega[:, None]
+
+    def importance(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
+        """Return the weighted importance (n, T_b), for losses that have one."""
+        if not isinstance(self.loss, ImportanceLoss):
+            raise TypeError(f"{type(self.loss).__name__} has no importance")
+        return self.loss.importance(z) * block.omega[:, None]
 
     def loss_value(self, slacks: Sequence[np.ndarray]) -> float:
         """Return the weighted loss at the slacks z of each block."""
@@ -287,18 +318,18 @@ class TaskProblem:
         """Return how far weights are from optimal: the largest of three shares.
 
         ‖v − prox(v − ∇)‖_∞, the step that a proximal gradient of unit length would take, over λ,
-        for W and for w̃; and the intercepts' gradients over √m·λ, as for columns of unit norm.
+        for W and for w̃ (for half the squares the objective's gradient); and the intercepts'
+        gradients over √m·λ, as for columns of unit norm.
         """
-        stepped = self.prox(
-            TaskWeights(weights.W - gradient.W, weights.shared - gradient.shared, weights.b),
-            1.0,
-        )
         found = [0.0]
         least = min(s for s in (self.strength, self.shared_strength) if np.isfinite(s)) or 1.0
         if self.own and self.n:
-            found.append(np.abs(weights.W - stepped.W).max() / (self.strength or 1.0))
+            far = self.norm.distance(weights.W, gradient.W, self.starts, self.strength)
+            found.append(far.max() / (self.strength or 1.0))
         if self.sharing and self.n:
-            size = np.abs(weights.shared - stepped.shared).max()
+            ahead = weights.shared - gradient.shared
+            kept = np.sign(ahead) * np.maximum(np.abs(ahead) - self.shared_strength, 0)
+            size = np.abs(weights.shared - kept).max()
             found.append(size / (self.shared_strength or 1.0))
         for block in self.blocks:
             scale = least * np.sqrt(block.omega.sum())

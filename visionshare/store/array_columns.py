@@ -104,6 +104,12 @@ class ArrayColumns(Columns):
         which = np.arange(d) if ids is None else ids
         yield Span(self._buffer, which.astype(np.int64) * m, slice(0, len(which)))
 
+    def table(self) -> np.ndarray | None:
+        """Return all columns as they are kept, (d, m), without a copy; None for float16."""
+        if self.dtype == "float16":
+            return None
+        return self._buffer.reshape(self.shape[1], self.shape[0])
+
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates an image of these features, None where unknown."""
         return None if self._family is None else int(self._family.macs(ids))

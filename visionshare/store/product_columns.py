@@ -156,11 +156,14 @@ class ProductColumns(Columns):
         used = np.unique(np.concatenate(monomials))
         values = self.base.columns_of(used, scaled=False).astype(np.float32)
         out = np.empty((len(ids), self.shape[0]), np.float32)
-        for row, factors in enumerate(monomials):
-            places = np.searchsorted(used, factors)
-            out[row] = values[places[0]]
-            for place in places[1:]:
-                out[row] *= values[place]
+        widths = np.array([len(factors) for factors in monomials])
+        for width in np.unique(widths):
+            rows = np.flatnonzero(widths == width)
+            places = np.searchsorted(used, [monomials[row] for row in rows])
+            held = values[places[:, 0]]
+            for place in places.T[1:]:
+                held *= values[place]
+            out[rows] = held
         fresh = np.flatnonzero(~self._known[ids])
         if len(fresh) and self._scaling is not None:
             part = ArrayColumns(columns=out[fresh])

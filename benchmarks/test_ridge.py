@@ -1,0 +1,48 @@
+"""Rounds of GreedyTL: all candidates against plain products, and 59 of them against fewer."""
+
+import numpy as np
+import pytest
+
+from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
+from visionshare.resources import thread_limit
+from visionshare.search import Pool, make_search
+from visionshare.store import ArrayColumns
+
+# What GreedyTL chooses of 1899 candidates at λ = 1 and δ = 1e-4 from 12 examples.
+ROUNDS = 40
+
+
+def _rounds(m, n, search):
+    """Return a function that makes forty rounds over n candidates, and the candidates."""
+    rng = np.random.default_rng(0)
+    columns = ArrayColumns(rng.normal(size=(m, n)), dtype="float32")
+    columns.fit_scaling("unit_variance")
+    pool, y, omega = Pool(columns), np.sign(rng.normal(size=m)), np.ones(m)
+    settings = RidgeSettings(ROUNDS, 1.0, 0.0, make_search(search))
+
+    def ours():
+        assert len(list(ridge_rounds(pool, y, omega, settings))) == ROUNDS
+
+    return ours, columns.table()
+
+
+@pytest.mark.parametrize("m", [12, 110])
+@pytest.mark.parametrize("n", [1_899, 10_000, 100_000])
+def test_a_round_over_all_candidates(paired, m, n):
+    """Forty rounds against ten products Zᵀv."""
+    ours, Z = _rounds(m, n, "exhaustive")
+    v = np.random.default_rng(1).normal(size=m).astype(np.float32)
+
+    def plain():
+        for _ in range(ROUNDS):
+            Z @ v
+
+    # Setting a limit takes longer than ten rounds: one for both.
+    with thread_limit(1):
+        paired(ours, plain, 3.0)
+
+
+def test_a_round_over_59_of_them(paired):
+    """Forty rounds over 59 of 100 000 candidates, against 59 of 1000."""
+    with thread_limit(1):
+        paired(_rounds(12, 100_000, "random")[0], _rounds(12, 1_000, "random")[0], 1.2)

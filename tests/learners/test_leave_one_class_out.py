@@ -1,0 +1,92 @@
+"""Leave-one-class-out: what is left out, what is drawn, and that related sources get weights."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from visionshare import GreedyTL
+from visionshare.datasets.few import few_of_one
+from visionshare.errors import InputError
+from visionshare.learners.leave_one_class_out import leave_one_class_out
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def _data(m=160, seed=0):
+    """Class a is more of c, and b of d: a's source responds to c even more, and so on."""
+    rng = np.random.default_rng(seed)
+    y = np.array(NAMES)[np.arange(m) % 4]
+    own = (y[:, None] == np.array(NAMES)).astype(float)
+    scores = own + 2 * own[:, [2, 3, 0, 1]] + 0.2 * rng.normal(size=(m, 4))
+    return rng.normal(size=(m, 6)), scores, y
+
+
+def test_a_class_learns_from_its_relative_and_never_from_itself():
+    X, scores, y = _data()
+    found = leave_one_class_out(X, scores, y, NAMES, draws=5)
+    assert found.targets == found.sources == tuple(NAMES)
+    assert np.isnan(np.diag(found.weights)).all()
+    for target, relative in enumerate((2, 3, 0, 1)):
+        assert np.nanargmax(found.weights[target]) == relative
+        assert found.weights[target, relative] > 0
+    assert found.accuracy.shape == (4, 5)
+    assert found.accuracy.mean() > 0.8
+
+
+def test_weights_and_accuracy_are_those_of_the_learner():
+    X, scores, y = _data()
+    learner = GreedyTL(rounds=3, strength=2.0)
+    found = leave_one_class_out(
+        X, scores, y, NAMES, learner=learner, positives=4, negatives=6, draws=2, random_state=7
+    )
+    kept, means = [0, 1, 3], np.zeros(4)
+    for draw in range(2):
+        rows = few_of_one(y, "c", 4, 6, np.random.default_rng([7, 2, draw]))
+        Z = np.hstack([X, scores[:, kept]])
+        model = GreedyTL(rounds=3, strength=2.0).fit(Z[rows], y[rows] == "c")
+        for j, w in zip(model.support_, model.scaled_coef_[0], strict=True):
+            if j >= 6:
+                means[kept[j - 6]] += w / 2
+        rest = np.setdiff1d(np.arange(len(y)), rows)
+        right = model.predict(Z[rest]) == (y[rest] == "c")
+        sides = [right[(y[rest] == "c") == side].mean() for side in (True, False)]
+        assert_allclose(found.accuracy[2, draw], np.mean(sides))
+    assert_allclose(found.weights[2, kept], means[kept])
+    assert np.isnan(found.weights[2, 2])
+
+
+def test_several_scores_of_one_class_are_all_left_out():
+    X, scores, y = _data()
+    twice = np.hstack([scores, scores[:, :1]])
+    found = leave_one_class_out(
+        X, twice, y, [*NAMES, "a"], source_names=["1: a", "b", "c", "d", "2: a"], draws=2
+    )
+    assert found.sources[-1] == "2: a"
+    assert np.isnan(found.weights[0, [0, 4]]).all()
+    assert np.isfinite(found.weights[1, [0, 4]]).all()
+
+
+def test_no_example_left_is_no_accuracy():
+    X, scores, y = _data(20)
+    found = leave_one_class_out(X, scores, y, NAMES, positives=5, negatives=5, draws=1)
+    assert np.isnan(found.accuracy).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [({"positives": 41}, "positives"), ({"negatives": 0}, "negatives"), ({"draws": 1.5}, "draws"),
+     ({"source_names": ["a"]}, "source_classes"), ({"learner": GreedyTL(0)}, "rounds"),
+     ({"draws": True}, "draws")],
+)  # fmt: skip
+def test_wrong_arguments_are_refused(change, name):
+    X, scores, y = _data()
+    with pytest.raises(InputError, match=rf"^{name}: got"):
+        leave_one_class_out(X, scores, y, NAMES, **change)
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    X, scores, y = _data()
+    with pytest.raises(InputError, match=r"^scores: got"):
+        leave_one_class_out(X[:-1], scores, y, NAMES)
+    with pytest.raises(InputError, match="'a'"):
+        leave_one_class_out(np.empty((len(y), 0)), scores[:, :1], y, ["a"])

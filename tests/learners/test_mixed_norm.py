@@ -1,0 +1,146 @@
+"""Mixed-norm regression: optimality by its definition, other solvers, scikit-learn's checks."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+from visionshare import GroupFeatureClassifier, MixedNormClassifier
+from visionshare.errors import InputError
+from visionshare.learners import strength_path
+from visionshare.store import ArrayColumns
+from visionshare.testing import check_learner
+
+EXACT = {"scaling": "none", "refit_tol": 1e-6, "tol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:250] / 16, y[:250]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"calibrated": False},
+        {"q": 2, "working_set": "all"},
+    ],
+    ids=["inf", "all"],
+)
+def test_it_is_a_learner(settings):
+    check_learner(MixedNormClassifier(strength=3.0, refit_tol=1e-10, **settings))
+
+
+def test_intercepts_that_nothing_holds_have_mean_zero(digits):
+    X, y = digits
+    for q in (2, np.inf):
+        model = MixedNormClassifier(q, strength=4.0, scaling="none").fit(X, y)
+        assert_allclose(model.intercept_.mean(), 0, atol=1e-12)
+
+
+def _residual(model, X, y):
+    """Return the multinomial loss's derivative in the scores, by its definition."""
+    Z = X[:, model.support_] @ model.coef_.T + model.intercept_
+    P = np.exp(Z - Z.max(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    return P - (y[:, None] == model.classes_)
+
+
+@pytest.mark.parametrize("working_set", ["violators", "all"])
+def test_weights_and_gradients_are_dual(working_set, digits):
+    X, y = digits
+    model = MixedNormClassifier(strength=4.0, working_set=working_set, **EXACT).fit(X, y)
+    R = _residual(model, X, y)
+    G = X.T @ R
+    assert_allclose(R.sum(axis=0), 0, atol=1e-3)
+    sizes = np.abs(G).sum(axis=1)
+    assert 5 < len(model.support_) < 50
+    assert sizes.max() <= 4.0 * (1 + 1e-3)
+    assert_allclose(sizes[model.support_], 4.0, rtol=1e-3)
+    # −g is a subgradient of λ‖w‖_∞: ⟨−g, w⟩ = λ ‖w‖_∞.
+    peaks = np.abs(model.coef_).max(axis=0)
+    assert_allclose(-np.sum(G[model.support_].T * model.coef_, axis=0), 4.0 * peaks, atol=2e-3)
+
+
+def test_the_group_lasso_has_parallel_gradients(digits):
+    X, y = digits
+    model = MixedNormClassifier(2, strength=2.0, **EXACT).fit(X, y)
+    G = X.T @ _residual(model, X, y)
+    assert np.linalg.norm(G, axis=1).max() <= 2.0 * (1 + 1e-3)
+    unit = model.coef_ / np.linalg.norm(model.coef_, axis=0)
+    assert_allclose(G[model.support_].T, -2.0 * unit, atol=2e-3)
+
+
+@pytest.mark.parametrize("q", [2, np.inf])
+def test_it_is_the_optimum_of_column_generation(q, digits):
+    X, y = digits
+    slow = GroupFeatureClassifier("multinomial", q=q, strength=6.0, **EXACT).fit(X, y)
+    for settings in ({}, {"working_set": "all"}, {"master": "fista"}):
+        model = MixedNormClassifier(q, strength=6.0, **EXACT, **settings).fit(X, y)
+        assert_allclose(model.history_[-1].value, slow.history_[-1].value, rtol=1e-5)
+        assert sorted(model.support_) == sorted(slow.support_)
+        assert model.n_iter_ < slow.n_iter_ / 4
+        assert_allclose(model.decision_function(X), slow.decision_function(X), atol=2e-2)
+
+
+def test_of_one_score_it_is_the_lasso(digits):
+    X, y = digits
+    y = y > 4
+    # scikit-learn's C is 1/λ; one score a column leaves nothing to mix.
+    theirs = LogisticRegression(C=0.5, l1_ratio=1.0, solver="saga", tol=1e-7, max_iter=50000)
+    theirs.fit(X, y)
+    for q in (2, np.inf):
+        ours = MixedNormClassifier(q, strength=2.0, **EXACT).fit(X, y)
+        assert sorted(ours.support_) == np.flatnonzero(theirs.coef_[0]).tolist()
+        assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)
+
+
+@pytest.mark.parametrize("working_set", ["violators", "all"])
+def test_the_path_begins_where_weights_begin(working_set, digits):
+    X, y = digits
+    learner = MixedNormClassifier(working_set=working_set, calibrated=False, **EXACT)
+    largest = learner.strength_max(X, y)
+    G = X.T @ (np.bincount(y) / len(y) - (y[:, None] == np.arange(10)))
+    assert_allclose(largest, np.abs(G).sum(axis=1).max(), rtol=1e-4)
+    widths = []
+    for model in strength_path(learner, X, y, n=5, least=0.1):
+        alone = MixedNormClassifier(strength=model.strength, **EXACT).fit(X, y)
+        assert_allclose(model.history_[-1].value, alone.history_[-1].value, rtol=1e-4)
+        assert model.temperature_ == 1.0
+        widths.append(len(model.support_))
+    assert widths[0] == 0
+    assert widths == sorted(widths)
+    assert widths[-1] > 10
+
+
+def test_a_master_coarser_than_the_search_ends(digits):
+    X, y = digits
+    # A violation of 1e-4 λ over ten classes is less a class than the master can see at first.
+    model = MixedNormClassifier(strength=4.0, scaling="none", refit_tol=1e-2, tol=1e-4).fit(X, y)
+    G = X.T @ _residual(model, X, y)
+    assert model.n_iter_ < 40
+    # Its tolerance holds for each class.
+    assert np.abs(G).sum(axis=1).max() <= 4.0 * (1 + 10 * 1e-2)
+
+
+def test_columns_that_say_nothing_stay_out(digits):
+    X, y = digits
+    model = MixedNormClassifier(strength=3.0, working_set="all").fit(ArrayColumns(X), y)
+    assert (X[:, 0] == 0).all()
+    assert 0 not in model.support_
+    plain = MixedNormClassifier(strength=3.0).fit(ArrayColumns(X), y)
+    assert_array_equal(np.sort(model.support_), np.sort(plain.support_))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("q", 0.5), ("strength", None), ("strength", 0.0), ("working_set", "some"),
+        ("entering", 0), ("master", "admm"), ("scaling", "x"), ("tol", -1.0), ("max_iter", 0),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused_before_work(name, value):
+    with pytest.raises(InputError, match=rf"^{name}: got"):
+        MixedNormClassifier(**{name: value}).check_parameters()

@@ -1,0 +1,79 @@
+"""The compiled forward selection against the loop in Python that it stands for."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
+from visionshare.search import Pool, make_search
+from visionshare.store import ArrayColumns
+
+
+def _rounds(X, y, omega, dtype, groups=None, rounds=8, strength=1.0, tol=0.0):
+    columns = ArrayColumns(X, dtype=dtype, groups=groups)
+    columns.fit_scaling("unit_variance", omega)
+    settings = RidgeSettings(rounds, strength, tol, make_search("exhaustive"))
+    return list(ridge_rounds(Pool(columns), y, omega, settings))
+
+
+def _assert_same(fast, plain, rtol):
+    assert [r.candidate for r in fast] == [r.candidate for r in plain]
+    for one, two in zip(fast, plain, strict=True):
+        assert one.number == two.number
+        assert_array_equal(one.features, two.features)
+        assert_allclose(one.score, two.score, rtol=rtol)
+        assert_allclose(one.weights, two.weights, rtol=rtol, atol=rtol)
+        assert_allclose(one.error, two.error, rtol=rtol)
+        assert_allclose(one.left_out, two.left_out, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 2e-4)])
+@pytest.mark.parametrize("strength", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize(("m", "n"), [(12, 300), (60, 40), (30, 5000)])
+def test_the_compiled_rounds_are_those_of_the_loop(dtype, rtol, strength, m, n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(m, n)) * rng.uniform(0.1, 5, n) + rng.normal(size=n)
+    X[:, ::7] = 3.0
+    y, omega = np.sign(rng.normal(size=m)), rng.choice([0.0, 0.5, 1.0, 2.0], m)
+    # A group of its own for every column asks for the general loop.
+    plain = _rounds(X, y, omega, dtype, np.arange(n), strength=strength)
+    _assert_same(_rounds(X, y, omega, dtype, strength=strength), plain, rtol)
+
+
+def test_what_is_explained_to_the_last_digit_still_finds_the_best():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 50))
+    # Each column counts a tenth of the one before: differences alone would lose the last ones.
+    y = X[:, :6] @ 10.0 ** -np.arange(6)
+    omega = np.ones(200)
+    fast = _rounds(X, y, omega, "float32", strength=1e-6, rounds=5)
+    plain = _rounds(X, y, omega, "float32", np.arange(50), strength=1e-6, rounds=5)
+    assert [r.candidate for r in fast] == [r.candidate for r in plain] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("tol", [0.01, 0.1])
+def test_both_stop_at_the_same_round(tol):
+    rng = np.random.default_rng(2)
+    X, y, omega = rng.normal(size=(30, 80)), np.sign(rng.normal(size=30)), np.ones(30)
+    plain = _rounds(X, y, omega, "float64", np.arange(80), rounds=60, tol=tol)
+    fast = _rounds(X, y, omega, "float64", rounds=60, tol=tol)
+    assert 0 < len(plain) < 60
+    _assert_same(fast, plain, 1e-9)
+
+
+def test_the_lowest_number_of_equals_enters_and_none_enters_twice():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 6))
+    twice = np.hstack([X, X, np.ones((20, 2))])
+    y, omega = np.sign(X[:, 2] + 0.1 * rng.normal(size=20)), np.ones(20)
+    fast = _rounds(twice, y, omega, "float64", rounds=30)
+    entered = [r.candidate for r in fast]
+    assert entered[0] == 2
+    assert len(set(entered)) == len(entered) <= 12
+
+
+def test_nothing_enters_where_nothing_helps():
+    omega = np.ones(10)
+    assert _rounds(np.ones((10, 4)), np.sign(np.arange(10) - 4.5), omega, "float64") == []
+    X = np.random.default_rng(0).normal(size=(10, 4))
+    assert _rounds(X, np.ones(10), omega, "float32") == []

@@ -1,0 +1,312 @@
+"""Transfer: sources from files and classes, the pipeline, and the command as a person uses it."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import visionshare
+from visionshare import CompactClassifier, GreedyTL, Pixels
+from visionshare.cli.main import main
+from visionshare.datasets import load_dataset
+from visionshare.errors import ClassifierFileError, DataError, InputError, RecipeError
+from visionshare.recipes import load_recipe, train
+from visionshare.recipes.schema import FeaturePart, read_pool
+from visionshare.recipes.sources import learn_sources, read_sources, sources_family
+from visionshare.recipes.transfer import Task, transfer, transferability
+
+POOL = FeaturePart(pool="small-patches", parameters={"n_templates": 25})
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_dataset("digits", "train")
+
+
+@pytest.fixture(scope="module")
+def sources(digits):
+    held = digits.of_classes(["0", "1", "2", "3", "5"])
+    return learn_sources(held, read_pool(POOL, 0), 8, 1e-3, 1, 0)
+
+
+@pytest.fixture(scope="module")
+def folder(sources, tmp_path_factory):
+    """A folder with a classifier file for each source."""
+    root = tmp_path_factory.mktemp("sources")
+    for source in sources:
+        parts = source.family, source.weights, source.intercept, np.array(source.classes)
+        CompactClassifier(*parts).save(root / f"{source.name}.safetensors")
+    return root
+
+
+@pytest.fixture(scope="module")
+def photos(digits, tmp_path_factory):
+    """A folder of a few images, twice as large as the sources take them."""
+    root, held = tmp_path_factory.mktemp("photos"), digits.of_classes(["6", "8", "9"])
+    for c, name in enumerate(held.classes):
+        (root / name).mkdir()
+        for i in np.flatnonzero(held.labels == c)[:25]:
+            Image.fromarray(held.images[i]).resize((16, 16)).save(root / name / f"{i}.png")
+    return root
+
+
+def test_a_learned_source_knows_its_class(digits, sources):
+    assert [source.name for source in sources] == ["0", "1", "2", "3", "5"]
+    assert sources[1].classes == ["not 1", "1"]
+    held = load_dataset("digits", "test").of_classes(["0", "1", "2", "3", "5"])
+    for number, source in enumerate(sources):
+        scores = source.scores(held.images, 1)
+        np.testing.assert_array_equal(scores[:, 0], -scores[:, 1])
+        assert np.mean((scores[:, 1] > 0) == (held.labels == number)) > 0.9
+
+
+def test_sources_are_read_from_files_and_folders(folder, digits, sources):
+    again = read_sources([folder])
+    assert [source.name for source in again] == ["0", "1", "2", "3", "5"]
+    for one, two in zip(sources, again, strict=True):
+        np.testing.assert_array_equal(
+            one.scores(digits.images[:9], 1), two.scores(digits.images[:9], 1)
+        )
+    some = read_sources([folder / "3.safetensors", folder])
+    assert some[0].name.endswith("3")
+    assert len(some) == 5
+
+
+def test_files_of_one_name_get_that_of_their_folder(folder, tmp_path):
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "c.safetensors").write_bytes((folder / "1.safetensors").read_bytes())
+    assert [source.name for source in read_sources([tmp_path])] == ["x/c", "y/c"]
+
+
+def test_wrong_sources_say_what_to_do(folder, tmp_path, digits):
+    with pytest.raises(DataError, match=r"nothing: no such source; give classifier files"):
+        read_sources([tmp_path / "nothing"])
+    with pytest.raises(DataError, match=r"without classifiers .*visionshare train"):
+        read_sources([tmp_path])
+    (tmp_path / "broken.safetensors").write_bytes(b"broken")
+    with pytest.raises(ClassifierFileError, match=r"broken\.safetensors"):
+        read_sources([tmp_path])
+    family = Pixels().fit(np.zeros((1, 5, 5)))
+    large = CompactClassifier(family, np.ones((2, 25)), np.zeros(2), np.array(["a", "b"]))
+    large.save(tmp_path / "broken.safetensors")
+    with pytest.raises(DataError, match=r"broken takes images of shape \(5, 5\), 0 of \(8, 8\)"):
+        read_sources([folder, tmp_path])
+    with pytest.raises(DataError, match=r"broken takes images of shape \(5, 5\), these are"):
+        sources_family(read_sources([tmp_path]), digits.images)
+
+
+def test_one_of_two_opposite_scores_is_a_feature(sources, digits):
+    family = sources_family(sources, digits.images).fit(digits.images)
+    assert family.n_features_ == len(sources)
+    assert [family.describe(j)["class"] for j in range(5)] == ["0", "1", "2", "3", "5"]
+    both = visionshare.SourceClassifiers(sources).fit(digits.images)
+    assert both.n_features_ == 2 * len(sources)
+    np.testing.assert_array_equal(
+        family.evaluate(digits.images[:7]), both.evaluate(digits.images[:7])[:, 1::2]
+    )
+    assert family.take(np.array([3])).describe(0)["class"] == "3"
+    with pytest.raises(InputError, match=r"^opposites: got"):
+        visionshare.SourceClassifiers(sources, opposites=1).check_parameters()
+
+
+def test_every_class_is_learned_from_sources_alone(sources, digits):
+    held = digits.of_classes(["6", "8", "9"])
+    found = transfer(held, sources, GreedyTL(), Task("none", positives=10))
+    assert (found.trained_on, found.judged_on) == (30, len(held) - 30)
+    assert found.classifier.classes_.tolist() == ["6", "8", "9"]
+    # Chance is a third.
+    assert found.balanced_accuracy > 0.6
+    test = load_dataset("digits", "test").of_classes(["6", "8", "9"])
+    right = found.classifier.predict(test.images) == np.asarray(test.classes)[test.labels]
+    assert right.mean() > 0.6
+    sizes = [abs(entry.weight) for entry in found.chosen]
+    assert sizes == sorted(sizes, reverse=True)
+    assert {entry.source for entry in found.chosen} <= {"0", "1", "2", "3", "5"}
+    assert found.classifier.metadata["sources"] == ["0", "1", "2", "3", "5"]
+
+
+def test_one_class_is_learned_against_the_rest(sources, digits, tmp_path):
+    task = Task("pixels", "8", 6, 12, seed=3)
+    found = transfer(digits, sources, GreedyTL(rounds=12), task)
+    assert found.classifier.classes_.tolist() == ["not 8", "8"]
+    assert found.trained_on == 18
+    assert {entry.target for entry in found.chosen} <= {"8"}
+    again = transfer(digits, sources, GreedyTL(rounds=12), task)
+    assert again.chosen == found.chosen
+    found.classifier.save(tmp_path / "c.safetensors")
+    # What was learned from sources is a source for what comes next.
+    assert read_sources([tmp_path])[0].classes == ["not 8", "8"]
+    every = transfer(digits.subset(slice(0, 40)), sources, GreedyTL(rounds=5), Task())
+    assert every.balanced_accuracy is None
+
+
+@pytest.mark.parametrize(
+    ("task", "error", "message"),
+    [
+        (Task(positive="x"), DataError, "no class 'x'; it has 0, 1"),
+        (Task(positives=0), InputError, "^positives: got 0"),
+        (Task(negatives=3), InputError, "^negatives: got 3"),
+        (Task(positive="8", negatives=99999), InputError, "^negatives: got 99999"),
+        (Task(pool="pixles"), RecipeError, "did you mean 'pixels'"),
+    ],
+)
+def test_wrong_tasks_are_refused(task, error, message, sources, digits):
+    with pytest.raises(error, match=message):
+        transfer(digits, sources, GreedyTL(), task)
+
+
+def test_images_that_nothing_tells_apart(sources, digits):
+    alike = visionshare.datasets.ImageSet(
+        np.repeat(digits.images[:1], 4, axis=0), np.array([0, 0, 1, 1]), ("a", "b"), "alike"
+    )
+    with pytest.raises(DataError, match="alike: no source and no feature"):
+        transfer(alike, sources, GreedyTL())
+    with pytest.raises(DataError, match="alike: one class"):
+        transfer(alike.subset([0, 1]), sources, GreedyTL())
+
+
+def test_the_matrix_leaves_out_the_class_itself(sources, digits):
+    held = digits.of_classes(["3", "5", "8"])
+    found = transferability(held, sources, GreedyTL(rounds=5), Task("none"), draws=2)
+    assert found.targets == ("3", "5", "8")
+    assert found.sources == ("0", "1", "2", "3", "5")
+    left_out = np.isnan(found.weights)
+    assert np.argwhere(left_out).tolist() == [[0, 3], [1, 4]]
+    twice = transferability(held, [*sources, sources[3]], GreedyTL(rounds=2), Task(), draws=1)
+    assert twice.sources[-1] == "3: 3"
+
+
+def test_the_pipeline_trains_without_a_download(tmp_path):
+    result = train(load_recipe("transfer"), tmp_path / "out")
+    assert result.metrics["train_images"] == 10
+    model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
+    assert model.classes_.tolist() == ["8", "9"]
+    kinds = {described["kind"] for described in model.features}
+    assert kinds == {"pixel", "source"}
+    assert result.metrics["test_error_rate"] < 0.3
+
+
+def test_the_pipeline_takes_files(folder, tmp_path):
+    changes = [f'sources={{files=["{folder}"]}}', "data.per_class=20", "learner.search=random"]
+    model = train(load_recipe("transfer", changes), tmp_path / "out").classifier
+    names = {d["name"] for d in model.features if d["kind"] == "source"}
+    assert names <= {"0", "1", "2", "3", "5"}
+    shown = model.metadata["recipe"]["sources"]["files"]
+    assert shown == [str(folder)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("sources={}", "sources: files are wanted"),
+        ('sources.classes=["1"]', "sources: files are wanted"),
+        ("sources.round=3", "unknown key 'sources.round'; did you mean 'rounds'"),
+        ("learner.round=3", "unknown key 'learner.round'; did you mean 'rounds'"),
+        ("learner.kind=greedyt", "no learner 'greedyt'; did you mean 'greedytl'"),
+        ("sources.rounds=0", "sources.rounds: "),
+        ('data.classes=["8"]', "data.classes: "),
+    ],
+)
+def test_wrong_recipes_name_the_key(change, message):
+    with pytest.raises(RecipeError, match=message):
+        load_recipe("transfer", [change])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ('sources.classes=["1", "x"]', DataError, "digits: classes x"),
+        ('data.classes=["8", "y"]', DataError, "digits: classes y"),
+        ('sources.files=["nowhere"]', DataError, "nowhere: no such source"),
+        ("sources.pool=patchs", RecipeError, "did you mean 'patches'"),
+        ("learner.strength=0", InputError, "^strength: got"),
+    ],
+)
+def test_wrong_sources_stop_a_run_before_work(change, error, message, tmp_path):
+    with pytest.raises(error, match=message):
+        train(load_recipe("transfer", [change]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_says_which_sources_help(folder, photos, tmp_path, capsys):
+    out = tmp_path / "new.safetensors"
+    command = ["transfer", str(photos), str(folder), "--positives", "8", "--out", str(out)]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].split() == ["weight", "source", "score", "for"]
+    for word in ("trained on   24 images", "balanced, on the other 51", str(out)):
+        assert word in said.out
+    assert said.err == ""
+    assert visionshare.load(out).classes_.tolist() == ["6", "8", "9"]
+    assert main(["predict", str(out), str(photos / "8")]) == 0
+
+
+def test_the_command_as_json_with_a_matrix(folder, photos, tmp_path, capsys):
+    command = [
+        "transfer",
+        str(photos),
+        str(folder / "1.safetensors"),
+        str(folder / "5.safetensors"),
+    ]
+    command += ["--out", str(tmp_path / "c.safetensors"), "--matrix", str(tmp_path / "m.png")]
+    command += ["--positive", "8", "--positives", "5", "--negatives", "9", "--rounds", "4"]
+    command += ["--strength", "0.5", "--tol", "0", "--random", "59", "--draws", "2"]
+    assert main([*command, "--features", "none", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["trained_on"] == 14
+    assert {entry["source"] for entry in figures["sources"]} <= {"1", "5"}
+    assert set(figures["accuracies"]) == {"6", "8", "9"}
+    assert len(figures["weights"]) == 6
+    assert (tmp_path / "m.png").exists()
+    assert (tmp_path / "m.csv").read_text().startswith("target,1,5\n6,")
+
+
+def test_the_matrix_alone(folder, photos, tmp_path, capsys):
+    command = ["transfer", str(photos), str(folder), "--matrix", str(tmp_path / "m.png")]
+    assert main([*command, "--draws", "1"]) == 0
+    said = capsys.readouterr().out
+    assert [line.split()[0] for line in said.splitlines()] == ["class", "6", "8", "9", "matrix"]
+    assert list(tmp_path.glob("*.safetensors")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["{photos}", "{folder}"], "--out"),
+        (["{photos}", "nowhere", "--out", "x.safetensors"], "no such source"),
+        (["{photos}", "{photos}", "--out", "x.safetensors"], "without classifiers"),
+        (["nowhere", "{folder}", "--out", "x.safetensors"], "no such file or folder"),
+        (["{photos}", "{folder}", "--matrix", "m.jpg"], ".png"),
+        (["{photos}", "{folder}", "--out", "x", "--random", "0"], "--random"),
+        (["{photos}", "{folder}", "--matrix", "m.png", "--draws", "0"], "--draws"),
+        (["{photos}", "{folder}", "--out", "x", "--rounds", "0"], "rounds"),
+        (["{photos}", "{folder}", "--out", "x", "--strength", "-1"], "strength"),
+        (["{photos}", "{folder}", "--out", "x", "--positive", "y"], "no class 'y'"),
+        (["{photos}", "{folder}", "--out", "x", "--negatives", "5"], "negatives"),
+        (["{photos}", "{folder}", "--out", "x", "--features", "pixles"], "did you mean"),
+        (["textures", "{folder}", "--out", "x"], "give a folder of images"),
+        (["{photos}"], "sources"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_errors_are_one_line_and_nothing_is_written(
+    arguments, words, folder, photos, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    filled = [a.format(photos=photos, folder=folder) for a in arguments]
+    assert main(["transfer", *filled]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    assert words.lower() in said.err.lower()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_shows_how_to_begin(capsys):
+    assert main(["transfer", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "Example: visionshare transfer photos/" in said
+    assert "--matrix" in said

@@ -1,0 +1,213 @@
+"""The command that learns new classes from few images and from classifiers that exist."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from visionshare.datasets import ImageSet
+    from visionshare.generators.score_sources import LinearSource
+    from visionshare.recipes.transfer import Task
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(transfer)
+
+
+def transfer(
+    dataset: Annotated[
+        str, typer.Argument(help="The new images: a folder with a folder a class, a name, a file.")
+    ],
+    sources: Annotated[
+        list[Path], typer.Argument(help="Classifier files to learn from, or folders of them.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", help="The new classifier file.")] = None,
+    matrix: Annotated[
+        Path | None,
+        typer.Option("--matrix", help="Picture (.png) of what each class takes from each source."),
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Learn this class against the rest; default every class.")
+    ] = None,
+    positives: Annotated[
+        int | None, typer.Option(help="Images of a class to learn from; default all.")
+    ] = None,
+    negatives: Annotated[
+        int | None, typer.Option(help="Images of all other classes; default all.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="k: sources and features at most, a class.")] = 100,
+    strength: Annotated[float, typer.Option(help="λ: larger means smaller weights.")] = 1.0,
+    tol: Annotated[float, typer.Option(help="δ: stop when a round gains less.")] = 1e-4,
+    random: Annotated[
+        int | None, typer.Option(help="Try so many candidates a round (59), not all.")
+    ] = None,
+    features: Annotated[
+        str, typer.Option(help="The images' own features: a pool, or none for sources alone.")
+    ] = "pixels",
+    draws: Annotated[int, typer.Option(help="Repetitions behind the matrix.")] = 10,
+    split: Annotated[str, typer.Option(help="Split of a data set: train or test.")] = "train",
+    data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Learn new classes from a few images and the classifiers you have; see which ones help.
+
+    Example: visionshare transfer photos/ out/digits/classifier.safetensors --out new.safetensors
+
+    Example: visionshare transfer photos/ sources/ --positive cat --out cat.safetensors
+
+    Example: visionshare transfer photos/ sources/ --matrix who-helps-whom.png
+
+    Folder images are brought to the sources' size. Images that were not drawn judge the result.
+    The matrix learns each class from 5 images and 10 others (--positives, --negatives) and leaves
+    out sources of the class itself; its table is written beside it as .csv.
+    """
+    from visionshare.learners import GreedyTL
+    from visionshare.recipes.sources import read_sources, source_shape
+    from visionshare.recipes.transfer import Task
+    from visionshare.resources import resolve_jobs
+
+    threads = resolve_jobs(jobs, "--jobs")
+    if out is None and matrix is None:
+        raise InputError("--out", None, "a file for the classifier, or --matrix, or both")
+    if matrix is not None and matrix.suffix.lower() != ".png":
+        raise InputError("--matrix", str(matrix), "a .png file")
+    if random is not None and random < 1:
+        raise InputError("--random", random, "a number of candidates of at least 1, such as 59")
+    if draws < 1:
+        raise InputError("--draws", draws, "a whole number of at least 1")
+    learner = GreedyTL(
+        rounds,
+        strength=strength,
+        tol=tol,
+        search="exhaustive" if random is None else "random",
+        search_options=None if random is None else {"n": random},
+        # How many images of each class were at hand says nothing of how often it occurs.
+        fit_intercept=False,
+        n_jobs=threads,
+        random_state=seed,
+    )
+    learner.check_parameters()
+    task = Task(features, positive, positives, negatives, seed)
+    if out is not None:
+        task.check()
+    known = read_sources(sources)
+    held = _images(dataset, split, data, source_shape(known))
+    figures: dict[str, Any] = {}
+    if out is not None:
+        figures |= _learned(held, known, learner, task, threads, out)
+    if matrix is not None:
+        figures |= _drawn(held, known, learner, task, draws, threads, matrix)
+    _say(figures, as_json)
+
+
+def _images(dataset: str, split: str, data: Path | None, shape: tuple[int, ...]) -> ImageSet:
+    from visionshare.datasets import ImageSet, load_images
+
+    size = None if len(shape) == 1 else (shape[0], shape[1])
+    mode = "color" if shape[2:] == (3,) else "grey"
+    held = load_images(dataset, split, data, size, mode)
+    if shape[2:] == (1,) and held.images.shape[1:] == shape[:2]:
+        return ImageSet(held.images[..., None], held.labels, held.classes, held.name)
+    return held
+
+
+def _learned(
+    held: ImageSet, sources: list[LinearSource], learner: Any, task: Task, jobs: int, out: Path
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from visionshare.recipes.transfer import transfer as run
+
+    found = run(held, sources, learner, task, jobs)
+    found.classifier.save(out)
+    return {
+        "classifier": str(out),
+        "features": found.classifier.n_features,
+        "trained_on": found.trained_on,
+        "judged_on": found.judged_on,
+        "balanced_accuracy": found.balanced_accuracy,
+        "sources": [asdict(entry) for entry in found.chosen],
+    }
+
+
+def _drawn(
+    held: ImageSet,
+    sources: list[LinearSource],
+    learner: Any,
+    task: Task,
+    draws: int,
+    jobs: int,
+    path: Path,
+) -> dict[str, Any]:
+    import numpy as np
+
+    from visionshare.recipes.transfer import transferability
+    from visionshare.reports.transferability import write_transferability
+
+    found = transferability(held, sources, learner, task, draws, jobs)
+    write_transferability(path, found.weights, found.targets, found.sources)
+    entries = [
+        {"target": name, "source": source, "weight": float(found.weights[t, s])}
+        for t, name in enumerate(found.targets)
+        for s, source in enumerate(found.sources)
+        if np.isfinite(found.weights[t, s])
+    ]
+    means = found.accuracy.mean(axis=1).tolist()
+    accuracies = {
+        name: None if np.isnan(mean) else mean
+        for name, mean in zip(found.targets, means, strict=True)
+    }
+    return {"matrix": str(path), "weights": entries, "accuracies": accuracies}
+
+
+def _say(figures: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    if "classifier" in figures:
+        _say_classifier(figures)
+    if "matrix" in figures:
+        _say_matrix(figures)
+
+
+def _say_classifier(figures: dict[str, Any]) -> None:
+    used = figures["sources"]
+    if used:
+        width = max(6, *(len(entry["source"]) for entry in used))
+        wide = max(5, *(len(entry["source_class"]) for entry in used))
+        typer.echo(f"{'weight':>8}  {'source':{width}}  {'score':{wide}}  for")
+        for entry in used:
+            typer.echo(
+                f"{entry['weight']:+8.3f}  {entry['source']:{width}}  "
+                f"{entry['source_class']:{wide}}  {entry['target']}"
+            )
+    else:
+        typer.echo("no source was chosen: the images' own features did better")
+    typer.echo(f"features     {figures['features']}")
+    typer.echo(f"trained on   {figures['trained_on']} images")
+    if figures["balanced_accuracy"] is not None:
+        percent = 100 * figures["balanced_accuracy"]
+        typer.echo(f"accuracy     {percent:.1f} % balanced, on the other {figures['judged_on']}")
+    typer.echo(f"classifier   {figures['classifier']}")
+
+
+def _say_matrix(figures: dict[str, Any]) -> None:
+    typer.echo("class         accuracy  sources of the largest weights")
+    for name, mean in figures["accuracies"].items():
+        own = [e for e in figures["weights"] if e["target"] == name and e["weight"]]
+        own.sort(key=lambda e: -abs(e["weight"]))
+        best = ", ".join(f"{e['source']} {e['weight']:+.2f}" for e in own[:4])
+        share = "       –" if mean is None else f"{100 * mean:6.1f} %"
+        typer.echo(f"{name:12}  {share}  {best}")
+    typer.echo(f"matrix       {figures['matrix']}")

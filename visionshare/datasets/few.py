@@ -1,0 +1,70 @@
+"""A few labelled examples: images of one class, and of all others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["few_of_each", "few_of_one"]
+
+
+def few_of_one(
+    labels: np.ndarray,
+    positive: int | str,
+    positives: int | None,
+    negatives: int | None,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return places of a few examples of one class and, after them, of a few of the others.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,)
+        Classes of all examples.
+    positive : int or str
+        The one class.
+    positives, negatives : int or None
+        How many of each; all for None.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64
+
+    Raises
+    ------
+    InputError
+        If there are not so many.
+
+    Examples
+    --------
+    >>> rows = few_of_one(np.array([0, 1, 0, 2, 1]), 1, 1, 3, np.random.default_rng(0))
+    >>> len(rows), sorted(rows[1:].tolist())
+    (4, [0, 2, 3])
+    """
+    mine = np.asarray(labels) == positive
+    sides = (("positives", mine, positives), ("negatives", ~mine, negatives))
+    return np.concatenate([_drawn(name, which, n, rng) for name, which, n in sides])
+
+
+def few_of_each(labels: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return places of at most ``n`` examples of each class, ascending.
+
+    Examples
+    --------
+    >>> labels = np.array([0, 0, 0, 1])
+    >>> np.bincount(labels[few_of_each(labels, 2, np.random.default_rng(0))]).tolist()
+    [2, 1]
+    """
+    held = [rng.permutation(np.flatnonzero(labels == c))[:n] for c in np.unique(labels)]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *held])).astype(np.int64)
+
+
+def _drawn(name: str, which: np.ndarray, n: int | None, rng: np.random.Generator) -> np.ndarray:
+    places = np.flatnonzero(which)
+    if n is None:
+        n = len(places)
+    if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= len(places):
+        raise InputError(name, n, f"a number of images from 1 to {len(places)}, all there are")
+    return np.sort(rng.choice(places, n, replace=False))

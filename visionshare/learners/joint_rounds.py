@@ -1,0 +1,151 @@
+"""The rounds of GentleBoost with stumps that a subset of the classes shares."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
+from visionshare.store import StumpColumns
+
+__all__ = ["SharedStump", "shared_stumps"]
+
+# Classes are learned as well as numbers can say: what is left of the loss.
+_NOTHING = 1e-14
+
+
+@dataclass(frozen=True)
+class SharedStump:
+    """What one round adds: a · 1[v > θ] + b to the scores of some classes, a constant to others.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    feature : int
+        Id of the stump 1[v ≤ θ].
+    shared : ndarray of bool, shape (T,)
+        The classes that share it.
+    a, b : float
+    constants : ndarray of shape (T,), float64
+        k_c; 0 for the classes that share the stump.
+    gain : float
+        What the weighted squared error of the constants alone loses, as a share of all weights.
+    error : float
+        The weighted squared error after the stump, as a share of all weights.
+    loss : float
+        Σ_c Σ_i ω_i exp(−z_ic H_ic) after the round, as a share of Σ_c Σ_i ω_i.
+    seconds : float
+    """
+
+    number: int
+    feature: int
+    shared: np.ndarray
+    a: float
+    b: float
+    constants: np.ndarray
+    gain: float
+    error: float
+    loss: float
+    seconds: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights (T,) of the column 1[v ≤ θ]: a below the threshold is missing."""
+        return np.where(self.shared, -self.a, 0.0)
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Intercepts (T,) beside these weights."""
+        return np.where(self.shared, self.a + self.b, self.constants)
+
+
+def shared_stumps(
+    columns: StumpColumns,
+    z: np.ndarray,
+    omega: np.ndarray,
+    rounds: int,
+    inputs_a_round: int,
+    rng: np.random.Generator,
+) -> Iterator[SharedStump]:
+    """Yield the rounds of JointBoost.
+
+    Parameters
+    ----------
+    columns : StumpColumns
+    z : ndarray of shape (m, T)
+        +1 where an example is of a class, else −1.
+    omega : ndarray of shape (m,)
+        Weights of the examples.
+    rounds : int
+        Rounds at most; fewer where no stump gains anything.
+    inputs_a_round : int
+        How many inputs are looked at in a round, drawn anew.
+    rng : Generator
+
+    Yields
+    ------
+    SharedStump
+
+    References
+    ----------
+    A. Torralba, K. P. Murphy, W. T. Freeman, "Sharing visual features for multiclass and
+    multiview object detection", IEEE PAMI 29, 2007, figure 2.
+    """
+    p = len(columns.order)
+    positive = np.where((z > 0).any(axis=1), np.argmax(z, axis=1), -1).astype(np.int64)
+    total = float(omega.sum() * z.shape[1])
+    w = np.repeat(omega[:, None], z.shape[1], axis=1).astype(np.float64)
+    for number in range(1, rounds + 1):
+        begun = time.perf_counter()
+        looked_at = np.ones(p, bool)
+        if inputs_a_round < p:
+            looked_at[:] = False
+            looked_at[rng.choice(p, inputs_a_round, replace=False)] = True
+        numbers, gains = best_shared_stumps(
+            columns.order, columns.starts, columns.counts, looked_at, w, positive
+        )
+        best = _first_of_the_best(gains)
+        mass = float(w.sum())
+        if numbers[best] < 0 or not gains[best] > _NOTHING * mass or mass <= _NOTHING * total:
+            return
+        feature = int(numbers[best])
+        x = columns.columns_of(np.array([feature]), scaled=False)[0] > 0
+        shared, a, b, constants, error = _fitted(x, w, z)
+        step = np.where(shared, np.where(x[:, None], b, a + b), constants)
+        w *= np.exp(-z * step)
+        yield SharedStump(
+            number, feature, shared, a, b, constants, float(gains[best] / mass), error / mass,
+            float(w.sum()) / total, time.perf_counter() - begun,
+        )  # fmt: skip
+
+
+def _first_of_the_best(gains: np.ndarray) -> int:
+    """Return the first input whose gain is the largest but for rounding."""
+    largest = float(gains.max())
+    return int(np.argmax(gains >= largest - 1e-10 * abs(largest)))
+
+
+def _fitted(
+    x: np.ndarray, w: np.ndarray, z: np.ndarray
+) -> tuple[np.ndarray, float, float, np.ndarray, float]:
+    """Return the classes that share a stump, a, b, the constants and the squared error."""
+    sides = np.stack([x, ~x]).astype(np.float64)
+    weight, signed = sides @ w, sides @ (w * z)
+    chain = np.empty(w.shape[1], np.int64)
+    _, size = grown_subset(weight, signed, -np.inf, chain)
+    shared = np.isin(np.arange(w.shape[1]), chain[:size])
+    low, high = _ratio(signed[:, shared].sum(axis=1), weight[:, shared].sum(axis=1))
+    means = _ratio(signed.sum(axis=0), weight.sum(axis=0))
+    constants = np.where(shared, 0.0, means)
+    fitted = np.where(shared, np.where(x[:, None], low, high), constants)
+    error = float(np.sum(w * np.square(z - fitted)))
+    return shared, float(high - low), float(low), constants, error
+
+
+def _ratio(signed: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return weighted means, 0 where there is no weight."""
+    return np.asarray(np.divide(signed, weight, out=np.zeros_like(signed), where=weight > 0))

@@ -1,0 +1,145 @@
+"""Source classifiers of a recipe or a command: read from files, or learned from other classes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import ImageSet
+from visionshare.errors import DataError
+from visionshare.generators.score_sources import LinearSource
+
+__all__ = ["learn_sources", "read_sources", "source_shape", "sources_family"]
+
+_SUFFIX = ".safetensors"
+
+
+def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource]:
+    """Return the saved classifiers of these files, and of all below these folders.
+
+    A source has the name of its file; files of one name also that of their folder.
+
+    Parameters
+    ----------
+    entries : sequence of path-like
+        Classifier files (.safetensors), or folders of them.
+
+    Raises
+    ------
+    DataError
+        If an entry is no file or folder, or a folder without classifiers.
+    ClassifierFileError
+        If a file is broken or foreign.
+    """
+    from visionshare.classifier import CompactClassifier
+
+    paths = [path for entry in entries for path in _files(Path(entry))]
+    stems = [path.stem for path in paths]
+    sources = []
+    for path in dict.fromkeys(paths):
+        model = CompactClassifier.load(path)
+        alone = stems.count(path.stem) == 1
+        name = path.stem if alone else f"{path.resolve().parent.name}/{path.stem}"
+        classes = model.classes_.tolist()
+        sources.append(LinearSource(model.family, model.weights, model.intercept, name, classes))
+    if sources:
+        source_shape(sources)
+    return sources
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        found = sorted(p for p in path.rglob(f"*{_SUFFIX}") if p.is_file())
+        if not found:
+            raise DataError(
+                f"{path}: a folder without classifiers (*{_SUFFIX}); `visionshare train` writes one"
+            )
+        return found
+    if not path.is_file():
+        raise DataError(
+            f"{path}: no such source; give classifier files (*{_SUFFIX}) or folders of them, "
+            "such as `visionshare train digits --out sources/digits` writes"
+        )
+    return [path]
+
+
+def source_shape(sources: Sequence[LinearSource]) -> tuple[int, ...]:
+    """Return the shape of one image that all sources take.
+
+    Raises
+    ------
+    DataError
+        If they differ.
+    """
+    shape = tuple(sources[0].family.image_shape_)
+    for source in sources[1:]:
+        other = tuple(source.family.image_shape_)
+        if other != shape:
+            raise DataError(
+                f"sources: {source.name} takes images of shape {other}, {sources[0].name} of "
+                f"{shape}; leave one out, or train it anew on images of the other's size"
+            )
+    return shape
+
+
+def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
+    """Return the unfitted family of the sources' scores, once they are known to fit the images.
+
+    Raises
+    ------
+    DataError
+        If the sources take images of another shape.
+    """
+    from visionshare.generators.sources import SourceClassifiers
+
+    shape = source_shape(sources)
+    if images.shape[1:] != shape:
+        raise DataError(
+            f"sources: {sources[0].name} takes images of shape {shape}, these are "
+            f"{images.shape[1:]}; give a folder of images, which are brought to the sources' "
+            "size, or sources that were trained on images like these"
+        )
+    # One of two opposite scores: a ridge penalty would rather pay for both.
+    return SourceClassifiers(tuple(sources), opposites=False)
+
+
+def learn_sources(
+    held: ImageSet, pool: Any, rounds: int, strength: float, jobs: int, seed: int
+) -> list[LinearSource]:
+    """Return a classifier of each class against the others, all of features of one pool.
+
+    Parameters
+    ----------
+    held : ImageSet
+        Two classes or more.
+    pool : FeatureFamily
+        Unfitted.
+    rounds : int
+        Features of each.
+    strength : float
+        Of the ridge penalty.
+    jobs : int
+        Threads.
+    seed : int
+    """
+    from visionshare.learners import ShareBoost
+    from visionshare.store import ArrayColumns
+
+    family = pool.fit(held.images)
+    columns = ArrayColumns.from_family(family, held.images, "float32", jobs)
+    sources = []
+    for number, name in enumerate(held.classes):
+        learner = ShareBoost(rounds=rounds, strength=strength, n_jobs=jobs, random_state=seed)
+        names = [f"not {name}", name]
+        model = learner.fit(columns, held.labels == number).to_classifier(family, names)
+        # Two scores differ by what the second has more: a source is that difference.
+        half = 0.5 * (model.weights[1] - model.weights[0])
+        start = 0.5 * (model.intercept[1] - model.intercept[0])
+        weights = np.stack([-half, half])
+        intercept = np.array([-start, start], np.float32)
+        sources.append(LinearSource(model.family, weights, intercept, name, names))
+    return sources

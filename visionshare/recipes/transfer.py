@@ -1,0 +1,245 @@
+"""Transfer: sources and a few labelled images become a classifier of the new classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.datasets import ImageSet
+from visionshare.datasets.few import few_of_each, few_of_one
+from visionshare.errors import DataError, InputError
+from visionshare.fingerprints import array_fingerprint
+from visionshare.generators.score_sources import LinearSource
+from visionshare.learners import GreedyTL
+from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
+from visionshare.recipes.schema import FeaturePart, read_pool
+from visionshare.recipes.sources import sources_family
+
+__all__ = ["ChosenFeature", "Task", "Transferred", "transfer", "transferability"]
+
+NO_FEATURES = "none"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned, and from how much of it.
+
+    Attributes
+    ----------
+    pool : str, default "pixels"
+        Features of the images' own, beside the sources' scores; "none" for scores alone.
+    positive : str, optional
+        The class that is learned against all others; every class when omitted.
+    positives, negatives : int, optional
+        Images drawn of that class and of the others; of each class ``positives`` where no
+        class is named. All when omitted.
+    seed : int, default 0
+    """
+
+    pool: str = "pixels"
+    positive: str | None = None
+    positives: int | None = None
+    negatives: int | None = None
+    seed: int = 0
+
+    def check(self) -> None:
+        """Check what can be checked without images.
+
+        Raises
+        ------
+        InputError
+            If a number is below 1, or negatives are asked for without a class.
+        """
+        for name in ("positives", "negatives"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(name, value, "a number of images of at least 1")
+        if self.negatives is not None and self.positive is None:
+            accepted = "a number beside the class that is positive; else give positives alone"
+            raise InputError("negatives", self.negatives, accepted)
+
+
+@dataclass(frozen=True)
+class ChosenFeature:
+    """A score of a source that a class uses; weights of one run are comparable."""
+
+    target: str
+    source: str
+    source_class: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class Transferred:
+    """The classifier, what it uses of the sources, and how good it is on what it has not seen.
+
+    Attributes
+    ----------
+    classifier : CompactClassifier
+    chosen : tuple of ChosenFeature
+        The largest weights first.
+    trained_on : int
+        Images.
+    judged_on : int
+        Images that were not drawn.
+    balanced_accuracy : float or None
+        On those; None where a class has none left.
+    """
+
+    classifier: CompactClassifier
+    chosen: tuple[ChosenFeature, ...]
+    trained_on: int
+    judged_on: int
+    balanced_accuracy: float | None
+
+
+def transfer(
+    held: ImageSet,
+    sources: list[LinearSource],
+    learner: GreedyTL,
+    task: Task | None = None,
+    n_jobs: int = 1,
+) -> Transferred:
+    """Learn the classes of a few images from sources and from the images' own features.
+
+    Parameters
+    ----------
+    held : ImageSet
+    sources : list of LinearSource
+        See :func:`visionshare.recipes.sources.read_sources`.
+    learner : GreedyTL
+        Unfitted.
+    task : Task, optional
+    n_jobs : int, default 1
+
+    Raises
+    ------
+    DataError, InputError
+        If sources do not fit the images, a class is unknown, or too few images are there.
+    """
+    from visionshare.store import ArrayColumns
+
+    task = task or Task()
+    task.check()
+    learner.check_parameters()
+    scores = sources_family(sources, held.images)
+    labels, names, rows = _examples(held, task)
+    family = _family(scores, task).fit(held.images[rows])
+    columns = ArrayColumns.from_family(family, held.images[rows], "float32", n_jobs)
+    learner.fit(columns, labels[rows])
+    if len(learner.support_) == 0:
+        raise DataError(
+            f"{held.name}: no source and no feature tells these {len(rows)} images apart; give "
+            "more images, more sources, or other features"
+        )
+    metadata = {
+        "sources": [source.name for source in sources],
+        "training_data": array_fingerprint(held.images[rows], labels[rows]),
+    }
+    model = learner.to_classifier(family, names, metadata)
+    rest = np.setdiff1d(np.arange(len(held)), rows)
+    accuracy = _balanced_accuracy(model, held.images[rest], labels[rest], names, n_jobs)
+    return Transferred(model, _chosen(model, learner), len(rows), len(rest), accuracy)
+
+
+def _examples(held: ImageSet, task: Task) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """Return labels and names of the task's classes, and the rows that train."""
+    rng = np.random.default_rng(task.seed)
+    if task.positive is None:
+        n = len(held) if task.positives is None else task.positives
+        if len(np.unique(held.labels)) < 2:
+            raise DataError(f"{held.name}: one class; two or more are wanted")
+        return held.labels, list(held.classes), few_of_each(held.labels, n, rng)
+    if task.positive not in held.classes:
+        known = ", ".join(held.classes[:20])
+        raise DataError(f"{held.name}: no class {task.positive!r}; it has {known}")
+    labels = (held.labels == held.classes.index(task.positive)).astype(np.int64)
+    rows = np.sort(few_of_one(labels, 1, task.positives, task.negatives, rng))
+    return labels, [f"not {task.positive}", task.positive], rows
+
+
+def _family(scores: Any, task: Task) -> Any:
+    from visionshare.generators.union import UnionOfFamilies
+
+    if task.pool == NO_FEATURES:
+        return scores
+    return UnionOfFamilies((read_pool(FeaturePart(pool=task.pool), task.seed), scores))
+
+
+def _chosen(model: CompactClassifier, learner: GreedyTL) -> tuple[ChosenFeature, ...]:
+    """Return the sources' scores of a classifier with the weights of scaled columns."""
+    names = model.classes_.tolist()
+    targets = names[1:] if len(learner.scaled_coef_) == 1 else names
+    found = []
+    for j in range(model.n_features):
+        described = model.family.describe(j)
+        if described["kind"] != "source":
+            continue
+        of = str(described.get("class", described["output"]))
+        for name, weight in zip(targets, learner.scaled_coef_[:, j].tolist(), strict=True):
+            if weight:
+                found.append(ChosenFeature(str(name), described["name"], of, weight))
+    return tuple(sorted(found, key=lambda entry: -abs(entry.weight)))
+
+
+def _balanced_accuracy(
+    model: CompactClassifier, images: np.ndarray, labels: np.ndarray, names: list[str], n_jobs: int
+) -> float | None:
+    if len(np.unique(labels)) < len(names):
+        return None
+    right = model.predict(images, n_jobs) == np.asarray(names)[labels]
+    return float(np.mean([right[labels == c].mean() for c in range(len(names))]))
+
+
+def transferability(
+    held: ImageSet,
+    sources: list[LinearSource],
+    learner: GreedyTL,
+    task: Task | None = None,
+    draws: int = 10,
+    n_jobs: int = 1,
+) -> Transferability:
+    """Return which sources each class learns from; those of the class itself are left out.
+
+    Parameters
+    ----------
+    held : ImageSet
+    sources : list of LinearSource
+    learner : GreedyTL
+        Unfitted.
+    task : Task, optional
+        Its ``positives`` and ``negatives`` are 5 and 10 when omitted.
+    draws : int, default 10
+    n_jobs : int, default 1
+
+    Raises
+    ------
+    DataError, InputError
+        If sources do not fit the images, or a class has too few of them.
+    """
+    task = task or Task()
+    scores = sources_family(sources, held.images).fit(held.images)
+    described = [scores.describe(j) for j in range(scores.n_features_)]
+    of = [str(d.get("class", d["output"])) for d in described]
+    names = [
+        c if of.count(c) == 1 else f"{d['name']}: {c}" for c, d in zip(of, described, strict=True)
+    ]
+    X = np.empty((len(held), 0), np.float32)
+    if task.pool != NO_FEATURES:
+        pool = read_pool(FeaturePart(pool=task.pool), task.seed).fit(held.images)
+        X = pool.evaluate(held.images, None, n_jobs)
+    return leave_one_class_out(
+        X,
+        scores.evaluate(held.images, None, n_jobs),
+        np.asarray(held.classes)[held.labels],
+        of,
+        source_names=names,
+        learner=learner,
+        positives=5 if task.positives is None else task.positives,
+        negatives=10 if task.negatives is None else task.negatives,
+        draws=draws,
+        random_state=task.seed,
+    )

@@ -1,0 +1,105 @@
+"""The transferability matrix: which sources each class learned from, as picture and table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from visionshare.durable import replace_file, write_text
+from visionshare.errors import InputError
+
+__all__ = ["draw_transferability", "transferability_table", "write_transferability"]
+
+
+def _check(weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]) -> np.ndarray:
+    held = np.asarray(weights, np.float64)
+    if held.shape != (len(targets), len(sources)) or held.size == 0:
+        accepted = f"an array of shape {(len(targets), len(sources))}, targets by sources"
+        raise InputError("weights", held.shape, accepted)
+    return held
+
+
+def transferability_table(
+    weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]
+) -> str:
+    """Return the weights as a table of comma-separated values, a row a target.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_targets, n_sources)
+        NaN where a source was left out.
+    targets, sources : sequence of str
+
+    Raises
+    ------
+    InputError
+        If the names do not fit the weights.
+
+    Examples
+    --------
+    >>> print(transferability_table(np.array([[np.nan, 0.5]]), ["a"], ["a", "b"]), end="")
+    target,a,b
+    a,,0.500000
+    """
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["target", *sources])
+    for name, row in zip(targets, _check(weights, targets, sources), strict=True):
+        writer.writerow([name, *("" if np.isnan(w) else f"{w:.6f}" for w in row)])
+    return text.getvalue()
+
+
+def write_transferability(
+    path: str | os.PathLike[str],
+    weights: np.ndarray,
+    targets: Sequence[str],
+    sources: Sequence[str],
+) -> None:
+    """Write the picture, and beside it the table with the ending .csv.
+
+    Parameters
+    ----------
+    path : path-like
+        A .png.
+    weights, targets, sources
+        As for :func:`transferability_table`.
+    """
+    figure = draw_transferability(weights, targets, sources)
+    with replace_file(path) as partial:
+        figure.savefig(partial, format="png", dpi=110, metadata={"Software": None})
+    table = os.path.splitext(os.fspath(path))[0] + ".csv"
+    write_text(table, transferability_table(weights, targets, sources))
+
+
+def draw_transferability(
+    weights: np.ndarray, targets: Sequence[str], sources: Sequence[str], title: str = ""
+) -> Figure:
+    """Return the matrix as a figure: columns are targets, rows sources, as in the paper's fig. 4.
+
+    Red lowers the score, blue raises it; grey was left out.
+    """
+    from matplotlib import colormaps
+
+    held = _check(weights, targets, sources).T
+    n, k = held.shape
+    figure = Figure(
+        figsize=(min(16.0, 2.6 + 0.28 * k), min(16.0, 1.6 + 0.28 * n)), layout="constrained"
+    )
+    axis = figure.subplots()
+    colours = colormaps["RdBu"].with_extremes(bad="0.8")
+    reach = float(np.nanmax(np.abs(held))) if np.isfinite(held).any() else 1.0
+    shown = axis.imshow(
+        np.ma.masked_invalid(held), cmap=colours, vmin=-(reach or 1.0), vmax=reach or 1.0
+    )
+    size = 8 if max(n, k) <= 40 else 5
+    axis.set_xticks(range(k), targets, size=size, rotation=90 if k > 12 else 0)
+    axis.set_yticks(range(n), sources, size=size)
+    axis.set(xlabel="class that is learned", ylabel="source", title=title)
+    figure.colorbar(shown, ax=axis, label="weight", shrink=0.8)
+    return figure

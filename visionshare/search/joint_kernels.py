@@ -1,0 +1,157 @@
+"""Kernels of the search for stumps that a subset of the classes shares."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["best_shared_stumps", "grown_subset"]
+
+# Gains nearer to each other than this share of them are equal: sums round.
+_TIE = 1e-10
+
+
+@njit(cache=True, nogil=True)
+def _part(signed: float, weight: float) -> float:
+    """Return p²/w, what a mean p/w takes from the weighted squares; |p| is at most w."""
+    if weight <= 0:
+        return 0.0
+    signed = min(abs(signed), weight)
+    return signed * signed / weight
+
+
+@njit(cache=True, nogil=True)
+def _alone(weight: np.ndarray, signed: np.ndarray, q: int) -> float:
+    """Return what the threshold gains for one class alone, at least 0."""
+    gain = _part(signed[0, q], weight[0, q]) + _part(signed[1, q], weight[1, q])
+    gain -= _part(signed[0, q] + signed[1, q], weight[0, q] + weight[1, q])
+    return max(gain, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _above(value: float, best: float) -> bool:
+    return value > best + _TIE * abs(best) if best > -np.inf else value > best
+
+
+@njit(cache=True, nogil=True)
+def grown_subset(
+    weight: np.ndarray, signed: np.ndarray, least: float, members: np.ndarray
+) -> tuple[float, int]:
+    """Return the gain of the best subset of classes on a greedy chain, and its size.
+
+    The chain begins with the class that gains most and takes in the class that leaves most, up to
+    all classes; the best of its subsets counts. With sums over a subset on either side of the
+    threshold, the gain is Σ_sides (Σp)²/Σw − Σ_c P_c²/W_c: what the weighted squared error of a
+    constant for each class loses.
+
+    Parameters
+    ----------
+    weight, signed : ndarray of shape (2, k), float64
+        Σ w and Σ w z of each class, below and above the threshold.
+    least : float
+        The walk stops where no longer chain can gain more; the gain is then at most this.
+    members : ndarray of int64, shape (k,)
+        Filled with the chain: its first ``size`` are the subset.
+
+    References
+    ----------
+    A. Torralba, K. P. Murphy, W. T. Freeman, "Sharing visual features for multiclass and
+    multiview object detection", IEEE PAMI 29, 2007, §2.3 and 2.4.
+    """
+    k, left = weight.shape[1], 0.0
+    for q in range(k):
+        left += _alone(weight, signed, q)
+    # (Σp)²/Σw ≤ Σ p²/w: together classes gain at most what they gain alone.
+    if left <= least:
+        return -np.inf, 0
+    base = np.empty(k)
+    for q in range(k):
+        base[q] = _part(signed[0, q] + signed[1, q], weight[0, q] + weight[1, q])
+        members[q] = q
+    best, size, gain, constants = -np.inf, 0, 0.0, 0.0
+    w0, w1, p0, p1 = 0.0, 0.0, 0.0, 0.0
+    for n in range(k):
+        if gain + left <= max(least, best):
+            break
+        found, place = -np.inf, n
+        for t in range(n, k):
+            q = members[t]
+            value = _part(p0 + signed[0, q], w0 + weight[0, q])
+            value += _part(p1 + signed[1, q], w1 + weight[1, q]) - constants - base[q]
+            if _above(value, found):
+                found, place = value, t
+        q = members[place]
+        # Those that are not in yet keep their order: the lowest class wins among equals.
+        for t in range(place, n, -1):
+            members[t] = members[t - 1]
+        members[n] = q
+        w0, w1 = w0 + weight[0, q], w1 + weight[1, q]
+        p0, p1 = p0 + signed[0, q], p1 + signed[1, q]
+        constants += base[q]
+        left -= _alone(weight, signed, q)
+        gain = found
+        if _above(gain, best):
+            best, size = gain, n + 1
+    return best, size
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def best_shared_stumps(
+    order: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    looked_at: np.ndarray,
+    w: np.ndarray,
+    positive: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best shared stump of each input, (p,) int64, and its gain, (p,) float64.
+
+    One walk along an input's order examines all its thresholds: prefix sums of the weights,
+    and a greedy subset of the classes at each, O(mk + thresholds · k²). Where all classes alone
+    would not gain more than the input's best, no subset can, and none is grown. The lowest number
+    wins among equals; an input that is not looked at has −1 and −∞.
+
+    Parameters
+    ----------
+    order, starts, counts
+        See :class:`visionshare.store.StumpColumns`.
+    looked_at : ndarray of bool, shape (p,)
+    w : ndarray of shape (m, k), float64, contiguous
+        Weight of each example for each class.
+    positive : ndarray of int64, shape (m,)
+        The class for which the example counts as +1, −1 for none; for all others it is −1.
+    """
+    p, k = order.shape[0], w.shape[1]
+    whole, whole_positive = np.zeros(k), np.zeros(k)
+    for i in range(w.shape[0]):
+        for q in range(k):
+            whole[q] += w[i, q]
+        if positive[i] >= 0:
+            whole_positive[positive[i]] += w[i, positive[i]]
+    number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
+    for r in prange(p):
+        if not looked_at[r]:
+            continue
+        row = order[r]
+        below, below_positive = np.zeros(k), np.zeros(k)
+        weight, signed = np.empty((2, k)), np.empty((2, k))
+        members = np.empty(k, np.int64)
+        at, best, place = 0, -np.inf, -1
+        for s in range(starts[r], starts[r + 1]):
+            for t in range(at, counts[s]):
+                i = row[t]
+                for q in range(k):
+                    below[q] += w[i, q]
+                if positive[i] >= 0:
+                    below_positive[positive[i]] += w[i, positive[i]]
+            at = counts[s]
+            for q in range(k):
+                weight[0, q] = below[q]
+                weight[1, q] = max(whole[q] - below[q], 0.0)
+                signed[0, q] = 2 * below_positive[q] - below[q]
+                signed[1, q] = 2 * whole_positive[q] - whole[q] - signed[0, q]
+            gain, size = grown_subset(weight, signed, best, members)
+            if size > 0 and _above(gain, best):
+                best, place = gain, s
+        number[r], score[r] = place, best
+    return number, score

@@ -1,0 +1,263 @@
+"""Bounds of the loss for a change of one feature's weights, which boosting minimises with Ω.
+
+A bound knows the gradient of each row of weights, and what it needs besides: the squares of the
+column, or the importance of the examples where it is not zero. The same bound moves the weights
+of a master and scores the candidates of a search.
+
+References
+----------
+J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, lemmas 4.1 and 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.losses import ImportanceLoss
+from visionshare.penalties import GroupNorm, RowPenalty
+from visionshare.solvers.row_updates import exponential_l1, exponential_max
+from visionshare.solvers.tasks import TaskProblem
+
+__all__ = ["BOUNDS", "ExponentialBound", "QuadraticBound", "RowBound", "bound_of"]
+
+
+class RowBound(Protocol):
+    """What a master and a search ask of a bound.
+
+    Rows are columns of features: w, gradient and total are (n, T), ``size`` is (n,).
+    """
+
+    weighs: bool
+    penalty: RowPenalty
+    strength: float
+
+    def size(
+        self,
+        X: np.ndarray,
+        starts: np.ndarray,
+        omegas: np.ndarray,
+        budget: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return how far each row may move."""
+        ...
+
+    def minimise(
+        self,
+        w: np.ndarray,
+        gradient: np.ndarray,
+        total: np.ndarray,
+        size: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """Return the new weights of each row, where bound and penalty are least."""
+        ...
+
+    def decrease(
+        self,
+        w: np.ndarray,
+        gradient: np.ndarray,
+        total: np.ndarray,
+        size: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """Return by how much each group's bound and penalty fall, (groups,)."""
+        ...
+
+    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
+        """Return the steps of intercepts, for their gradients and totals (T,)."""
+        ...
+
+
+def _reach(X: np.ndarray, omegas: np.ndarray, budget: np.ndarray) -> float:
+    """Return max_i Σ_j a_j |x_ij| over the examples that count."""
+    used = omegas.max(axis=0) > 0
+    return float((budget @ np.abs(X))[used].max(initial=0.0)) or 1.0
+
+
+class QuadraticBound:
+    """L(w + δ) ≤ L(w) + g·δ + ½ Σ_j B_j ‖δ_j‖², GradBoost's.
+
+    A row alone has B = c Σ_i ω_i x_i² for the loss's largest curvature c; rows that move together
+    B_j = c Σ_i ω_i |x_ij| / a_j, by Jensen's inequality, for Σ_j a_j |x_ij| ≤ 1.
+
+    Parameters
+    ----------
+    problem : TaskProblem
+    """
+
+    weighs = False
+
+    def __init__(self, problem: TaskProblem) -> None:
+        self.penalty, self.strength = problem.norm, problem.strength
+        self._curvature = problem.loss.curvature
+
+    def size(
+        self,
+        X: np.ndarray,
+        starts: np.ndarray,
+        omegas: np.ndarray,
+        budget: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return B of each row, equal within a group.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, m)
+            Columns, as rows.
+        starts : ndarray of int
+            Where each group of rows begins.
+        omegas : ndarray of shape (blocks, m)
+            Weights of each block's examples, 0 for those of others.
+        budget : ndarray of shape (n,), optional
+            a_j of rows that move together, brought to scale here; each group moves alone when
+            omitted.
+        """
+        if budget is None:
+            squares = ((X * X) @ omegas.T).max(axis=1)
+            alone = np.add.reduceat(squares, starts)
+        else:
+            a = budget / _reach(X, omegas, budget)
+            alone = np.maximum.reduceat((np.abs(X) @ omegas.T).max(axis=1) / a, starts)
+        sizes = np.diff(np.append(starts, len(X)))
+        return self._curvature * np.repeat(np.where(alone > 0, alone, 1.0), sizes)
+
+    def minimise(
+        self,
+        w: np.ndarray,
+        gradient: np.ndarray,
+        total: np.ndarray,
+        size: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """Return the proximal operator of λ/B at w − g/B."""
+        return self.penalty.prox(w - gradient / size[:, None], starts, self.strength / size)
+
+    def decrease(
+        self,
+        w: np.ndarray,
+        gradient: np.ndarray,
+        total: np.ndarray,
+        size: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """Return −g·δ − ½B‖δ‖² + λΩ(w) − λΩ(w + δ) of each group."""
+        new = self.minimise(w, gradient, total, size, starts)
+        move = new - w
+        fallen = -np.sum(gradient * move + 0.5 * size[:, None] * move**2, axis=1)
+        penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
+        return np.asarray(np.add.reduceat(fallen, starts) + self.strength * penalty)
+
+    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
+        """Return −g/(c Σω)."""
+        return -gradient / (self._curvature * omega)
+
+
+class ExponentialBound:
+    """L(w) − L(w + δ) ≥ Σ_j a_j Σ_r μ⁺_jr(1 − e^{−δ_jr/a_j}) + μ⁻_jr(1 − e^{δ_jr/a_j}), AdaBoost's.
+
+    μ⁺ − μ⁻ is −g, μ⁺ + μ⁻ the importance of the examples times |x|, so that the losses of classes,
+    tasks and numbers differ in their importance alone. Σ_j a_j |x_ij| ≤ the loss's ``template``.
+
+    Parameters
+    ----------
+    problem : TaskProblem
+        With a loss of logistic terms, and the norm ℓ1 or ℓ1/ℓ∞.
+
+    Raises
+    ------
+    InputError
+        If the problem is another.
+    """
+
+    weighs = True
+    _tiny = 1e-300
+    _longest = 5.0
+
+    def __init__(self, problem: TaskProblem) -> None:
+        loss, norm = problem.loss, problem.norm
+        if not isinstance(loss, ImportanceLoss):
+            accepted = "'logistic', 'multinomial' or 'insensitive', for AdaBoost"
+            raise InputError("loss", type(loss).__name__, accepted)
+        if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
+            given = norm.q if isinstance(norm, GroupNorm) else "half the squares"
+            raise InputError("q", given, "1 or infinity, for AdaBoost")
+        self.penalty: RowPenalty = norm
+        self.strength, self._template = problem.strength, loss.template
+
+    def size(
+        self,
+        X: np.ndarray,
+        starts: np.ndarray,
+        omegas: np.ndarray,
+        budget: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return a_j of each row; see :meth:`QuadraticBound.size`.
+
+        Raises
+        ------
+        InputError
+            If a group has several columns.
+        """
+        if len(starts) != len(X):
+            raise InputError("groups", "several columns each", "one column each, for AdaBoost")
+        if budget is None:
+            used = omegas.max(axis=0) > 0
+            peak = np.abs(X[:, used]).max(axis=1, initial=0.0)
+            return np.asarray(self._template / np.where(peak > 0, peak, 1.0))
+        return self._template * budget / _reach(X, omegas, budget)
+
+    def minimise(
+        self,
+        w: np.ndarray,
+        gradient: np.ndarray,
+        total: np.ndarray,
+        size: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """Return the rows of least bound and norm, in closed form."""
+        up, down = _sides(gradient, total)
+        if self.penalty.q == 1:
+            return w + exponential_l1(w, up, down, size[:, None], self.strength)
+        return exponential_max(w, up, down, size, self.strength)
+
+    def decrease(
+        self,
+        w: np.ndarray,
+        gradient: np.ndarray,
+        total: np.ndarray,
+        size: np.ndarray,
+        starts: np.ndarray,
+    ) -> np.ndarray:
+        """Return the bound on the loss's fall, plus λΩ(w) − λΩ(w + δ), of each row."""
+        new = self.minimise(w, gradient, total, size, starts)
+        up, down = _sides(gradient, total)
+        steps = (new - w) / size[:, None]
+        fallen = -size * np.sum(up * np.expm1(-steps) + down * np.expm1(steps), axis=1)
+        penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
+        return np.asarray(fallen + self.strength * penalty)
+
+    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
+        """Return (a/2) ln(μ⁺/μ⁻), and no more than a few units."""
+        up, down = _sides(gradient, total)
+        ratio = np.log(np.maximum(up, self._tiny) / np.maximum(down, self._tiny))
+        return np.clip(0.5 * self._template * ratio, -self._longest, self._longest)
+
+
+def _sides(gradient: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return μ⁺ and μ⁻."""
+    return np.maximum(total - gradient, 0) / 2, np.maximum(total + gradient, 0) / 2
+
+
+BOUNDS: dict[str, Callable[[TaskProblem], RowBound]] = {
+    "quadratic": QuadraticBound,
+    "exponential": ExponentialBound,
+}
+
+
+def bound_of(master: str, problem: TaskProblem) -> RowBound:
+    """Return the bound that a master minimises; the quadratic one for masters without any."""
+    return BOUNDS["exponential" if master == "adaboost" else "quadratic"](problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,31 @@ from visionshare.errors import InputError
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["EarlyExit"]
+__all__ = ["EarlyExit", "ExitFigures"]
 
 _BATCH = 4096
+
+
+@dataclass(frozen=True)
+class ExitFigures:
+    """What early exit costs and saves on some images.
+
+    Attributes
+    ----------
+    errors : int
+        Images that are misclassified.
+    average_macs : float
+        Mean multiply-accumulates of an image.
+    most_macs : int
+        What the images that never stop early need.
+    shares : tuple of float
+        Share of the images that stop at each stage; the last are those that never do.
+    """
+
+    errors: int
+    average_macs: float
+    most_macs: int
+    shares: tuple[float, ...]
 
 
 class EarlyExit:
@@ -123,6 +146,34 @@ class EarlyExit:
     def stops(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""
         return self._run(images, n_jobs)[1]
+
+    def measure(self, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1) -> ExitFigures:
+        """Return errors and costs on labelled images.
+
+        Parameters
+        ----------
+        images : ndarray of shape (m, *image_shape)
+        labels : ndarray of shape (m,)
+            Their classes.
+
+        Raises
+        ------
+        InputError
+            If there is not a class for each image, or no image.
+        """
+        labels = np.asarray(labels)
+        if labels.shape != (len(images),) or len(images) == 0:
+            accepted = f"a class for each of {len(images)} images, 1 or more"
+            raise InputError("labels", labels.shape, accepted)
+        scores, stops = self._run(images, n_jobs)
+        wrong = self.classes_[np.argmax(scores, axis=1)] != labels
+        counts = np.bincount(stops, minlength=len(self.ends))
+        return ExitFigures(
+            int(wrong.sum()),
+            float(self.costs[stops].mean()),
+            int(self.costs[-1]),
+            tuple((counts / len(stops)).tolist()),
+        )
 
 
 def check_rule(rule: ExitRule, classifier: CompactClassifier) -> None:

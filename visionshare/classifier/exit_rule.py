@@ -18,7 +18,7 @@ __all__ = ["ExitRule", "learn_exit_rule", "score_margins"]
 
 _CANDIDATES = 24
 _SWEEPS = 8
-_PRICES = 24
+_PRICES = 16
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,12 @@ def learn_exit_rule(
 ) -> ExitRule:
     """Learn where images may stop, so that few that the whole classifier has right become wrong.
 
-    Of the rounds of the path at most ``stages`` are chosen, one after the other: the one that
-    saves most multiply-accumulates. For a price of an error the margin of each is the best one
-    given the others; the least price that keeps the errors within the tolerance is taken.
+    After each round the probability of that harm is a logistic function of the margin, fitted to
+    the images with Platt's targets: counted harm alone is 0 beyond the last harmed image, and
+    margins that lie there promise more than they keep. Of the rounds of the path at most
+    ``stages`` are chosen, one after the other: the one that saves most multiply-accumulates. For
+    a price of an error the margin of each is the best one given the others; the least price that
+    keeps both the expected and the counted harm within the tolerance is taken.
 
     Parameters
     ----------
@@ -88,7 +91,8 @@ def learn_exit_rule(
     labels : ndarray of shape (m,)
         Their classes.
     tolerance : float, default 5e-4
-        Share of the images that may become wrong. Those that become right are not set off.
+        Share of the images that may become wrong. Those that become right are not set off. With
+        0 no image stops: no finite number of images shows that none would be harmed.
     stages : int, default 6
         Rounds at which images may stop, at most.
     n_jobs : int, default 1
@@ -103,6 +107,11 @@ def learn_exit_rule(
     ------
     InputError
         If the classifier has no path or an argument is out of range.
+
+    References
+    ----------
+    J. Platt, "Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods", Advances in Large Margin Classifiers, 1999, for the targets.
 
     Examples
     --------
@@ -146,6 +155,36 @@ def learn_exit_rule(
     return ExitRule(tuple(t for t, _ in used), tuple(m for _, m in used))
 
 
+def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:
+    """Return each image's probability of harm, a logistic function of its margin.
+
+    Parameters
+    ----------
+    margins : ndarray of shape (m,)
+    harmed : ndarray of bool, shape (m,)
+
+    Examples
+    --------
+    >>> margins = np.arange(100.0)
+    >>> p = expected_harm(margins, margins < 5)
+    >>> bool(p[0] > 4 * p[20] > 40 * p[60])
+    True
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    m, n = len(harmed), int(harmed.sum())
+    targets = np.where(harmed, (n + 1) / (n + 2), 1 / (m - n + 2))
+    scale = float(margins.std()) or 1.0
+    x = np.tile(margins / scale, 2)[:, None]
+    weights = np.concatenate([targets, 1 - targets])
+    model = LogisticRegression(C=1e6, max_iter=1000)
+    model.fit(x, np.repeat([1, 0], m), weights)
+    # Where harm grew with the margin by chance, no margin tells it.
+    if model.coef_[0, 0] > 0:
+        return np.full(m, targets.mean())
+    return np.asarray(model.predict_proba(x[:m])[:, 1])
+
+
 class _Problem:
     """Margins and harm of every image at candidate rounds, and what the rounds cost."""
 
@@ -158,11 +197,13 @@ class _Problem:
         self.rounds = [int(t) for t in np.unique(spread) if t < last]
         values = family.evaluate(images, None, n_jobs)
         wrong_at_last = self._wrong(classifier, values, labels, last)[0]
-        self.margins, self.harm = [], []
+        self.margins, self.harm, self.expected = [], [], []
         for t in self.rounds:
             wrong, scores = self._wrong(classifier, values, labels, t)
             self.margins.append(score_margins(scores).astype(np.float64))
-            self.harm.append((wrong & ~wrong_at_last).astype(np.float64))
+            self.harm.append(wrong & ~wrong_at_last)
+            self.expected.append(expected_harm(self.margins[-1], self.harm[-1]))
+        self.order = [np.argsort(-margins, kind="stable") for margins in self.margins]
         self.path, self.family, self.k = path, family, len(classifier.classes_)
         self.m = len(labels)
         self._features: dict[tuple[int, int], int] = {}
@@ -207,8 +248,11 @@ class _Problem:
             price = (low + high) / 2
             margins = self._descend(chosen, costs, costs[-1] * 2.0**price)
             stops = self.stops(chosen, margins)
-            harm = sum(float(self.harm[s][stops == i].sum()) for i, s in enumerate(chosen))
-            if harm > tolerance * self.m:
+            harms = [
+                sum(float(harm[s][stops == i].sum()) for i, s in enumerate(chosen))
+                for harm in (self.harm, self.expected)
+            ]
+            if max(harms) > tolerance * self.m:
                 low = price
                 continue
             high = price
@@ -231,24 +275,23 @@ class _Problem:
     def _margin(
         self, chosen: list[int], margins: list[float], i: int, costs: np.ndarray, price: float
     ) -> float:
-        """Return the best margin of one stage: those ahead of it are sorted and summed."""
+        """Return the best margin of one stage: gains are summed from the largest margin down."""
         others = [np.inf if j == i else margin for j, margin in enumerate(margins)]
         stops = self.stops(chosen, others)
-        here = np.flatnonzero(stops > i)
+        here = self.order[chosen[i]]
+        here = here[stops[here] > i]
         if len(here) == 0:
             return float("inf")
         later = costs[stops[here]]
         for j in range(i + 1, len(chosen)):
             place = stops[here] == j
-            later[place] += price * self.harm[chosen[j]][here[place]]
-        gain = later - costs[i] - price * self.harm[chosen[i]][here]
-        margin = self.margins[chosen[i]][here]
-        order = np.argsort(-margin, kind="stable")
-        total, sorted_margin = np.cumsum(gain[order]), margin[order]
+            later[place] += price * self.expected[chosen[j]][here[place]]
+        gain = later - costs[i] - price * self.expected[chosen[i]][here]
+        margin, total = self.margins[chosen[i]][here], np.cumsum(gain)
         # A cut between two images of the same margin is none.
-        total[:-1][sorted_margin[:-1] == sorted_margin[1:]] = -np.inf
+        total[:-1][margin[:-1] == margin[1:]] = -np.inf
         n = int(np.argmax(total))
         if not total[n] > 0:
             return float("inf")
-        below = sorted_margin[n + 1] if n + 1 < len(order) else 0.0
-        return float((sorted_margin[n] + max(below, 0.0)) / 2)
+        below = margin[n + 1] if n + 1 < len(here) else 0.0
+        return float((margin[n] + below) / 2)

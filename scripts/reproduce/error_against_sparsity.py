@@ -148,7 +148,7 @@ def mixed_norm(
     """
     family, columns = made
     learner = MixedNormClassifier(
-        q, scaling="unit_variance", entering=100, refit_tol=1e-3, calibrated=False
+        q, scaling="unit_variance", entering=100, refit_tol=1e-3, calibrate=False
     )
     begun, spent = time.perf_counter(), 0.0
     plain, refitted = [], []

@@ -97,7 +97,7 @@ def mixed(example: Example, q: float, shares: Sequence[float]) -> list[tuple[int
     omega = example.omega * len(example.y)
     learner = MixedNormClassifier(
         q, scaling="none", entering=2000, master="fista", refit_tol=1e-3, tol=1e-2, max_iter=300,
-        calibrated=False,
+        calibrate=False,
     )  # fmt: skip
     largest = learner.strength_max(columns, example.y, omega)
     points = []

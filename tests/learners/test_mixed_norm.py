@@ -24,7 +24,7 @@ def digits():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"calibrated": False},
+        {"calibrate": False},
         {"q": 2, "working_set": "all"},
     ],
     ids=["inf", "all"],
@@ -100,7 +100,7 @@ def test_of_one_score_it_is_the_lasso(digits):
 @pytest.mark.parametrize("working_set", ["violators", "all"])
 def test_the_path_begins_where_weights_begin(working_set, digits):
     X, y = digits
-    learner = MixedNormClassifier(working_set=working_set, calibrated=False, **EXACT)
+    learner = MixedNormClassifier(working_set=working_set, calibrate=False, **EXACT)
     largest = learner.strength_max(X, y)
     G = X.T @ (np.bincount(y) / len(y) - (y[:, None] == np.arange(10)))
     assert_allclose(largest, np.abs(G).sum(axis=1).max(), rtol=1e-4)

@@ -1,8 +1,18 @@
 """The compact classifier: a few features, a small weight matrix, one data-only file."""
 
 from visionshare.classifier.compact import CompactClassifier
+from visionshare.classifier.early_exit import EarlyExit, ExitFigures
+from visionshare.classifier.exit_rule import ExitRule, learn_exit_rule
 from visionshare.classifier.path import PathStep
 
-__all__ = ["CompactClassifier", "PathStep", "load"]
+__all__ = [
+    "CompactClassifier",
+    "EarlyExit",
+    "ExitFigures",
+    "ExitRule",
+    "PathStep",
+    "learn_exit_rule",
+    "load",
+]
 
 load = CompactClassifier.load

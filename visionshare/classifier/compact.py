@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.classifier.early_exit import EarlyExit, check_rule
+from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
 from visionshare.errors import ClassifierFileError, InputError
@@ -35,6 +37,9 @@ class CompactClassifier:
         The classifier after each round of learning.
     metadata : dict, optional
         Plain values that travel in the file.
+    exit_rule : ExitRule, optional
+        Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`;
+        :meth:`early` follows it, the other methods evaluate all features.
 
     Attributes
     ----------
@@ -62,6 +67,7 @@ class CompactClassifier:
         temperature: float = 1.0,
         path: Sequence[PathStep] = (),
         metadata: Mapping[str, Any] | None = None,
+        exit_rule: ExitRule | None = None,
     ) -> None:
         self.family = family
         self.weights = np.ascontiguousarray(weights, np.float32)
@@ -81,6 +87,9 @@ class CompactClassifier:
             raise InputError("weights", "NaN or infinity", "finite numbers")
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise InputError("temperature", temperature, "a finite number above 0")
+        self.exit_rule = exit_rule
+        if exit_rule is not None:
+            check_rule(exit_rule, self)
         self._transposed = np.ascontiguousarray(self.weights.T)
 
     @property
@@ -149,10 +158,45 @@ class CompactClassifier:
 
     def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), the softmax of scores / temperature."""
-        scores = self.decision_function(images, n_jobs).astype(np.float64) / self.temperature
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        return scores / scores.sum(axis=1, keepdims=True)
+        return self.probabilities(self.decision_function(images, n_jobs))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities (n, k) of scores (n, k)."""
+        shares = scores.astype(np.float64) / self.temperature
+        shares -= shares.max(axis=1, keepdims=True)
+        np.exp(shares, out=shares)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def early(self) -> EarlyExit:
+        """Return the classifier that stops at the first round of its rule that is sure enough.
+
+        Raises
+        ------
+        InputError
+            If it has no rule.
+        """
+        return EarlyExit(self)
+
+    def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
+        """Return the same classifier with another rule, or with none."""
+        return CompactClassifier(**{**self._parts(), "exit_rule": rule})
+
+    def with_path(self, path: Sequence[PathStep]) -> CompactClassifier:
+        """Return the same classifier with another account of its learning."""
+        return CompactClassifier(**{**self._parts(), "path": path})
+
+    def _parts(self) -> dict[str, Any]:
+        """Return the arguments of a classifier that is equal to this one."""
+        return {
+            "family": self.family,
+            "weights": self.weights,
+            "intercept": self.intercept,
+            "classes": self.classes_,
+            "temperature": self.temperature,
+            "path": self.path,
+            "metadata": self.metadata,
+            "exit_rule": self.exit_rule,
+        }
 
     def at(self, t: int) -> CompactClassifier:
         """Return the classifier after the first ``t`` rounds of learning.
@@ -166,7 +210,10 @@ class CompactClassifier:
         """
         if isinstance(t, bool) or not hasattr(t, "__index__") or not 1 <= t <= len(self.path):
             raise InputError("t", t, f"a round from 1 to {len(self.path)}")
-        step = self.path[t - 1]
+        step, rule = self.path[t - 1], self.exit_rule
+        if rule is not None:
+            n = sum(r < t for r in rule.rounds)
+            rule = ExitRule(rule.rounds[:n], rule.margins[:n])
         return CompactClassifier(
             self.family.take(np.arange(step.n_features)),
             step.weights,
@@ -175,6 +222,7 @@ class CompactClassifier:
             self.temperature,
             self.path[:t],
             self.metadata,
+            rule,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -188,21 +236,13 @@ class CompactClassifier:
             "nbytes": self.nbytes,
             "rounds": len(self.path),
             "temperature": self.temperature,
+            "exit_rounds": [] if self.exit_rule is None else list(self.exit_rule.rounds),
             "metadata": self.metadata,
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the classifier to one data-only file, whole or not at all."""
-        parts = {
-            "family": self.family,
-            "weights": self.weights,
-            "intercept": self.intercept,
-            "classes": self.classes_,
-            "temperature": self.temperature,
-            "path": self.path,
-            "metadata": self.metadata,
-        }
-        write_parts(path, parts)
+        write_parts(path, self._parts())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> CompactClassifier:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
@@ -44,6 +45,10 @@ def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
         "path": path_values,
         "metadata": parts["metadata"],
     }
+    rule = parts["exit_rule"]
+    if rule is not None:
+        # Readers that know no rules evaluate all features: the version stays what it was.
+        values["exit_rule"] = {"rounds": list(rule.rounds), "margins": list(rule.margins)}
     write_tensor_file(path, FORMAT, FORMAT_VERSION, values, arrays)
 
 
@@ -82,7 +87,16 @@ def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, A
         "temperature": float(header["temperature"]),
         "path": _path(header["path"], arrays, k, n),
         "metadata": metadata,
+        "exit_rule": _exit_rule(header.get("exit_rule")),
     }
+
+
+def _exit_rule(values: Any) -> ExitRule | None:
+    if values is None:
+        return None
+    if not isinstance(values, dict) or set(values) != {"rounds", "margins"}:
+        raise InputError("exit_rule", values, "a table of rounds and margins")
+    return ExitRule(tuple(values["rounds"]), tuple(values["margins"]))
 
 
 def _shaped(arrays: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:

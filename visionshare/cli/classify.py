@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,14 +55,24 @@ def evaluate(
     unknown = sorted(set(truth.tolist()) - known)
     if unknown:
         raise DataError(f"{dataset}: classes {unknown[:5]} are unknown to the classifier")
-    predicted = model.predict(held.images, resolve_jobs(jobs, "--jobs")).astype(str)
+    threads = resolve_jobs(jobs, "--jobs")
+    predicted = model.predict(held.images, threads).astype(str)
     errors = int(np.sum(predicted != truth))
+    early = None
+    if model.exit_rule is not None:
+        early = model.early().measure(held.images, truth.astype(model.classes_.dtype), threads)
     by_class = {str(c): float(np.mean(predicted[truth == c] != c)) for c in np.unique(truth)}
     if as_json:
         figures = {"images": len(held), "errors": errors, "error_rate": errors / len(held)}
-        typer.echo(json.dumps({**figures, "error_rate_by_class": by_class}))
+        stopped = {} if early is None else {"early_exit": asdict(early)}
+        typer.echo(json.dumps({**figures, "error_rate_by_class": by_class, **stopped}))
         return
     typer.echo(f"{100 * errors / len(held):.2f} % error ({errors} of {len(held)})")
+    if early is not None:
+        typer.echo(
+            f"{100 * early.errors / len(held):.2f} % error with early exit: on average "
+            f"{early.average_macs:,.0f} of {model.macs:,} macs, {early.most_macs:,} at most"
+        )
     for name, rate in by_class.items():
         typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")
 

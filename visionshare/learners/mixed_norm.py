@@ -12,7 +12,7 @@ from visionshare.learners.column_generation import Generation
 from visionshare.learners.group_features import GroupFeatureClassifier
 from visionshare.learners.task_targets import Targets
 from visionshare.search import Pool
-from visionshare.solvers import TaskProblem, TaskWeights
+from visionshare.solvers import TaskWeights
 from visionshare.store import Columns
 
 __all__ = ["MixedNormClassifier"]
@@ -50,7 +50,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
         As in scikit-learn.
     warm_start : bool, default False
         Begin with the weights of the last ``fit``, where the columns are the same.
-    calibrated : bool, default True
+    calibrate : bool, default True
         Whether to fit ``temperature_``, which costs three more solves, each without a third of the
         examples; otherwise it is 1.
     n_jobs : int, default 1
@@ -75,7 +75,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
     >>> from visionshare import MixedNormClassifier
     >>> from visionshare.learners import strength_path
     >>> X, y = load_digits(return_X_y=True)
-    >>> learner = MixedNormClassifier(2, calibrated=False)
+    >>> learner = MixedNormClassifier(2, calibrate=False)
     >>> path = strength_path(learner, X[:200] / 16, y[:200], n=3, least=0.4)
     >>> [len(model.support_) for model in path]
     [0, 13, 24]
@@ -107,7 +107,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
         max_iter: int = 3000,
         class_weight: dict[Any, float] | str | None = None,
         warm_start: bool = False,
-        calibrated: bool = True,
+        calibrate: bool = True,
         n_jobs: int = 1,
     ) -> None:
         self.q = q
@@ -121,7 +121,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
         self.max_iter = max_iter
         self.class_weight = class_weight
         self.warm_start = warm_start
-        self.calibrated = calibrated
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
 
     def _settings(self) -> Any:
@@ -158,9 +158,6 @@ class MixedNormClassifier(GroupFeatureClassifier):
             0, 0, none, candidates, 0.0, weights.W, weights.shared, weights.b, np.inf, np.inf, 0.0
         )
 
-    def _temperature(self, columns: Columns, problem: TaskProblem, targets: Targets) -> float:
-        return super()._temperature(columns, problem, targets) if self.calibrated else 1.0
-
     def strength_max(
         self,
         X: np.ndarray | Columns,
@@ -177,5 +174,5 @@ class MixedNormClassifier(GroupFeatureClassifier):
             As in ``fit``.
         """
         # Its gradient is that of the intercepts alone: no weights need to be solved for.
-        alone = clone(self).set_params(working_set="violators", calibrated=False)
+        alone = clone(self).set_params(working_set="violators", calibrate=False)
         return super(MixedNormClassifier, alone).strength_max(X, y, sample_weight, tasks=tasks)

@@ -210,6 +210,14 @@ class DeformationPart(_Strict):
     shear: float = 0.1
 
 
+class EarlyExitPart(_Strict):
+    """Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`."""
+
+    tolerance: float = Field(default=5e-4, ge=0, lt=1)
+    stages: int = Field(default=6, ge=1)
+    fraction: float = Field(default=0.1, gt=0, lt=1)
+
+
 class Recipe(_Strict):
     """Everything that a training run needs to know."""
 
@@ -223,6 +231,14 @@ class Recipe(_Strict):
     learner: LearnerPart = ShareBoostPart()
     draws: DrawsPart | None = None
     deformations: DeformationPart | None = None
+    early_exit: EarlyExitPart | None = None
+
+    @model_validator(mode="after")
+    def _exits_are_judged(self) -> Recipe:
+        if self.early_exit is not None and self.learner.kind != "shareboost":
+            given = self.learner.kind
+            raise ValueError(f'early_exit: needs learner.kind = "shareboost" (got {given!r})')
+        return self
 
     @model_validator(mode="after")
     def _draws_are_wanted(self) -> Recipe:

@@ -12,13 +12,13 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier
+from visionshare.classifier import CompactClassifier, learn_exit_rule
 from visionshare.datasets import Cut, ImageSet, load_images
 from visionshare.datasets.few import few_of_each
 from visionshare.durable import write_text
@@ -28,6 +28,7 @@ from visionshare.generators.score_sources import LinearSource
 from visionshare.recipes.columns import check_columns, make_columns
 from visionshare.recipes.schema import (
     DeformationPart,
+    EarlyExitPart,
     FeaturePart,
     Recipe,
     as_settings,
@@ -118,8 +119,10 @@ def train(
         columns, features = make_columns(
             recipe, family, training.images, out / "work", jobs, progress
         )
+    judges = _judges(recipe, training)
     with stages("learning"):
-        learner.fit(columns, training.labels)
+        others = {} if recipe.early_exit is None else {"validation": judges}
+        learner.fit(columns, training.labels, **others)
     metadata = {
         "pipeline": recipe.name,
         "recipe": as_settings(recipe),
@@ -127,6 +130,10 @@ def train(
     }
     classes = [training.classes[c] for c in learner.classes_]
     classifier = learner.to_classifier(features, classes, metadata)
+    if recipe.early_exit is not None:
+        with stages("early exit"):
+            held = training.subset(np.flatnonzero(judges[: _originals(recipe, training)]))
+            classifier = _with_exits(classifier, held, recipe.early_exit, jobs)
     with stages("evaluation"):
         classifier = _with_test_errors(classifier, test, jobs)
         scores = classifier.decision_function(test.images, jobs)
@@ -203,6 +210,34 @@ def _originals(recipe: Recipe, training: ImageSet) -> int:
     return len(training) // (copies + 1)
 
 
+def _judges(recipe: Recipe, training: ImageSet) -> np.ndarray:
+    """Return which images judge where others may stop: some of each class, with their copies."""
+    n = _originals(recipe, training)
+    held, labels = np.zeros(n, bool), training.labels[:n]
+    if recipe.early_exit is not None:
+        rng = np.random.default_rng(recipe.seed)
+        for c in range(len(training.classes)):
+            members = rng.permutation(np.flatnonzero(labels == c))
+            held[members[: round(recipe.early_exit.fraction * len(members))]] = True
+    return np.tile(held, len(training) // n)
+
+
+def _with_exits(
+    classifier: CompactClassifier, held: ImageSet, part: EarlyExitPart, jobs: int
+) -> CompactClassifier:
+    """Return the classifier with the rule that the images which judge give."""
+    truth = np.asarray(held.classes)[held.labels]
+    rule = learn_exit_rule(
+        classifier,
+        held.images,
+        truth,
+        tolerance=part.tolerance,
+        stages=part.stages,
+        n_jobs=jobs,
+    )
+    return classifier.with_exit_rule(rule)
+
+
 def _claim(work: Path, recipe: Recipe, training: ImageSet, resume: bool) -> None:
     """Make the work folder this run's own: begin anew, or go on with the same recipe."""
     settings = as_settings(recipe)
@@ -255,15 +290,7 @@ def _with_test_errors(
         scores = values[:, : step.n_features] @ step.weights.T + step.intercept
         predicted = classifier.classes_[np.argmax(scores, axis=1)]
         path.append(replace(step, test_error=float(np.mean(predicted != truth))))
-    return CompactClassifier(
-        classifier.family,
-        classifier.weights,
-        classifier.intercept,
-        classifier.classes_,
-        classifier.temperature,
-        path,
-        classifier.metadata,
-    )
+    return classifier.with_path(path)
 
 
 def _write(
@@ -292,6 +319,9 @@ def _write(
         "seconds": dict(stages.seconds),
         "peak_memory": peak_memory(),
     }
+    if classifier.exit_rule is not None:
+        truth = np.asarray(test.classes)[test.labels]
+        metrics["early_exit"] = asdict(classifier.early().measure(test.images, truth))
     classifier.save(out / "classifier.safetensors")
     write_text(out / "path.csv", _path_table(classifier))
     index = {name: i for i, name in enumerate(test.classes)}

@@ -1,0 +1,239 @@
+"""Early exit: stages against a naive walk, the rule's promises, and the file."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from visionshare import CompactClassifier, RandomFourier, ShareBoost
+from visionshare.classifier import EarlyExit, ExitRule, exit_rule, learn_exit_rule, load
+from visionshare.classifier.exit_rule import score_margins
+from visionshare.errors import ClassifierFileError, InputError
+
+
+@pytest.fixture(scope="module")
+def held() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
+    """Return a classifier of 25 features, and images that did not teach it."""
+    X, y = load_digits(return_X_y=True)
+    family = RandomFourier(n_pairs=200, bandwidths=(10.0,)).fit(X[:700])
+    model = ShareBoost(rounds=25).fit(family.evaluate(X[:700]), y[:700])
+    return model.to_classifier(family), X[700:], y[700:]
+
+
+def walked(classifier: CompactClassifier, rule: ExitRule, image: np.ndarray) -> tuple[int, int]:
+    """Return the class's place and the stage of one image, one prefix after the other."""
+    for stage, (t, margin) in enumerate(zip(rule.rounds, rule.margins, strict=True)):
+        scores = classifier.at(t).decision_function(image)[0]
+        ordered = np.sort(scores)
+        if ordered[-1] - ordered[-2] >= margin:
+            return int(np.argmax(scores)), stage
+    return int(np.argmax(classifier.decision_function(image)[0])), len(rule.rounds)
+
+
+def test_stages_are_prefixes(held) -> None:
+    classifier, images, _ = held
+    prefixes = [classifier.at(t).decision_function(images) for t in (4, 9, 17)]
+    rule = ExitRule((4, 9, 17), tuple(float(np.quantile(score_margins(z), 0.7)) for z in prefixes))
+    early = EarlyExit(classifier, rule)
+    wanted = [walked(classifier, rule, image) for image in images[:200]]
+    stops = early.stops(images[:200])
+    assert stops.tolist() == [stage for _, stage in wanted]
+    assert set(stops.tolist()) == {0, 1, 2, 3}
+    places = [place for place, _ in wanted]
+    assert early.predict(images[:200]).tolist() == classifier.classes_[places].tolist()
+    assert early.predict(images[3]).tolist() == early.predict(images[3:4]).tolist()
+
+
+def test_scores_do_not_depend_on_company_or_threads(held) -> None:
+    classifier, images, _ = held
+    early = EarlyExit(classifier, ExitRule((5, 12), (5.0, 3.0)))
+    whole = early.decision_function(images, n_jobs=2)
+    alone = np.concatenate([early.decision_function(image) for image in images[:40]])
+    np.testing.assert_allclose(whole[:40], alone, rtol=1e-5, atol=1e-5)
+    shares = early.predict_proba(images)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(shares.argmax(axis=1), whole.argmax(axis=1))
+
+
+def test_costs_are_those_of_the_stages(held) -> None:
+    classifier, _, _ = held
+    early = EarlyExit(classifier, ExitRule((4, 9), (1.0, 1.0)))
+    a, b = (classifier.path[t - 1].n_features for t in (4, 9))
+    k, n = len(classifier.classes_), classifier.n_features
+    second, third = (classifier.family.take(np.arange(*ends)).macs() for ends in ((a, b), (b, n)))
+    first = classifier.at(4).macs
+    wanted = [first, first + second + k * b, first + second + third + k * (b + n)]
+    assert early.costs.tolist() == wanted
+    assert early.ends == (a, b, n)
+
+
+def test_figures_are_those_of_the_images(held) -> None:
+    classifier, images, labels = held
+    early = EarlyExit(classifier, ExitRule((4, 9), (2.0, 1.5)))
+    figures = early.measure(images, labels)
+    stops = early.stops(images)
+    assert figures.errors == int(np.sum(early.predict(images) != labels))
+    assert figures.average_macs == pytest.approx(np.mean([early.costs[s] for s in stops]))
+    assert figures.most_macs == early.costs[-1]
+    assert figures.shares == tuple(float(np.mean(stops == s)) for s in range(3))
+    with pytest.raises(InputError, match="labels"):
+        early.measure(images, labels[:3])
+
+
+def test_without_a_round_it_is_the_whole_classifier(held) -> None:
+    classifier, images, _ = held
+    early = EarlyExit(classifier, ExitRule((), ()))
+    np.testing.assert_array_equal(
+        early.decision_function(images), classifier.decision_function(images)
+    )
+    assert early.costs.tolist() == [classifier.macs]
+
+
+@pytest.mark.parametrize("tolerance", [0.004, 0.02])
+def test_the_rule_keeps_its_tolerance_and_saves(held, tolerance: float) -> None:
+    classifier, images, labels = held
+    rule = learn_exit_rule(classifier, images, labels, tolerance=tolerance, stages=4)
+    early = EarlyExit(classifier, rule)
+    right = classifier.predict(images) == labels
+    became_wrong = right & (early.predict(images) != labels)
+    assert became_wrong.mean() <= tolerance
+    assert early.costs[early.stops(images)].mean() < 0.9 * classifier.macs
+    assert len(rule.rounds) <= 4
+
+
+def test_a_larger_tolerance_costs_less(held) -> None:
+    classifier, images, labels = held
+    assert learn_exit_rule(classifier, images, labels, tolerance=0.0) == ExitRule((), ())
+    means = []
+    for tolerance in (0.002, 0.01, 0.05):
+        early = EarlyExit(
+            classifier, learn_exit_rule(classifier, images, labels, tolerance=tolerance)
+        )
+        means.append(early.costs[early.stops(images)].mean())
+    assert means[0] > means[1] > means[2]
+
+
+def test_a_margin_is_the_best_of_all(held) -> None:
+    classifier, images, labels = held
+    problem = exit_rule._Problem(classifier, images[:150], labels[:150], 1)
+    chosen = [2, 6, 10]
+    costs = problem.costs(chosen)
+    price = 3 * costs[-1]
+
+    def total(margins: list[float]) -> float:
+        stops = problem.stops(chosen, margins)
+        harm = sum(problem.expected[s][stops == i].sum() for i, s in enumerate(chosen))
+        return float(costs[stops].sum() + price * harm)
+
+    for i, others in product(range(3), ([3.0, 2.5, 2.0], [np.inf, 1.0, np.inf])):
+        margins = list(others)
+        margins[i] = problem._margin(chosen, margins, i, costs, price)
+        every = [np.inf, 0.0, *problem.margins[chosen[i]]]
+        wanted = min(total([*margins[:i], m, *margins[i + 1 :]]) for m in every)
+        assert total(margins) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_the_same_rule_for_any_number_of_threads(held) -> None:
+    classifier, images, labels = held
+    rules = [learn_exit_rule(classifier, images, labels, n_jobs=n) for n in (1, 2)]
+    assert rules[0] == rules[1]
+
+
+def test_the_probability_of_harm_is_the_likeliest_logistic_function() -> None:
+    from scipy.optimize import minimize
+
+    rng = np.random.default_rng(0)
+    margins = rng.gamma(2.0, 2.0, 300)
+    harmed = rng.random(300) < 1 / (1 + np.exp(1.0 + 0.7 * margins))
+    n = harmed.sum()
+    targets = np.where(harmed, (n + 1) / (n + 2), 1 / (302 - n))
+
+    def loss(at: np.ndarray) -> float:
+        z = at[0] + at[1] * margins
+        return float(np.sum(np.logaddexp(0, z) - targets * z))
+
+    a, b = minimize(loss, np.zeros(2), tol=1e-12).x
+    np.testing.assert_allclose(
+        exit_rule.expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
+    )
+    none = exit_rule.expected_harm(margins, np.zeros(300, bool))
+    np.testing.assert_allclose(none, 1 / 302, rtol=1e-3)
+    # Harm that grows with the margin says nothing of it.
+    assert np.ptp(exit_rule.expected_harm(margins, margins > 8)) == 0
+
+
+def test_margins_of_scores() -> None:
+    scores = np.random.default_rng(0).normal(size=(50, 6))
+    wanted = [sorted(row)[-1] - sorted(row)[-2] for row in scores]
+    np.testing.assert_allclose(score_margins(scores), wanted)
+
+
+def test_a_rule_travels_in_the_file(held, tmp_path) -> None:
+    classifier, images, _ = held
+    rule = ExitRule((4, 9), (6.5, 4.25))
+    classifier.with_exit_rule(rule).save(tmp_path / "c.safetensors")
+    read = load(tmp_path / "c.safetensors")
+    assert read.exit_rule == rule
+    assert read.summary()["exit_rounds"] == [4, 9]
+    np.testing.assert_array_equal(
+        read.early().predict(images), EarlyExit(classifier, rule).predict(images)
+    )
+    classifier.save(tmp_path / "none.safetensors")
+    assert load(tmp_path / "none.safetensors").exit_rule is None
+
+
+def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(held) -> None:
+    classifier, _, _ = held
+    ruled = classifier.with_exit_rule(ExitRule((4, 9), (6.0, 4.0)))
+    assert ruled.at(9).exit_rule == ExitRule((4,), (6.0,))
+    assert ruled.at(2).exit_rule == ExitRule((), ())
+    assert classifier.at(9).exit_rule is None
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"rounds": [4], "margins": [1.0, 2.0]},
+        {"rounds": [9, 4], "margins": [1.0, 2.0]},
+        {"rounds": [0], "margins": [1.0]},
+        {"rounds": [25], "margins": [1.0]},
+        {"rounds": [4], "margins": [-1.0]},
+        {"rounds": [4], "margins": ["far"]},
+        {"rounds": "45", "margins": [1.0, 2.0]},
+        {"rounds": [4]},
+        [4, 9],
+    ],
+)
+def test_a_broken_rule_in_a_file(held, tmp_path, monkeypatch, rule) -> None:
+    classifier, _, _ = held
+    from visionshare.classifier import file_format
+
+    written = file_format.write_tensor_file
+
+    def tampered(path, name, version, values, arrays) -> None:
+        written(path, name, version, {**values, "exit_rule": rule}, arrays)
+
+    monkeypatch.setattr(file_format, "write_tensor_file", tampered)
+    classifier.save(tmp_path / "broken.safetensors")
+    with pytest.raises(ClassifierFileError, match="not a sound"):
+        load(tmp_path / "broken.safetensors")
+
+
+def test_arguments(held) -> None:
+    classifier, images, labels = held
+    with pytest.raises(InputError, match="rule"):
+        classifier.early()
+    with pytest.raises(InputError, match="rounds"):
+        EarlyExit(classifier, ExitRule((25,), (1.0,)))
+    for changed in ({"tolerance": 1.5}, {"tolerance": "x"}, {"stages": 0}, {"stages": True}):
+        with pytest.raises(InputError):
+            learn_exit_rule(classifier, images, labels, **changed)
+    with pytest.raises(InputError, match="labels"):
+        learn_exit_rule(classifier, images, labels[:-1])
+    with pytest.raises(InputError, match="path"):
+        learn_exit_rule(classifier.with_path(()), images, labels)
+    with pytest.raises(InputError, match="images"):
+        EarlyExit(classifier, ExitRule((4,), (1.0,))).predict(images[:, :5])

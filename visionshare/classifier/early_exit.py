@@ -1,0 +1,189 @@
+"""A compact classifier that stops at the first round where its scores are far enough apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from visionshare.classifier.exit_rule import ExitRule, score_margins
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from visionshare.classifier.compact import CompactClassifier
+
+__all__ = ["EarlyExit", "ExitFigures"]
+
+_BATCH = 4096
+
+
+@dataclass(frozen=True)
+class ExitFigures:
+    """What early exit costs and saves on some images.
+
+    Attributes
+    ----------
+    errors : int
+        Images that are misclassified.
+    average_macs : float
+        Mean multiply-accumulates of an image.
+    most_macs : int
+        What the images that never stop early need.
+    shares : tuple of float
+        Share of the images that stop at each stage; the last are those that never do.
+    """
+
+    errors: int
+    average_macs: float
+    most_macs: int
+    shares: tuple[float, ...]
+
+
+class EarlyExit:
+    """Evaluates the features of a classifier by stages; most images need the first ones alone.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+        With a learning path.
+    rule : ExitRule, optional
+        The classifier's own when omitted.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+    ends : tuple of int
+        Features that are known after each stage; the last are all.
+    costs : ndarray of int64
+        Multiply-accumulates of an image that stops after each stage; the last is the most that
+        any image needs.
+
+    Raises
+    ------
+    InputError
+        If there is no rule, or it names rounds that the path has not.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import Pixels, ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> family = Pixels().fit(X)
+    >>> model = ShareBoost(rounds=30).fit(family.evaluate(X[:900]), y[:900])
+    >>> early = EarlyExit(model.to_classifier(family), ExitRule((10, 20), (1.5, 1.0)))
+    >>> stops = early.stops(X[900:])
+    >>> bool(early.costs[stops].mean() < early.costs[-1])
+    True
+    """
+
+    def __init__(self, classifier: CompactClassifier, rule: ExitRule | None = None) -> None:
+        rule = classifier.exit_rule if rule is None else rule
+        if rule is None:
+            raise InputError("rule", None, "a rule: the classifier has none of its own")
+        check_rule(rule, classifier)
+        self.classifier, self.rule = classifier, rule
+        self.classes_ = classifier.classes_
+        steps = [classifier.path[t - 1] for t in rule.rounds]
+        self._weights = [step.weights for step in steps] + [classifier.weights]
+        self._intercepts = [step.intercept for step in steps] + [classifier.intercept]
+        self.ends = (*(step.n_features for step in steps), classifier.n_features)
+        parts = [np.arange(a, b) for a, b in pairwise((0, *self.ends))]
+        self._families = [classifier.family.take(part) for part in parts]
+        costs = [
+            int(family.macs()) + weights.size
+            for family, weights in zip(self._families, self._weights, strict=True)
+        ]
+        self.costs = np.cumsum(costs)
+
+    def _run(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return each image's scores where it stopped, and the stage."""
+        images = np.asarray(images)
+        if images.shape == self.classifier.image_shape:
+            images = images[None]
+        scores = np.empty((len(images), len(self.classes_)), np.float32)
+        stops = np.empty(len(images), np.int64)
+        for start in range(0, max(len(images), 1), _BATCH):
+            part = slice(start, start + _BATCH)
+            scores[part], stops[part] = self._batch(images[part], n_jobs)
+        return scores, stops
+
+    def _batch(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        left = np.arange(len(images))
+        known = np.empty((len(images), 0), np.float32)
+        found = np.empty((len(images), len(self.classes_)), np.float32)
+        stops = np.full(len(images), len(self.ends) - 1)
+        for stage, family in enumerate(self._families):
+            new = family.evaluate(
+                images if len(left) == len(images) else images[left], None, n_jobs
+            )
+            known = np.hstack([known, new])
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores = known @ self._weights[stage].T + self._intercepts[stage]
+            found[left] = scores
+            if stage == len(self.rule.margins):
+                break
+            going = ~(score_margins(scores) >= self.rule.margins[stage])
+            stops[left[~going]] = stage
+            left, known = left[going], known[going]
+            if len(left) == 0:
+                break
+        return found, stops
+
+    def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the scores (n, k) of the round at which each image stopped, float32."""
+        return self._run(images, n_jobs)[0]
+
+    def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the class of each image."""
+        return self.classes_[np.argmax(self.decision_function(images, n_jobs), axis=1)]
+
+    def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return probabilities (n, k), with the temperature of the whole classifier."""
+        return self.classifier.probabilities(self.decision_function(images, n_jobs))
+
+    def stops(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""
+        return self._run(images, n_jobs)[1]
+
+    def measure(self, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1) -> ExitFigures:
+        """Return errors and costs on labelled images.
+
+        Parameters
+        ----------
+        images : ndarray of shape (m, *image_shape)
+        labels : ndarray of shape (m,)
+            Their classes.
+
+        Raises
+        ------
+        InputError
+            If there is not a class for each image, or no image.
+        """
+        labels = np.asarray(labels)
+        if labels.shape != (len(images),) or len(images) == 0:
+            accepted = f"a class for each of {len(images)} images, 1 or more"
+            raise InputError("labels", labels.shape, accepted)
+        scores, stops = self._run(images, n_jobs)
+        wrong = self.classes_[np.argmax(scores, axis=1)] != labels
+        counts = np.bincount(stops, minlength=len(self.ends))
+        return ExitFigures(
+            int(wrong.sum()),
+            float(self.costs[stops].mean()),
+            int(self.costs[-1]),
+            tuple((counts / len(stops)).tolist()),
+        )
+
+
+def check_rule(rule: ExitRule, classifier: CompactClassifier) -> None:
+    """Check that a rule's rounds are rounds of the classifier's path, before its last.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+    """
+    if rule.rounds and rule.rounds[-1] >= len(classifier.path):
+        accepted = f"rounds below the last of {len(classifier.path)} in the path"
+        raise InputError("rounds", rule.rounds, accepted)

@@ -28,6 +28,17 @@ extern "C" {
 
 typedef $PIXEL$ $PREFIX$_pixel;
 
+/* Small cores compute one position at a time: they have no vector registers to fill. All files
+   that include this one must be compiled with the same choice. */
+#ifndef $MACRO$_ONE_BY_ONE
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#define $MACRO$_ONE_BY_ONE 1
+#else
+#define $MACRO$_ONE_BY_ONE 0
+#endif
+#endif
+$CELL$
+
 /* Sums over all inputs. Compile with -D$MACRO$_SUM=double where the device has doubles. */
 #ifndef $MACRO$_SUM
 #define $MACRO$_SUM float
@@ -35,7 +46,7 @@ typedef $PIXEL$ $PREFIX$_pixel;
 
 $WORK$
 
-/* The memory that a call writes to, $RAM$; its contents before a call do not matter. */
+/* The memory that a call writes to, $RAM$ on small cores; its contents before a call do not matter. */
 struct $PREFIX$_work {
     float features[$MACRO$_FEATURES];
     struct $UNIT$_work family;

@@ -5,7 +5,7 @@ enum {
     $NAME$_LANES = $MACRO$_ONE_BY_ONE ? 1 : 8
 };
 
-static void $NAME$_tile(const $CELL$ *canvas, const $TAP$ *taps, int first, int last,
+static void $NAME$_tile(const $PREFIX$_cell *canvas, const $TAP$ *taps, int first, int last,
     const $WEIGHT$ *weights, int shift, $SUM$ *restrict profile)
 {
 #if $MACRO$_ONE_BY_ONE
@@ -15,7 +15,7 @@ static void $NAME$_tile(const $CELL$ *canvas, const $TAP$ *taps, int first, int 
     (void)shift;
     for (c = 0; c < $CHANNELS$; c++) {
         for (dy = first; dy < last; dy++) {
-            const $CELL$ *p = canvas + c * $PLANE$ + dy * $STRIDE$;
+            const $PREFIX$_cell *p = canvas + c * $PLANE$ + dy * $STRIDE$;
             const $TAP$ *t = taps + (c * $SIZE$ + dy) * $SIZE$;
             for (dx = 0; dx < $SIZE$; dx++) {
                 sum += ($SUM$)t[dx] * ($SUM$)p[dx];
@@ -25,7 +25,7 @@ static void $NAME$_tile(const $CELL$ *canvas, const $TAP$ *taps, int first, int 
     sum = $RESPONSE$(sum, shift) * ($SUM$)weights[0];
     profile[0] = $MACRO$_LARGER(profile[0], sum);
 #else
-    $SUM$ a[8], b[8], c[8], d[8], e[8], f[8], g[8], h[8];
+    float a[8], b[8], c[8], d[8], e[8], f[8], g[8], h[8];
     int plane, dy, dx, i;
 
     (void)shift;
@@ -34,31 +34,32 @@ static void $NAME$_tile(const $CELL$ *canvas, const $TAP$ *taps, int first, int 
     }
     for (plane = 0; plane < $CHANNELS$; plane++) {
         for (dy = first; dy < last; dy++) {
+            $ROW_OF_TAPS$
             for (dx = 0; dx < $SIZE$; dx++) {
-                const $SUM$ tap = ($SUM$)taps[(plane * $SIZE$ + dy) * $SIZE$ + dx];
-                const $CELL$ *p = canvas + plane * $PLANE$ + dy * $STRIDE$ + dx;
+                const float tap = row[dx];
+                const $PREFIX$_cell *p = canvas + plane * $PLANE$ + dy * $STRIDE$ + dx;
                 for (i = 0; i < 8; i++) {
-                    a[i] += tap * ($SUM$)p[i];
-                    b[i] += tap * ($SUM$)p[$STRIDE$ + i];
-                    c[i] += tap * ($SUM$)p[2 * $STRIDE$ + i];
-                    d[i] += tap * ($SUM$)p[3 * $STRIDE$ + i];
-                    e[i] += tap * ($SUM$)p[4 * $STRIDE$ + i];
-                    f[i] += tap * ($SUM$)p[5 * $STRIDE$ + i];
-                    g[i] += tap * ($SUM$)p[6 * $STRIDE$ + i];
-                    h[i] += tap * ($SUM$)p[7 * $STRIDE$ + i];
+                    a[i] += tap * p[i];
+                    b[i] += tap * p[$STRIDE$ + i];
+                    c[i] += tap * p[2 * $STRIDE$ + i];
+                    d[i] += tap * p[3 * $STRIDE$ + i];
+                    e[i] += tap * p[4 * $STRIDE$ + i];
+                    f[i] += tap * p[5 * $STRIDE$ + i];
+                    g[i] += tap * p[6 * $STRIDE$ + i];
+                    h[i] += tap * p[7 * $STRIDE$ + i];
                 }
             }
         }
     }
     for (i = 0; i < 8; i++) {
-        const $SUM$ a0 = $RESPONSE$(a[i], shift) * ($SUM$)weights[0];
-        const $SUM$ b0 = $RESPONSE$(b[i], shift) * ($SUM$)weights[1];
-        const $SUM$ c0 = $RESPONSE$(c[i], shift) * ($SUM$)weights[2];
-        const $SUM$ d0 = $RESPONSE$(d[i], shift) * ($SUM$)weights[3];
-        const $SUM$ e0 = $RESPONSE$(e[i], shift) * ($SUM$)weights[4];
-        const $SUM$ f0 = $RESPONSE$(f[i], shift) * ($SUM$)weights[5];
-        const $SUM$ g0 = $RESPONSE$(g[i], shift) * ($SUM$)weights[6];
-        const $SUM$ h0 = $RESPONSE$(h[i], shift) * ($SUM$)weights[7];
+        const $SUM$ a0 = $RESPONSE$(($SUM$)a[i], shift) * ($SUM$)weights[0];
+        const $SUM$ b0 = $RESPONSE$(($SUM$)b[i], shift) * ($SUM$)weights[1];
+        const $SUM$ c0 = $RESPONSE$(($SUM$)c[i], shift) * ($SUM$)weights[2];
+        const $SUM$ d0 = $RESPONSE$(($SUM$)d[i], shift) * ($SUM$)weights[3];
+        const $SUM$ e0 = $RESPONSE$(($SUM$)e[i], shift) * ($SUM$)weights[4];
+        const $SUM$ f0 = $RESPONSE$(($SUM$)f[i], shift) * ($SUM$)weights[5];
+        const $SUM$ g0 = $RESPONSE$(($SUM$)g[i], shift) * ($SUM$)weights[6];
+        const $SUM$ h0 = $RESPONSE$(($SUM$)h[i], shift) * ($SUM$)weights[7];
         const $SUM$ ab = $MACRO$_LARGER(a0, b0), cd = $MACRO$_LARGER(c0, d0);
         const $SUM$ ef = $MACRO$_LARGER(e0, f0), gh = $MACRO$_LARGER(g0, h0);
         const $SUM$ ad = $MACRO$_LARGER(ab, cd), eh = $MACRO$_LARGER(ef, gh);
@@ -117,10 +118,10 @@ static void $NAME$(const $PIXEL$ *image, struct $NAME$_work *work, float *featur
     for (y = 0; y < $HEIGHT$; y++) {
         int seen = 0;
         for (c = 0; c < $CHANNELS$; c++) {
-            $CELL$ *row = work->canvas + c * $PLANE$ + (y + $PAD_Y$) * $STRIDE$ + $PAD_X$;
+            $PREFIX$_cell *row = work->canvas + c * $PLANE$ + (y + $PAD_Y$) * $STRIDE$ + $PAD_X$;
             const $PIXEL$ *from = image + y * $WIDTH$ * $CHANNELS$ + c;
             for (x = 0; x < $WIDTH$; x++) {
-                row[x] = ($CELL$)from[x * $CHANNELS$]$UNIT$;
+                row[x] = ($PREFIX$_cell)from[x * $CHANNELS$]$UNIT$;
                 seen |= from[x * $CHANNELS$] != 0;
             }
         }

@@ -19,7 +19,13 @@ __all__ = ["emit"]
 
 # Rows and columns of a tile, as in the C.
 _TILE = 8
-_FLOATS: dict[str, str | int] = {"CELL": "float", "TAP": "float", "WEIGHT": "float", "SUM": "float"}
+_FLOATS = dict.fromkeys(("TAP", "WEIGHT", "SUM"), "float")
+_ROW = "const float *row = taps + (plane * {0} + dy) * {0};"
+# Turned into floats by themselves: compilers then see the same loop as for floats.
+_CONVERTED_ROW = """float row[{0}];
+            for (dx = 0; dx < {0}; dx++) {{
+                row[dx] = (float)taps[(plane * {0} + dy) * {0} + dx];
+            }}"""
 
 
 def emit(family: PatchTemplates, writer: Writer) -> Unit:
@@ -42,6 +48,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
         "HEIGHT": height, "WIDTH": width, "CHANNELS": channels, "PAD_Y": pad_y, "PAD_X": pad_x,
         "ROWS": rows, "COLS": cols, "POSITION_ROWS": positions[0], "POSITION_COLS": positions[1],
         "STRIDE": stride, "PLANE": stride * (rows + q - 1), "SPAN": integer_type(layout),
+        "ROW_OF_TAPS": (_ROW if writer.bits is None else _CONVERTED_ROW).format(q),
         "RESPONSE": f"{writer.prefix.upper()}_AS_IT_IS", "MASKED": "", "SHIFT": 0, "SCALE": "",
         "UNIT": f" * {number(np.float32(1 / 255))}" if writer.bytes else "",
     }  # fmt: skip
@@ -56,7 +63,8 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     if writer.bits is not None:
         _quantise(tables, words, writer, name)
     cells = stride * (rows + q - 1) * channels
-    return writer.unit(__file__, name, tables, words, {"canvas": (str(words["CELL"]), cells)})
+    work = {"canvas": (f"{writer.prefix}_cell", cells)}
+    return writer.unit(__file__, name, tables, words, work)
 
 
 def _used_masks(family: PatchTemplates) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -115,7 +123,7 @@ def _quantise(
     tables |= {"taps": whole, "shifts": shifts, "scales": scale.astype(np.float32)}
     macro = writer.prefix.upper()
     words |= {
-        "CELL": "uint8_t", "TAP": integer_type(whole), "WEIGHT": "int16_t", "SUM": "int32_t",
+        "TAP": integer_type(whole), "WEIGHT": "int16_t", "SUM": "int32_t",
         "RESPONSE": f"{macro}_SHIFTED", "MASKED": f"{macro}_HALVED", "UNIT": "",
         "SHIFT": f"{name}_shifts[f[0]]", "SCALE": f" * {name}_scales[j]",
     }  # fmt: skip

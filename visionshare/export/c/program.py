@@ -22,6 +22,14 @@ _RANGES = {
     "uint8": "A byte v stands for the value v / 255.",
     "float32": "A pixel is a float, on the scale of the training images.",
 }
+_CELL = "\ntypedef float {0}_cell;"
+# Whole numbers below 2^24 are exact in floats, which vector units multiply much faster.
+_QUANTISED_CELL = """
+#if {1}_ONE_BY_ONE
+typedef uint8_t {0}_cell;
+#else
+typedef float {0}_cell;
+#endif"""
 _PROTOTYPE = """
 /* Write the probability of each class, the softmax of the scores over the temperature. */
 void {0}_probabilities(
@@ -99,9 +107,10 @@ def c_program(
     unit = writer.add(classifier.family)
     words = _words(classifier, writer, pixel, quantise)
     cold = float(np.float32(1 / classifier.temperature))
+    ram = writer.ram(unit) + 4 * classifier.n_features
     words |= {
         "UNIT": unit.name,
-        "RAM": f"{unit.ram + 4 * classifier.n_features} bytes",
+        "RAM": f"{ram} bytes",
         "WORK": "\n\n".join(held.struct for held in writer.units),
         "UNITS": "\n\n".join(held.source for held in writer.units),
         "PROBABILITIES": "",
@@ -118,7 +127,7 @@ def c_program(
         "example.c": fill(_text("example.c"), words),
         "Makefile": fill(_text("Makefile.in"), words),
     }
-    return CProgram(name, pixel, quantise, unit.ram + 4 * classifier.n_features, files)
+    return CProgram(name, pixel, quantise, ram, files)
 
 
 def _text(file: str) -> str:
@@ -156,4 +165,5 @@ def _words(
         "CLASSES": len(classifier.classes_),
         "NAMES": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
         "SCALE": scale,
+        "CELL": (_CELL if writer.bits is None else _QUANTISED_CELL).format(name, name.upper()),
     }

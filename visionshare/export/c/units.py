@@ -21,7 +21,6 @@ EMITTERS: dict[str, str] = {
 # Bits of the tables, by the name of the variant.
 QUANTISATIONS = {"none": None, "int8": 8, "int16": 16}
 _DEEPEST = 16
-_SIZES = {"uint8_t": 1, "uint16_t": 2}
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,6 @@ class Unit:
         # A structure without members is no C.
         body = "\n".join(lines or ["    char unused;"])
         return f"struct {self.name}_work {{\n{body}\n}};"
-
-    @property
-    def ram(self) -> int:
-        """Bytes of the structure, with sums in floats."""
-        sizes = [-(-_SIZES.get(kind, 4) * size // 4) * 4 for kind, size in self.work.values()]
-        return sum(sizes) + max((unit.ram for unit in self.inner), default=0)
 
 
 @dataclass
@@ -115,6 +108,13 @@ class Writer:
         self._depth -= 1
         self.units.append(unit)
         return unit
+
+    def ram(self, unit: Unit) -> int:
+        """Return the bytes of a unit's structure on a small core, with sums in floats."""
+        cell = 4 if self.bits is None else 1
+        sizes = {f"{self.prefix}_cell": cell, f"{self.prefix}_pixel": 1 if self.bytes else 4}
+        own = [-(-sizes.get(kind, 4) * size // 4) * 4 for kind, size in unit.work.values()]
+        return sum(own) + max((self.ram(inner) for inner in unit.inner), default=0)
 
     def name(self, kind: str) -> str:
         """Return the name of the next unit of a kind; call it after the inner units are added."""

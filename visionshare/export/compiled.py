@@ -91,7 +91,9 @@ class CompiledClassifier:
         return scores
 
     def _as_pixels(self, images: np.ndarray) -> np.ndarray:
-        if (images.dtype == np.uint8) != (self._dtype is np.uint8) or images.dtype.kind not in "fiu":
+        if (images.dtype == np.uint8) != (
+            self._dtype is np.uint8
+        ) or images.dtype.kind not in "fiu":
             raise InputError("images", images.dtype, f"{self.program.pixel}, as compiled for")
         if images.dtype.kind == "f" and not np.isfinite(images).all():
             raise InputError("images", "NaN or infinity", "finite values")
@@ -144,7 +146,8 @@ def compile_classifier(
     >>> from visionshare import CompactClassifier, Pixels
     >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
     >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
-    >>> compile_classifier(model).predict(np.array([[[0, 0], [0, 255]]], np.uint8))  # doctest: +SKIP
+    >>> image = np.array([[0, 0], [0, 255]], np.uint8)
+    >>> compile_classifier(model).predict(image)  # doctest: +SKIP
     array(['b'], dtype='<U1')
     """
     program = c_program(classifier, "model", pixel, quantise)

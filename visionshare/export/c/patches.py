@@ -41,7 +41,9 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
     q, (pad_y, pad_x) = family.patch_size, family._pads
     positions = row_masks.shape[1], col_masks.shape[1]
-    rows, cols = (_reach(layout[:, i : i + 2], n) for i, n in ((2, positions[0]), (5, positions[1])))
+    rows, cols = (
+        _reach(layout[:, i : i + 2], n) for i, n in ((2, positions[0]), (5, positions[1]))
+    )
     stride = cols + q - 1
     words: dict[str, str | int] = {
         **_FLOATS, "FEATURES": len(layout), "SIZE": q, "TAPS": q * q * channels,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,14 @@ __all__ = ["check_identifier", "fill", "integer_type", "number", "quoted", "tabl
 _WIDTH = 96
 # Longer text literals are beyond what C99 promises to accept.
 _LONGEST_TEXT = 1000
-_TYPES = {
+_TYPES: dict[str, Any] = {
     "uint8_t": np.uint8, "int8_t": np.int8, "uint16_t": np.uint16, "int16_t": np.int16,
     "int32_t": np.int32,
 }  # fmt: skip
-_RESERVED = set(
-    "auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long main register restrict return short signed sizeof static struct switch "
-    "typedef union unsigned void volatile while makefile example".split()
+_RESERVED = frozenset(
+    """auto break case char const continue default do double else enum example extern float for
+    goto if inline int long main makefile register restrict return short signed sizeof static
+    struct switch typedef union unsigned void volatile while""".split()
 )
 
 

@@ -15,8 +15,16 @@ from visionshare.export.c.text import check_identifier, fill, table, template
 __all__ = ["EMITTERS", "QUANTISATIONS", "Unit", "Writer"]
 
 EMITTERS: dict[str, str] = {
-    "pixels": "visionshare.export.c.pixels:emit",
+    "anchors": "visionshare.export.c.anchors:emit",
+    "fourier": "visionshare.export.c.fourier:emit",
+    "gabor": "visionshare.export.c.gabor:emit",
+    "monomials": "visionshare.export.c.monomials:emit",
     "patches": "visionshare.export.c.patches:emit",
+    "pixels": "visionshare.export.c.pixels:emit",
+    "products": "visionshare.export.c.products:emit",
+    "sources": "visionshare.export.c.sources:emit",
+    "stumps": "visionshare.export.c.stumps:emit",
+    "union": "visionshare.export.c.union:emit",
 }
 # Bits of the tables, by the name of the variant.
 QUANTISATIONS = {"none": None, "int8": 8, "int16": 16}

@@ -91,5 +91,5 @@ def test_quantised(kind, bits, classifier, images, tmp_path):
     scores, _ = run_example(tmp_path, program, held, "gcc")
     expected = model.decision_function(held)
     off = np.abs(scores - expected).max() / np.abs(expected).max()
-    print(kind,bits,off)
+    print(kind, bits, off)
     assert off <= {8: 0.1, 16: 1e-3}[bits]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from visionshare.cli import classify, data, extraction, segmentation, stores, training
+from visionshare.cli import classify, data, export, extraction, segmentation, stores, training
 from visionshare.errors import VisionshareError
 
 __all__ = ["app", "main"]
@@ -30,6 +30,7 @@ training.register(app)
 classify.register(app)
 extraction.register(app)
 segmentation.register(app)
+export.register(app)
 app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 

@@ -125,7 +125,7 @@ def _quantise(
     tables |= {"taps": whole, "shifts": shifts, "scales": scale.astype(np.float32)}
     macro = writer.prefix.upper()
     words |= {
-        "TAP": integer_type(whole), "WEIGHT": "int16_t", "SUM": "int32_t",
+        "TAP": integer_type(whole), "WEIGHT": "uint16_t", "SUM": "int32_t",
         "RESPONSE": f"{macro}_SHIFTED", "MASKED": f"{macro}_HALVED", "UNIT": "",
         "SHIFT": f"{name}_shifts[f[0]]", "SCALE": f" * {name}_scales[j]",
     }  # fmt: skip

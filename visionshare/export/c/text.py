@@ -20,10 +20,12 @@ _TYPES: dict[str, Any] = {
     "uint8_t": np.uint8, "int8_t": np.int8, "uint16_t": np.uint16, "int16_t": np.int16,
     "int32_t": np.int32,
 }  # fmt: skip
-_RESERVED = frozenset(
-    """auto break case char const continue default do double else enum example extern float for
-    goto if inline int long main makefile register restrict return short signed sizeof static
-    struct switch typedef union unsigned void volatile while""".split()
+# Words of C, and files that stand beside the source.
+_RESERVED = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|"
+    "example|extern|float|for|goto|if|inline|int|long|main|makefile|"
+    "register|restrict|return|short|signed|sizeof|static|struct|switch|"
+    "typedef|union|unsigned|void|volatile|while"
 )
 
 
@@ -43,7 +45,7 @@ def check_identifier(argument: str, name: object) -> str:
     accepted = "1 to 31 of a-z, 0-9 and _, beginning with a letter, and no word of C"
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
         raise InputError(argument, name, accepted)
-    if name in _RESERVED or name.endswith("_t"):
+    if _RESERVED.fullmatch(name) or name.endswith("_t"):
         raise InputError(argument, name, accepted)
     return name
 

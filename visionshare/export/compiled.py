@@ -58,7 +58,7 @@ class CompiledClassifier:
         self.image_shape = classifier.image_shape
         self._dtype = _DTYPES[program.pixel]
         loaded = ctypes.CDLL(str(library))
-        self._ram = int(loaded.model_ram())
+        self.work_bytes = int(loaded.model_ram())
         self._many = loaded.model_many
         self._many.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         self._many.restype = None
@@ -86,7 +86,7 @@ class CompiledClassifier:
         images = self._as_pixels(images)
         scores = np.empty((len(images), len(self.classes_)), np.float32)
         # Its own memory for each call: calls may run at once, and without the interpreter's lock.
-        work = ctypes.create_string_buffer(self._ram)
+        work = ctypes.create_string_buffer(self.work_bytes)
         self._many(images.ctypes.data, len(images), work, scores.ctypes.data)
         return scores
 

@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from visionshare import CompactClassifier, PatchTemplates
 from visionshare.export import c_program
 
 KINDS = [
@@ -144,3 +145,20 @@ def test_empty_and_full_images(gcc, classifier, tmp_path):
              for flags in ([], ["-DCLASSIFIER_ONE_BY_ONE=1"])]  # fmt: skip
     for scores in found:
         assert mean_change(scores, model, held) <= 1e-3
+
+
+@pytest.mark.parametrize("quantise", ["int8", "int16"])
+def test_sums_of_large_templates_fit(quantise, gcc, tmp_path):
+    """White images under templates without a negative tap, as large as the images."""
+    rng = np.random.default_rng(3)
+    held = rng.integers(0, 256, (60, 30, 30), np.uint8)
+    held[:2] = 255
+    family = PatchTemplates(26, 4, 1, (30.0,), contrast="none", n_patches=200).fit(held)
+    family.templates_[0] = 1
+    weights = rng.normal(size=(2, 4)).astype(np.float32)
+    model = CompactClassifier(family, weights, np.zeros(2), np.arange(2))
+    program = c_program(model, quantise=quantise)
+    for one_by_one in (0, 1):
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        scores, _ = run_example(tmp_path, program, held, gcc, flags)
+        assert mean_change(scores, model, held) <= {"int8": 0.03, "int16": 1e-3}[quantise]

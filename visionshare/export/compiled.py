@@ -50,6 +50,9 @@ class CompiledClassifier:
     program : CProgram
         The C.
     classes_ : ndarray of shape (k,)
+    image_shape : tuple of int
+    work_bytes : int
+        Memory that a call works in on this machine.
     """
 
     def __init__(self, classifier: CompactClassifier, program: CProgram, library: Path) -> None:
@@ -86,8 +89,8 @@ class CompiledClassifier:
         images = self._as_pixels(images)
         scores = np.empty((len(images), len(self.classes_)), np.float32)
         # Its own memory for each call: calls may run at once, and without the interpreter's lock.
-        work = ctypes.create_string_buffer(self.work_bytes)
-        self._many(images.ctypes.data, len(images), work, scores.ctypes.data)
+        work = np.empty(self.work_bytes, np.uint8)
+        self._many(images.ctypes.data, len(images), work.ctypes.data, scores.ctypes.data)
         return scores
 
     def _as_pixels(self, images: np.ndarray) -> np.ndarray:

@@ -17,12 +17,14 @@ def input_tables(
     Examples
     --------
     >>> made = input_tables(np.ones(3), np.ones(3), np.array([2]), from_bytes=True)
-    >>> made["places"].tolist(), made["offset"].tolist(), made["scale"].round(4).tolist()
-    ([2], [255.0], [0.003899999894201755])
+    >>> made["places"].tolist(), made["offset"].tolist(), made["scale"].astype(float).round(4).tolist()
+    ([2], [255.0], [0.0039])
     """
     unit = 255.0 if from_bytes else 1.0
-    return {
-        "places": used,
-        "offset": (offset[used].astype(np.float64) * unit).astype(np.float32),
-        "scale": (scale[used].astype(np.float64) / unit).astype(np.float32),
-    }
+    # Beyond float32 they become infinite, which no table takes.
+    with np.errstate(over="ignore"):
+        return {
+            "places": used,
+            "offset": (offset[used].astype(np.float64) * unit).astype(np.float32),
+            "scale": (scale[used].astype(np.float64) / unit).astype(np.float32),
+        }

@@ -19,6 +19,8 @@ __all__ = ["emit"]
 
 # Rows and columns of a tile, as in the C.
 _TILE = 8
+# Half of what 32 bits hold: the same sums are made in floats, which may round them up.
+_LARGEST_SUM = 2**30
 _FLOATS = dict.fromkeys(("TAP", "WEIGHT", "SUM"), "float")
 _ROW = "const float *row = taps + (plane * {0} + dy) * {0};"
 # Turned into floats by themselves: compilers then see the same loop as for floats.
@@ -34,7 +36,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     Raises
     ------
     InputError
-        If pixels are floats and tables are to be quantised.
+        If tables are to be quantised and pixels are floats, or sums would not fit.
     """
     layout, row_masks, col_masks = _used_masks(family)
     shape = family.image_shape_
@@ -106,9 +108,13 @@ def _quantise(
         raise InputError("input", "float32", "'uint8' where patches are quantised")
     taps = tables["taps"].astype(np.float64)
     flat = np.abs(taps.reshape(len(taps), -1))
-    total, largest = flat.sum(axis=1), flat.max(axis=1, initial=0)
-    room = np.floor((2**31 - 1) / 255 / np.maximum(total / np.where(largest > 0, largest, 1), 1))
-    whole, scale = quantised(taps, writer.bits, room - flat.shape[1])
+    largest = flat.max(axis=1, initial=0)
+    ratio = np.maximum(flat.sum(axis=1) / np.where(largest > 0, largest, 1), 1)
+    # Rounding makes a tap larger by a half at most.
+    room = np.floor((_LARGEST_SUM / 255 - flat.shape[1] / 2) / ratio)
+    whole, scale = quantised(taps, writer.bits, room)
+    if 255 * np.abs(whole).reshape(len(whole), -1).sum(axis=1).max(initial=0) > _LARGEST_SUM:
+        raise InputError("quantise", f"templates of {flat.shape[1]} values", "smaller templates")
     rows = whole.reshape(len(whole), -1)
     # The largest response: white where the template is positive, black elsewhere.
     bound = 255 * np.maximum(np.where(rows > 0, rows, 0).sum(axis=1), 1)

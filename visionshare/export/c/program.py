@@ -17,6 +17,8 @@ __all__ = ["PIXELS", "CProgram", "c_program"]
 
 # Types of a pixel, by the name of what they are read from.
 PIXELS = {"uint8": "uint8_t", "float32": "float"}
+# Places in it are of type int.
+_LARGEST_RAM = 2**28
 _HERE = Path(__file__).parent
 _RANGES = {
     "uint8": "A byte v stands for the value v / 255.",
@@ -106,8 +108,9 @@ def c_program(
     writer = Writer(name, PIXELS[pixel], QUANTISATIONS[quantise])
     unit = writer.add(classifier.family)
     words = _words(classifier, writer, pixel, quantise)
-    cold = float(np.float32(1 / classifier.temperature))
     ram = writer.ram(unit) + 4 * classifier.n_features
+    if ram > _LARGEST_RAM:
+        raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
     words |= {
         "UNIT": unit.name,
         "RAM": f"{ram} bytes",
@@ -115,7 +118,7 @@ def c_program(
         "UNITS": "\n\n".join(held.source for held in writer.units),
         "PROBABILITIES": "",
         "MATH": "",
-        "COLD": number(cold),
+        "COLD": number(1 / classifier.temperature) if probabilities else "",
     }
     if probabilities or any(held.math for held in writer.units):
         words["MATH"] = "\n#include <math.h>\n"

@@ -58,7 +58,8 @@ def number(value: float) -> str:
     >>> number(0.1), number(-3), number(1e-42)
     ('0.1f', '-3.0f', '1e-42f')
     """
-    value = np.float32(value)
+    with np.errstate(over="ignore"):
+        value = np.float32(value)
     if not np.isfinite(value):
         raise InputError("value", float(value), "numbers that a float32 holds")
     text = np.format_float_scientific(value, unique=True, trim="0", exp_digits=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ClassifierFileError",
     "DataError",
+    "ExportError",
     "InputError",
     "RecipeError",
     "StoreError",
@@ -56,6 +57,10 @@ class StoreError(VisionshareError, RuntimeError):
 
 class ClassifierFileError(VisionshareError, ValueError):
     """A classifier file is broken, foreign, or of a version this library does not know."""
+
+
+class ExportError(VisionshareError, RuntimeError):
+    """An exported classifier cannot be compiled or run here."""
 
 
 class RecipeError(VisionshareError, ValueError):

@@ -16,7 +16,7 @@ from visionshare.errors import DataError
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["register"]
+__all__ = ["geometry", "register"]
 
 Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for all cores.")]
@@ -48,7 +48,7 @@ def evaluate(
     from visionshare.resources import resolve_jobs
 
     model = load(classifier)
-    size, mode = _geometry(model)
+    size, mode = geometry(model)
     held = load_images(dataset, split, data, size, mode)
     truth = np.asarray(held.classes)[held.labels]
     known = {str(c) for c in model.classes_}
@@ -77,7 +77,8 @@ def evaluate(
         typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")
 
 
-def _geometry(model: CompactClassifier) -> tuple[tuple[int, int] | None, str]:
+def geometry(model: CompactClassifier) -> tuple[tuple[int, int] | None, str]:
+    """Return the size and the mode that images are read with for a classifier."""
     shape = model.image_shape
     if len(shape) == 1:
         return None, "grey"
@@ -114,7 +115,7 @@ def predict(
     from visionshare.resources import resolve_jobs
 
     model, threads = load(classifier), resolve_jobs(jobs, "--jobs")
-    size, mode = _geometry(model)
+    size, mode = geometry(model)
     if size is None:
         raise DataError(f"{classifier}: classifies vectors, not images")
     for batch in _batches(image_paths(images), 1024):

@@ -10,6 +10,7 @@ import typer
 from visionshare.cli import (
     classify,
     data,
+    export,
     extraction,
     segmentation,
     stores,
@@ -39,6 +40,7 @@ classify.register(app)
 extraction.register(app)
 segmentation.register(app)
 transfer.register(app)
+export.register(app)
 app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 

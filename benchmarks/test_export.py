@@ -1,0 +1,57 @@
+"""A classifier of 75 patch features computed by its own C, against Python, on one thread."""
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier, PatchTemplates
+from visionshare.export import compile as compile_c
+from visionshare.resources import thread_limit
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (500, 28, 28), np.uint8)
+    family = PatchTemplates(n_templates=1000, widths=(6.5,), cut=0.45, n_patches=20_000).fit(images)
+    chosen = family.take(rng.permutation(family.n_features_)[:75])
+    weights = rng.normal(size=(10, 75)).astype(np.float32)
+    return CompactClassifier(chosen, weights, np.zeros(10, np.float32), np.arange(10))
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(1).integers(0, 256, (4096, 28, 28), np.uint8)
+
+
+@pytest.mark.parametrize("quantise", ["none", "int8", "int16"])
+def test_one_image(paired, classifier, images, quantise):
+    """A thousand single images in turn; most of the rest is Python's own call."""
+    compiled = compile_c(classifier, quantise=quantise)
+
+    def ours():
+        for image in images[:1000]:
+            compiled.decision_function(image)
+
+    def plain():
+        with thread_limit(1):
+            for image in images[:1000]:
+                classifier.decision_function(image)
+
+    paired(ours, plain, "0.6")
+
+
+@pytest.mark.parametrize("quantise", ["none", "int8", "int16"])
+def test_batches(paired, classifier, images, quantise):
+    compiled = compile_c(classifier, quantise=quantise)
+    paired(
+        lambda: compiled.decision_function(images),
+        lambda: classifier.decision_function(images),
+        "0.6",
+    )
+
+
+@pytest.mark.parametrize("quantise", ["none", "int8"])
+def test_microseconds(benchmark, noted, classifier, images, quantise):
+    compiled = compile_c(classifier, quantise=quantise)
+    benchmark.pedantic(compiled.decision_function, (images[0],), rounds=5000, warmup_rounds=100)
+    noted(f"{1e6 * benchmark.stats.stats.median:.1f} µs an image", "at most 38 µs")

@@ -1,0 +1,78 @@
+"""A small classifier of every family, on real images."""
+
+import numpy as np
+import pytest
+
+from visionshare import (
+    CompactClassifier,
+    GaborBank,
+    KernelAnchors,
+    Monomials,
+    PatchTemplates,
+    Pixels,
+    Products,
+    RandomFourier,
+    SourceClassifiers,
+    Stumps,
+    UnionOfFamilies,
+)
+from visionshare.datasets import load_dataset
+
+FAMILIES = {
+    "pixels": lambda: Pixels(),
+    "patches": lambda: PatchTemplates(3, 40, 3, (2.0, 3.0), n_patches=3000),
+    "patches-wide": lambda: PatchTemplates(5, 30, 2, (20.0,), cut=0.1, padding=5, n_patches=3000),
+    "gabor": lambda: GaborBank(30, sigmas=(0.5, 2.0), phases=True, zero_mean=True),
+    "gabor-inside": lambda: GaborBank(30, sigmas=(0.5, 1.0), border="inside", pooling="max"),
+    "gabor-at": lambda: GaborBank(20, pooling="mean", positions=((0, 7), (1, 2, 6))),
+    "fourier": lambda: RandomFourier(30, bandwidths=(4.0, 8.0)),
+    "anchors": lambda: KernelAnchors(n_anchors=5, n_radii=3),
+    "anchors-pca": lambda: KernelAnchors(n_anchors=5, n_radii=3, n_components=6),
+    "gaussian": lambda: KernelAnchors("gaussian", n_anchors=20, n_radii=3),
+    "stumps": lambda: Stumps(3),
+    "products": lambda: Products(),
+    "monomials": lambda: Monomials(
+        RandomFourier(8, bandwidths=(6.0,)), [(0,), (1, 1), (2, 9, 4), (15, 15, 0, 3)] * 8
+    ),
+    "union": lambda: UnionOfFamilies(
+        [PatchTemplates(3, 10, 2, (2.0,), n_patches=2000), Stumps(1), RandomFourier(5)]
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def images():
+    """Return training and test digits, bytes of 8x8."""
+    return load_dataset("digits", "train").images[:300], load_dataset("digits", "test").images[:80]
+
+
+@pytest.fixture(scope="session")
+def classifier(images):
+    """Return a function that gives the classifier of a family, with weights drawn at random."""
+    made = {}
+
+    def make(kind):
+        if kind not in made:
+            made[kind] = _classifier(kind, images[0], make)
+        return made[kind]
+
+    return make
+
+
+def _classifier(kind, images, make):
+    rng = np.random.default_rng(7)
+    if kind == "color":
+        images = rng.integers(0, 256, (40, 9, 6, 3), np.uint8)
+        family = PatchTemplates(4, 20, 2, (2.0,), n_patches=1000)
+    elif kind == "sources":
+        family = SourceClassifiers([make("patches"), make("stumps")])
+    else:
+        family = FAMILIES[kind]()
+    family = family.fit(images)
+    chosen = family.take(rng.permutation(family.n_features_)[:25])
+    size = np.abs(chosen.evaluate(images)).max(axis=0)
+    weights = rng.normal(size=(4, chosen.n_features_)) / np.maximum(size, 1e-3)
+    classes = np.array(["one", "two", 'th"ree\\', "café"])
+    return CompactClassifier(
+        chosen, weights.astype(np.float32), rng.normal(size=4).astype(np.float32), classes, 1.7
+    )

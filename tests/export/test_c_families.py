@@ -1,0 +1,164 @@
+"""The C of every family against Python, under sanitizers, with every compiler there is."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier, PatchTemplates
+from visionshare.export import c_program
+
+KINDS = [
+    "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
+    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "union", "sources",
+    "color",
+]  # fmt: skip
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O1"]
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+QUANTISED = [
+    "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",
+]  # fmt: skip
+
+
+def available(name, folder):
+    """Return a compiler that is there and can link its sanitizers; skip the test otherwise."""
+    if shutil.which(name) is None:
+        pytest.skip(f"no {name} on this machine")
+    (folder / "empty.c").write_text("int main(void) { return 0; }\n")
+    command = [name, *SANITIZED, str(folder / "empty.c"), "-o", str(folder / "empty")]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"{name} has no sanitizers on this machine")
+    return name
+
+
+@pytest.fixture(scope="module", params=["gcc", "clang"])
+def compiler(request, tmp_path_factory):
+    return available(request.param, tmp_path_factory.mktemp("probe"))
+
+
+@pytest.fixture(scope="module")
+def gcc(tmp_path_factory):
+    return available("gcc", tmp_path_factory.mktemp("probe"))
+
+
+def run_example(folder, program, images, command, flags=()):
+    """Return scores and names that the exported example prints for images."""
+    for name, text in program.files.items():
+        (folder / name).write_text(text, encoding="ascii")
+    sources = [str(folder / f"{program.name}.c"), str(folder / "example.c")]
+    made = subprocess.run(
+        [command, *STRICT, *SANITIZED, *flags, *sources, "-o", str(folder / "run"), "-lm"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    (folder / "images.raw").write_bytes(np.ascontiguousarray(images).tobytes())
+    said = subprocess.run(
+        [str(folder / "run"), str(folder / "images.raw")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    rows = [line.split("\t") for line in said.stdout.splitlines()]
+    return np.array([row[1:] for row in rows], np.float64), [row[0] for row in rows]
+
+
+def images_for(model, images):
+    if model.image_shape == images[1].shape[1:]:
+        return images[1]
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 256, (40, *model.image_shape), np.uint8)
+
+
+def assert_same(scores, names, model, images):
+    expected = model.decision_function(images)
+    assert np.abs(scores - expected).max() <= 1e-5 * np.abs(expected).max()
+    assert names == model.predict(images).tolist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes(kind, compiler, classifier, images, tmp_path):
+    model = classifier(kind)
+    held = images_for(model, images)
+    scores, names = run_example(tmp_path, c_program(model), held, compiler)
+    assert_same(scores, names, model, held)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_floats_one_by_one(kind, gcc, classifier, images, tmp_path):
+    """Floats, in the order of a core without vectors, with sums in doubles."""
+    model = classifier(kind)
+    rng = np.random.default_rng(2)
+    held = images_for(model, images).astype(np.float32) / np.float32(255)
+    held += rng.normal(scale=0.01, size=held.shape).astype(np.float32)
+    flags = ["-DCLASSIFIER_ONE_BY_ONE=1", "-DCLASSIFIER_SUM=double"]
+    program = c_program(model, pixel="float32")
+    scores, names = run_example(tmp_path, program, held, gcc, flags)
+    assert_same(scores, names, model, held)
+
+
+@pytest.mark.parametrize("kind", QUANTISED)
+def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp_path):
+    model = classifier(kind)
+    held = images_for(model, images)
+    scores, _ = run_example(tmp_path, c_program(model, quantise="int8"), held, gcc)
+    assert mean_change(scores, model, held) <= 0.03
+
+
+@pytest.mark.parametrize("kind", ["patches", "color", "gabor", "anchors-pca"])
+def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
+    model = classifier(kind)
+    held = images_for(model, images)
+    scores, _ = run_example(tmp_path, c_program(model, quantise="int16"), held, gcc)
+    assert mean_change(scores, model, held) <= 1e-3
+
+
+def mean_change(scores, model, images):
+    """Return the mean change of a score, in standard deviations of the scores.
+
+    The mean: an example next to a threshold or radius may cross it.
+    """
+    expected = model.decision_function(images)
+    return np.abs(scores - expected).mean() / expected.std()
+
+
+def test_small_cores_compute_the_same_whole_numbers(gcc, classifier, images, tmp_path):
+    """Sums of bytes are exact in whole numbers and in floats: both give the same features."""
+    model, held = classifier("patches"), images[1]
+    program = c_program(model, quantise="int8")
+    found = []
+    for one_by_one in (0, 1):
+        folder = tmp_path / str(one_by_one)
+        folder.mkdir()
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        found.append(run_example(folder, program, held, gcc, flags)[0])
+    assert np.array_equal(*found)
+
+
+def test_empty_and_full_images(gcc, classifier, tmp_path):
+    """Rows without ink are left out, and the largest sums fit: white, black, a corner, a row."""
+    model = classifier("patches-wide")
+    held = np.zeros((5, *model.image_shape), np.uint8)
+    held[1], held[2, 0, 0], held[3, -1, -1], held[4, 3] = 255, 255, 1, 200
+    scores, names = run_example(tmp_path, c_program(model), held, gcc)
+    assert_same(scores, names, model, held)
+    found = [run_example(tmp_path, c_program(model, quantise="int16"), held, gcc, flags)[0]
+             for flags in ([], ["-DCLASSIFIER_ONE_BY_ONE=1"])]  # fmt: skip
+    for scores in found:
+        assert mean_change(scores, model, held) <= 1e-3
+
+
+@pytest.mark.parametrize("quantise", ["int8", "int16"])
+def test_sums_of_large_templates_fit(quantise, gcc, tmp_path):
+    """White images under templates without a negative tap, as large as the images."""
+    rng = np.random.default_rng(3)
+    held = rng.integers(0, 256, (60, 30, 30), np.uint8)
+    held[:2] = 255
+    family = PatchTemplates(26, 4, 1, (30.0,), contrast="none", n_patches=200).fit(held)
+    family.templates_[0] = 1
+    weights = rng.normal(size=(2, 4)).astype(np.float32)
+    model = CompactClassifier(family, weights, np.zeros(2), np.arange(2))
+    program = c_program(model, quantise=quantise)
+    for one_by_one in (0, 1):
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        scores, _ = run_example(tmp_path, program, held, gcc, flags)
+        assert mean_change(scores, model, held) <= {"int8": 0.03, "int16": 1e-3}[quantise]

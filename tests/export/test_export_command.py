@@ -1,0 +1,96 @@
+"""The command export as a person uses it."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from visionshare.cli.main import main
+from visionshare.datasets import load_dataset
+
+HAS_COMPILER = any(map(shutil.which, ("cc", "gcc", "clang")))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("trained")
+    settings = ["--set", "features.parameters.n_templates=20", "--set", "data.limit=400"]
+    assert main(["train", "digits", "--out", str(out), "--rounds", "6", *settings]) == 0
+    return out / "classifier.safetensors"
+
+
+@pytest.mark.skipif(not HAS_COMPILER, reason="no C compiler on this machine")
+def test_measured_on_digits(trained, tmp_path, capsys):
+    arguments = ["export", str(trained), "--to", "c", "--out", str(tmp_path), "--quantise", "int8"]
+    capsys.readouterr()
+    assert main([*arguments, "--measure", "digits", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    held = figures["measured"]
+    assert held["images"] == len(load_dataset("digits", "test"))
+    assert abs(held["errors"] - held["errors_of_c"]) <= held["different"] < 0.05 * held["images"]
+    assert 0 < figures["ram_bytes"] < 4096
+    # Again into the same folder, and for reading.
+    assert main([*arguments, "--measure", "digits"]) == 0
+    said = capsys.readouterr().out
+    for word in ("flash", "ram", "% error", "classified differently", "classifier.h"):
+        assert word in said
+
+
+@pytest.mark.skipif(
+    not HAS_COMPILER or shutil.which("make") is None, reason="no C compiler or make"
+)
+def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
+    from visionshare import load
+
+    assert main(["export", str(trained), "--out", str(tmp_path), "--name", "digits", "--rounds",
+                 "4", "--probabilities"]) == 0  # fmt: skip
+    subprocess.run(["make", "-C", str(tmp_path)], check=True, capture_output=True)
+    images = load_dataset("digits", "test").images[:50]
+    (tmp_path / "images.raw").write_bytes(images.tobytes())
+    command = [str(tmp_path / "example"), str(tmp_path / "images.raw")]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    model = load(trained).at(4)
+    scores = np.array([line.split("\t")[1:] for line in said.splitlines()], np.float64)
+    expected = model.decision_function(images)
+    assert np.abs(scores - expected).max() <= 1e-5 * np.abs(expected).max()
+    for content, wrong in ((b"short", command), (None, [command[0], "missing.raw"])):
+        if content:
+            (tmp_path / "images.raw").write_bytes(content)
+        assert subprocess.run(wrong, check=False, capture_output=True).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--to", "java"], ["--quantise", "int4"], ["--pixel", "int8"], ["--name", "int"],
+        ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
+        ["--quantise", "int8", "--pixel", "float32"], ["--fast"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_wrong_arguments_write_nothing(arguments, trained, tmp_path, capsys):
+    capsys.readouterr()
+    out = tmp_path / "out"
+    assert main(["export", str(trained), "--out", str(out), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_broken_classifiers_and_folders(trained, tmp_path, capsys):
+    (tmp_path / "broken").write_bytes(trained.read_bytes()[:-7])
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "Makefile").write_text("all:\n")
+    for file, out in (
+        (tmp_path / "broken", tmp_path / "out"),
+        (trained, tmp_path / "broken"),
+        (trained, tmp_path / "broken" / "below"),
+        (trained, tmp_path / "mine"),
+    ):
+        assert main(["export", str(file), "--out", str(out)]) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["Makefile"]
+    assert (tmp_path / "mine" / "Makefile").read_text() == "all:\n"

@@ -1,0 +1,30 @@
+"""Scaled inputs in C: a pixel minus an offset, times a scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["input_tables"]
+
+
+def input_tables(
+    offset: np.ndarray, scale: np.ndarray, used: np.ndarray, from_bytes: bool
+) -> dict[str, np.ndarray]:
+    """Return the tables "places", "offset" and "scale" of the inputs in use.
+
+    A byte v stands for v / 255: the division goes into the scale.
+
+    Examples
+    --------
+    >>> made = input_tables(np.ones(3), np.ones(3), np.array([2]), from_bytes=True)
+    >>> made["places"].tolist(), made["offset"].tolist(), made["scale"].astype(float).round(4).tolist()
+    ([2], [255.0], [0.0039])
+    """
+    unit = 255.0 if from_bytes else 1.0
+    # Beyond float32 they become infinite, which no table takes.
+    with np.errstate(over="ignore"):
+        return {
+            "places": used,
+            "offset": (offset[used].astype(np.float64) * unit).astype(np.float32),
+            "scale": (scale[used].astype(np.float64) / unit).astype(np.float32),
+        }

@@ -1,0 +1,172 @@
+"""A classifier as one C header and one source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.errors import InputError
+from visionshare.export.c.quantised import quantised
+from visionshare.export.c.text import check_identifier, fill, number, quoted, table
+from visionshare.export.c.units import QUANTISATIONS, Writer
+
+__all__ = ["PIXELS", "CProgram", "c_program"]
+
+# Types of a pixel, by the name of what they are read from.
+PIXELS = {"uint8": "uint8_t", "float32": "float"}
+# Places in it are of type int.
+_LARGEST_RAM = 2**28
+_HERE = Path(__file__).parent
+_RANGES = {
+    "uint8": "A byte v stands for the value v / 255.",
+    "float32": "A pixel is a float, on the scale of the training images.",
+}
+_CELL = "\ntypedef float {0}_cell;"
+# Whole numbers below 2^24 are exact in floats, which vector units multiply much faster.
+_QUANTISED_CELL = """
+#if {1}_ONE_BY_ONE
+typedef uint8_t {0}_cell;
+#else
+typedef float {0}_cell;
+#endif"""
+_PROTOTYPE = """
+/* Write the probability of each class, the softmax of the scores over the temperature. */
+void {0}_probabilities(
+    const float scores[{1}_CLASSES], float probabilities[{1}_CLASSES]);
+"""
+
+
+@dataclass(frozen=True)
+class CProgram:
+    """The C of a classifier.
+
+    Parameters
+    ----------
+    name : str
+        First part of all names.
+    pixel : {"uint8", "float32"}
+        What an image's values are.
+    quantise : {"none", "int8", "int16"}
+        What its tables hold.
+    ram : int
+        Bytes of the memory that a call writes to, beside the stack.
+    files : dict of str to str
+        Header, source, example and Makefile, by file name.
+    """
+
+    name: str
+    pixel: str
+    quantise: str
+    ram: int
+    files: dict[str, str]
+
+
+def c_program(
+    classifier: CompactClassifier,
+    name: str = "classifier",
+    pixel: str | None = None,
+    quantise: str = "none",
+    probabilities: bool = False,
+) -> CProgram:
+    """Return the C of a classifier: C99, without allocation or input and output.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    name : str, default "classifier"
+        First part of all names.
+    pixel : {"uint8", "float32"}, optional
+        What an image's values are; bytes when omitted, floats where examples are vectors.
+    quantise : {"none", "int8", "int16"}, default "none"
+        What the tables hold.
+    probabilities : bool, default False
+        Whether there is a function of probabilities, which needs the mathematical library.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or the classifier cannot be written in C.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> sorted(c_program(model).files)
+    ['Makefile', 'classifier.c', 'classifier.h', 'example.c']
+    """
+    check_identifier("name", name)
+    pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
+    for argument, value, known in (("pixel", pixel, PIXELS), ("quantise", quantise, QUANTISATIONS)):
+        if value not in known:
+            raise InputError(argument, value, " or ".join(map(repr, known)))
+    if classifier.n_features == 0:
+        raise InputError("classifier", "no features", "one feature or more")
+    writer = Writer(name, PIXELS[pixel], QUANTISATIONS[quantise])
+    unit = writer.add(classifier.family)
+    words = _words(classifier, writer, pixel, quantise)
+    ram = writer.ram(unit) + 4 * classifier.n_features
+    if ram > _LARGEST_RAM:
+        raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
+    words |= {
+        "UNIT": unit.name,
+        "RAM": f"{ram} bytes",
+        "WORK": "\n\n".join(held.struct for held in writer.units),
+        "UNITS": "\n\n".join(held.source for held in writer.units),
+        "PROBABILITIES": "",
+        "MATH": "",
+        "COLD": number(1 / classifier.temperature) if probabilities else "",
+    }
+    if probabilities or any(held.math for held in writer.units):
+        words["MATH"] = "\n#include <math.h>\n"
+    header = {**words, "PROBABILITIES": _PROTOTYPE.format(name, name.upper())}
+    source = {**words, "PROBABILITIES": fill(_text("probabilities.c"), words)}
+    files = {
+        f"{name}.h": fill(_text("header.h"), header if probabilities else words),
+        f"{name}.c": fill(_text("program.c"), source if probabilities else words),
+        "example.c": fill(_text("example.c"), words),
+        "Makefile": fill(_text("Makefile.in"), words),
+    }
+    return CProgram(name, pixel, quantise, ram, files)
+
+
+def _text(file: str) -> str:
+    return (_HERE / file).read_text(encoding="ascii")
+
+
+def _words(
+    classifier: CompactClassifier, writer: Writer, pixel: str, quantise: str
+) -> dict[str, str | int]:
+    """Return what the classifier itself says, and its tables of weights."""
+    from visionshare import __version__
+
+    shape = classifier.image_shape
+    height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+    name, by_feature, scale = writer.prefix, classifier.weights.T, ""
+    tables = [table(f"{name}_intercept", classifier.intercept)]
+    if writer.bits is not None:
+        by_feature, scales = quantised(by_feature, writer.bits)
+        tables.append(table(f"{name}_weight_scales", scales.astype(np.float32)))
+        scale = f" * {name}_weight_scales[j]"
+    tables.append(table(f"{name}_weights", by_feature))
+    return {
+        "VERSION": __version__,
+        "PREFIX": name,
+        "MACRO": name.upper(),
+        "KIND": "in floats" if writer.bits is None else f"in {quantise}",
+        "FAMILY": type(classifier.family).name,
+        "TABLES": "\n\n".join(tables),
+        "PIXELS": _RANGES[pixel],
+        "PIXEL": PIXELS[pixel],
+        "HEIGHT": height,
+        "WIDTH": width,
+        "CHANNELS": channels,
+        "FEATURES": classifier.n_features,
+        "CLASSES": len(classifier.classes_),
+        "NAMES": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
+        "SCALE": scale,
+        "CELL": (_CELL if writer.bits is None else _QUANTISED_CELL).format(name, name.upper()),
+    }

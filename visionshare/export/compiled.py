@@ -1,0 +1,186 @@
+"""A classifier that computes with its own C, through the system's compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.errors import ExportError, InputError
+from visionshare.export.c.program import CProgram, c_program
+from visionshare.export.toolchain import FLAGS, compiler, run_compiler
+
+__all__ = ["CompiledClassifier", "compile_classifier"]
+
+_DTYPES = {"uint8": np.uint8, "float32": np.float32}
+# Images by the thousand: the loop over them is in C too.
+_MANY = """
+#include "model.c"
+
+int model_ram(void);
+void model_many(const model_pixel *images, long count, struct model_work *work, float *scores);
+
+int model_ram(void)
+{
+    return (int)sizeof(struct model_work);
+}
+
+void model_many(const model_pixel *images, long count, struct model_work *work, float *scores)
+{
+    long i;
+
+    for (i = 0; i < count; i++) {
+        model_scores(images + i * MODEL_PIXELS, work, scores + i * MODEL_CLASSES);
+    }
+}
+"""
+
+
+class CompiledClassifier:
+    """A compact classifier whose C was compiled here; made by :func:`compile_classifier`.
+
+    Attributes
+    ----------
+    program : CProgram
+        The C.
+    classes_ : ndarray of shape (k,)
+    image_shape : tuple of int
+    work_bytes : int
+        Memory that a call works in on this machine.
+    """
+
+    def __init__(self, classifier: CompactClassifier, program: CProgram, library: Path) -> None:
+        self.program = program
+        self.classes_ = classifier.classes_
+        self.image_shape = classifier.image_shape
+        self._dtype = _DTYPES[program.pixel]
+        loaded = ctypes.CDLL(str(library))
+        self.work_bytes = int(loaded.model_ram())
+        self._many = loaded.model_many
+        self._many.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self._many.restype = None
+        self._one_over_temperature = 1 / classifier.temperature
+
+    def decision_function(self, images: np.ndarray) -> np.ndarray:
+        """Return scores (n, k), float32, computed by the C.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, *image_shape) or image_shape
+            Of the type that the C was made for.
+
+        Raises
+        ------
+        InputError
+            If the images have another shape or type, or hold values that are not finite.
+        """
+        images = np.asarray(images)
+        if images.shape == self.image_shape:
+            images = images[None]
+        if images.shape[1:] != self.image_shape:
+            accepted = f"images of shape {(len(images), *self.image_shape)}"
+            raise InputError("images", images.shape, accepted)
+        images = self._as_pixels(images)
+        scores = np.empty((len(images), len(self.classes_)), np.float32)
+        # Its own memory for each call: calls may run at once, and without the interpreter's lock.
+        work = np.empty(self.work_bytes, np.uint8)
+        self._many(images.ctypes.data, len(images), work.ctypes.data, scores.ctypes.data)
+        return scores
+
+    def _as_pixels(self, images: np.ndarray) -> np.ndarray:
+        if (images.dtype == np.uint8) != (
+            self._dtype is np.uint8
+        ) or images.dtype.kind not in "fiu":
+            raise InputError("images", images.dtype, f"{self.program.pixel}, as compiled for")
+        if images.dtype.kind == "f" and not np.isfinite(images).all():
+            raise InputError("images", "NaN or infinity", "finite values")
+        return np.ascontiguousarray(images, self._dtype)
+
+    def predict(self, images: np.ndarray) -> np.ndarray:
+        """Return the class of each image."""
+        return self.classes_[np.argmax(self.decision_function(images), axis=1)]
+
+    def predict_proba(self, images: np.ndarray) -> np.ndarray:
+        """Return probabilities (n, k), the softmax of scores / temperature."""
+        scores = self.decision_function(images).astype(np.float64) * self._one_over_temperature
+        scores -= scores.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        return scores / scores.sum(axis=1, keepdims=True)
+
+
+def compile_classifier(
+    classifier: CompactClassifier, pixel: str | None = None, quantise: str = "none"
+) -> CompiledClassifier:
+    """Return a classifier that computes with its own C, compiled for this machine.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    pixel : {"uint8", "float32"}, optional
+        What images will be; bytes when omitted, floats where examples are vectors.
+    quantise : {"none", "int8", "int16"}, default "none"
+        What the tables hold.
+
+    Returns
+    -------
+    CompiledClassifier
+        With ``predict``, ``decision_function`` and ``predict_proba``.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or the classifier cannot be written in C.
+    ExportError
+        If there is no C compiler or it fails.
+
+    Notes
+    -----
+    Libraries are kept in a folder of the user's own below the folder of temporary files, under
+    the sum of the source, the compiler and its flags.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> image = np.array([[0, 0], [0, 255]], np.uint8)
+    >>> compile_classifier(model).predict(image)  # doctest: +SKIP
+    array(['b'], dtype='<U1')
+    """
+    program = c_program(classifier, "model", pixel, quantise)
+    return CompiledClassifier(classifier, program, _library(program))
+
+
+def _library(program: CProgram) -> Path:
+    """Return the shared library of a program, compiled unless it is there already."""
+    parts = [program.files["model.h"], program.files["model.c"], _MANY, *compiler(), *FLAGS]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    folder = _own_folder()
+    library = folder / f"{digest}.so"
+    if library.is_file():
+        return library
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        work = Path(made)
+        for name in ("model.h", "model.c"):
+            (work / name).write_text(program.files[name], encoding="ascii")
+        (work / "many.c").write_text(_MANY, encoding="ascii")
+        run_compiler([*FLAGS, "-shared", "-fPIC", work / "many.c", "-o", work / "made.so", "-lm"])
+        os.replace(work / "made.so", library)
+    return library
+
+
+def _own_folder() -> Path:
+    """Return a folder for libraries that nobody else can write to."""
+    folder = Path(tempfile.gettempdir()) / f"visionshare-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    held = folder.lstat()
+    open_to_others = held.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(held.st_mode) or held.st_uid != os.getuid() or open_to_others:
+        raise ExportError(f"{folder}: not a folder of this user alone; remove it")
+    return folder

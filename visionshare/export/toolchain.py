@@ -1,0 +1,67 @@
+"""The C compiler of the machine: found, asked, and its complaints as typed errors."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from visionshare.errors import ExportError
+
+__all__ = ["FLAGS", "compiler", "run_compiler", "section_sizes"]
+
+# -std=c99 alone forbids fused multiply-adds.
+FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
+_SECONDS = 300
+
+
+def compiler() -> list[str]:
+    """Return the command of the C compiler: ``$CC``, else cc, gcc or clang.
+
+    Raises
+    ------
+    ExportError
+        If there is none.
+    """
+    for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
+        words = shlex.split(name)
+        if words and shutil.which(words[0]):
+            return words
+    raise ExportError("no C compiler: install gcc or clang, or name one in the variable CC")
+
+
+def run_compiler(arguments: Sequence[str | Path]) -> None:
+    """Run the compiler with these arguments.
+
+    Raises
+    ------
+    ExportError
+        If there is none or it fails.
+    """
+    command = [*compiler(), *map(str, arguments)]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.CalledProcessError as error:
+        first = (error.stderr.strip() or "no message").splitlines()[0]
+        raise ExportError(f"{command[0]} failed: {first}") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExportError(f"{command[0]} failed: {error}") from None
+
+
+def section_sizes(path: Path) -> tuple[int, int] | None:
+    """Return bytes of code with constants, and of variables, of an object file.
+
+    None where there is no program ``size``, or it says something else than it does elsewhere.
+    """
+    if shutil.which("size") is None:
+        return None
+    said = subprocess.run(["size", str(path)], capture_output=True, text=True, check=False)
+    words = said.stdout.splitlines()[-1].split() if said.returncode == 0 else []
+    if len(words) < 3 or not all(word.isdigit() for word in words[:3]):
+        return None
+    text, data, bss = map(int, words[:3])
+    # Pointers to names stand among the data here, but never change.
+    return text + data, bss

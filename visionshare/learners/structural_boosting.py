@@ -124,7 +124,7 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
         coordinate steps need a fraction of the sweeps.
     tol : float, default 1e-3
         A candidate enters only if its dual norm exceeds λ by more than this share.
-    refit_tol : float, default 1e-4
+    refit_tol : float, default 1e-3
         KKT residual of the weights, as a share of λ.
     max_iter : int, default 1000
         Sweeps a round at most.
@@ -147,7 +147,7 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
     >>> from sklearn.datasets import load_digits
     >>> from visionshare import StructuralBoostingClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = StructuralBoostingClassifier(strength=10.0).fit(X[:600], y[:600])
+    >>> model = StructuralBoostingClassifier(strength=40.0).fit(X[:600], y[:600])
     >>> len(model.support_) < 50, bool(model.score(X[600:], y[600:]) > 0.85)
     (True, True)
     """
@@ -171,7 +171,7 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
         search_options: dict[str, Any] | None = None,
         scaling: str = "unit_variance",
         tol: float = 1e-3,
-        refit_tol: float = 1e-4,
+        refit_tol: float = 1e-3,
         max_iter: int = 1000,
         class_weight: dict[Any, float] | str | None = None,
         calibrate: bool = True,
@@ -235,7 +235,7 @@ progress
         search_options: dict[str, Any] | None = None,
         scaling: str = "unit_variance",
         tol: float = 1e-3,
-        refit_tol: float = 1e-4,
+        refit_tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
         checkpoint: str | os.PathLike[str] | None = None,

@@ -17,8 +17,8 @@ def input_tables(
     Examples
     --------
     >>> made = input_tables(np.ones(3), np.ones(3), np.array([2]), from_bytes=True)
-    >>> made["places"].tolist(), made["offset"].tolist(), made["scale"].astype(float).round(4).tolist()
-    ([2], [255.0], [0.0039])
+    >>> made["places"].tolist(), made["offset"].tolist(), round(float(made["scale"][0]), 4)
+    ([2], [255.0], 0.0039)
     """
     unit = 255.0 if from_bytes else 1.0
     # Beyond float32 they become infinite, which no table takes.

@@ -5,7 +5,7 @@
    other from the top, a pixel's channels side by side, as the classifier's training images were
    prepared. $PIXELS$
 
-   The library "visionshare predict" prepares a picture so: upright; transparency on black; grey
+   The command "visionshare predict" prepares a picture so: upright; transparency on black; grey
    (0.299 R + 0.587 G + 0.114 B) or RGB; stretched to the size above, each pixel the mean of the
    area that it covers. Ink is light on dark where it was in training.
 
@@ -39,14 +39,15 @@ typedef $PIXEL$ $PREFIX$_pixel;
 #endif
 $CELL$
 
-/* Sums over all inputs. Compile with -D$MACRO$_SUM=double where the device has doubles. */
+/* Sums over all inputs. Compile all files with -D$MACRO$_SUM=double where the device has doubles. */
 #ifndef $MACRO$_SUM
 #define $MACRO$_SUM float
 #endif
 
 $WORK$
 
-/* The memory that a call writes to, $RAM$ on small cores; its contents before a call do not matter. */
+/* The memory that a call writes to, $RAM$ on small cores; what it held before does not
+   matter. */
 struct $PREFIX$_work {
     float features[$MACRO$_FEATURES];
     struct $UNIT$_work family;

@@ -67,7 +67,8 @@ def test_costs_are_those_of_the_stages(held) -> None:
     first = classifier.at(4).macs
     wanted = [first, first + second + k * b, first + second + third + k * (b + n)]
     assert early.costs.tolist() == wanted
-    assert early.ends == (a, b, n)
+    assert [stage.weights.shape[1] for stage in early.stages] == [a, b, n]
+    assert [stage.margin for stage in early.stages] == [1.0, 1.0, None]
 
 
 def test_figures_are_those_of_the_images(held) -> None:

@@ -16,6 +16,8 @@ from visionshare import (
     Stumps,
     UnionOfFamilies,
 )
+from visionshare.classifier import ExitRule, PathStep
+from visionshare.classifier.exit_rule import score_margins
 from visionshare.datasets import load_dataset
 
 FAMILIES = {
@@ -55,6 +57,32 @@ def classifier(images):
         if kind not in made:
             made[kind] = _classifier(kind, images[0], make)
         return made[kind]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def stopping(classifier, images):
+    """Return a function that gives a classifier whose images stop at three stages, some at each."""
+
+    def make(kind):
+        model = classifier(kind)
+        rng = np.random.default_rng(3)
+        n, steps = model.n_features, []
+        for t, width in enumerate((max(1, n // 4), max(2, n // 2), n), 1):
+            known = (range(width), width, model.weights[:, :width])
+            others = (0.0, 0.0, None, None, 0.0, 0, 0.0)
+            steps.append(PathStep(t, tuple(known[0]), *known[1:], model.intercept, *others))
+        model = model.with_path(steps)
+        held = (
+            images[1]
+            if model.image_shape == images[1].shape[1:]
+            else rng.integers(0, 256, (40, *model.image_shape), np.uint8)
+        )
+        margins = [
+            float(np.median(score_margins(model.at(t).decision_function(held)))) for t in (1, 2)
+        ]
+        return model.with_exit_rule(ExitRule((1, 2), tuple(margins))), held
 
     return make
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from visionshare import CompactClassifier, PatchTemplates
+from visionshare.classifier.exit_rule import score_margins
+from visionshare.errors import InputError
 from visionshare.export import c_program
 
 KINDS = [
@@ -162,3 +164,35 @@ def test_sums_of_large_templates_fit(quantise, gcc, tmp_path):
         flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
         scores, _ = run_example(tmp_path, program, held, gcc, flags)
         assert mean_change(scores, model, held) <= {"int8": 0.03, "int16": 1e-3}[quantise]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_images_stop_where_they_stop_in_python(kind, gcc, stopping, tmp_path):
+    model, held = stopping(kind)
+    early = model.early()
+    # At a stage whose margin is met to the last digit the C may go on.
+    ways = [stage.margin for stage in early.stages[:-1]]
+    at = [model.at(t).decision_function(held) for t in (1, 2)]
+    clear = np.all(
+        [np.abs(score_margins(z) - way) > 1e-4 for z, way in zip(at, ways, strict=True)], axis=0
+    )
+    scores, _ = run_example(tmp_path, c_program(model, early_exit=True), held, gcc)
+    expected = early.decision_function(held)
+    assert np.abs(scores - expected)[clear].max() <= 1e-5 * np.abs(expected).max()
+    assert clear.sum() > len(held) // 2
+    assert set(early.stops(held)[clear].tolist()) == {0, 1, 2}
+
+
+def test_small_cores_stop_too(gcc, stopping, tmp_path):
+    model, held = stopping("patches")
+    program = c_program(model, quantise="int16", early_exit=True)
+    scores, _ = run_example(tmp_path, program, held, gcc)
+    expected = model.early().decision_function(held)
+    same = np.abs(scores - expected).max(axis=1) <= 0.02 * np.abs(expected).max()
+    assert same.mean() > 0.9
+    assert "first of 3 stages" in program.files["classifier.h"]
+
+
+def test_a_rule_is_needed_to_stop(classifier):
+    with pytest.raises(InputError, match="rule"):
+        c_program(classifier("patches"), early_exit=True)

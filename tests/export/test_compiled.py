@@ -84,3 +84,14 @@ def test_a_folder_of_others_is_refused(monkeypatch, classifier, tmp_path):
     (tmp_path / f"visionshare-{os.getuid()}").chmod(0o777)
     with pytest.raises(ExportError, match="folder"):
         visionshare.export.compile(classifier("pixels"))
+
+
+@needs_compiler
+def test_compiled_images_stop(stopping):
+    model, held = stopping("patches")
+    compiled = visionshare.export.compile(model, early_exit=True)
+    expected = model.early().decision_function(held)
+    close = np.abs(compiled.decision_function(held) - expected).max(axis=1)
+    assert np.median(close) <= 1e-5 * np.abs(expected).max()
+    assert np.mean(compiled.predict(held) == model.early().predict(held)) > 0.97
+    assert compiled.work_bytes == compiled.program.ram

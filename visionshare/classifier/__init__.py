@@ -1,7 +1,7 @@
 """The compact classifier: a few features, a small weight matrix, one data-only file."""
 
 from visionshare.classifier.compact import CompactClassifier
-from visionshare.classifier.early_exit import EarlyExit, ExitFigures
+from visionshare.classifier.early_exit import EarlyExit, ExitFigures, ExitStage
 from visionshare.classifier.exit_rule import ExitRule, learn_exit_rule
 from visionshare.classifier.path import PathStep
 
@@ -10,6 +10,7 @@ __all__ = [
     "EarlyExit",
     "ExitFigures",
     "ExitRule",
+    "ExitStage",
     "PathStep",
     "learn_exit_rule",
     "load",

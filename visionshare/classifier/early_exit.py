@@ -13,10 +13,32 @@ from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
+    from visionshare.generators.base import FeatureFamily
 
-__all__ = ["EarlyExit", "ExitFigures"]
+__all__ = ["EarlyExit", "ExitFigures", "ExitStage"]
 
 _BATCH = 4096
+
+
+@dataclass(frozen=True)
+class ExitStage:
+    """What is computed before an image may stop.
+
+    Attributes
+    ----------
+    family : FeatureFamily
+        The features that this stage adds to those before.
+    weights : ndarray of shape (k, n), float32
+        Of all features so far.
+    intercept : ndarray of shape (k,), float32
+    margin : float or None
+        How far ahead the best score must be to stop here; None for the last stage.
+    """
+
+    family: FeatureFamily
+    weights: np.ndarray
+    intercept: np.ndarray
+    margin: float | None
 
 
 @dataclass(frozen=True)
@@ -54,8 +76,7 @@ class EarlyExit:
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
-    ends : tuple of int
-        Features that are known after each stage; the last are all.
+    stages : tuple of ExitStage
     costs : ndarray of int64
         Multiply-accumulates of an image that stops after each stage; the last is the most that
         any image needs.
@@ -86,15 +107,15 @@ class EarlyExit:
         self.classifier, self.rule = classifier, rule
         self.classes_ = classifier.classes_
         steps = [classifier.path[t - 1] for t in rule.rounds]
-        self._weights = [step.weights for step in steps] + [classifier.weights]
-        self._intercepts = [step.intercept for step in steps] + [classifier.intercept]
-        self.ends = (*(step.n_features for step in steps), classifier.n_features)
-        parts = [np.arange(a, b) for a, b in pairwise((0, *self.ends))]
-        self._families = [classifier.family.take(part) for part in parts]
-        costs = [
-            int(family.macs()) + weights.size
-            for family, weights in zip(self._families, self._weights, strict=True)
-        ]
+        tables = [(step.weights, step.intercept) for step in steps]
+        tables.append((classifier.weights, classifier.intercept))
+        ends = [0, *(step.n_features for step in steps), classifier.n_features]
+        margins: list[float | None] = [*rule.margins, None]
+        self.stages = tuple(
+            ExitStage(classifier.family.take(np.arange(a, b)), *held, margin)
+            for (a, b), held, margin in zip(pairwise(ends), tables, margins, strict=True)
+        )
+        costs = [int(stage.family.macs()) + stage.weights.size for stage in self.stages]
         self.costs = np.cumsum(costs)
 
     def _run(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -113,19 +134,17 @@ class EarlyExit:
         left = np.arange(len(images))
         known = np.empty((len(images), 0), np.float32)
         found = np.empty((len(images), len(self.classes_)), np.float32)
-        stops = np.full(len(images), len(self.ends) - 1)
-        for stage, family in enumerate(self._families):
-            new = family.evaluate(
-                images if len(left) == len(images) else images[left], None, n_jobs
-            )
-            known = np.hstack([known, new])
+        stops = np.full(len(images), len(self.stages) - 1)
+        for number, stage in enumerate(self.stages):
+            rest = images if len(left) == len(images) else images[left]
+            known = np.hstack([known, stage.family.evaluate(rest, None, n_jobs)])
             with np.errstate(over="ignore", invalid="ignore"):
-                scores = known @ self._weights[stage].T + self._intercepts[stage]
+                scores = known @ stage.weights.T + stage.intercept
             found[left] = scores
-            if stage == len(self.rule.margins):
+            if stage.margin is None:
                 break
-            going = ~(score_margins(scores) >= self.rule.margins[stage])
-            stops[left[~going]] = stage
+            going = ~(score_margins(scores) >= stage.margin)
+            stops[left[~going]] = number
             left, known = left[going], known[going]
             if len(left) == 0:
                 break
@@ -167,7 +186,7 @@ class EarlyExit:
             raise InputError("labels", labels.shape, accepted)
         scores, stops = self._run(images, n_jobs)
         wrong = self.classes_[np.argmax(scores, axis=1)] != labels
-        counts = np.bincount(stops, minlength=len(self.ends))
+        counts = np.bincount(stops, minlength=len(self.stages))
         return ExitFigures(
             int(wrong.sum()),
             float(self.costs[stops].mean()),

@@ -34,6 +34,9 @@ def export(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="A function of probabilities too.")
     ] = False,
+    early_exit: Annotated[
+        bool, typer.Option("--early-exit", help="Images stop where the classifier's rule says.")
+    ] = False,
     measure: Annotated[
         str | None,
         typer.Option("--measure", help="Labelled images: a name of the catalogue, folder or file."),
@@ -58,10 +61,10 @@ def export(
         if not model.path:
             raise InputError("--rounds", rounds, "no rounds: this classifier has no path")
         model = model.at(rounds)
-    program = c_program(model, name, pixel, quantise, probabilities)
+    program = c_program(model, name, pixel, quantise, probabilities, early_exit)
     measured = None
     if measure is not None:
-        measured = _measured(model, program.pixel, quantise, measure, data, split)
+        measured = _measured(model, program.pixel, quantise, early_exit, measure, data, split)
     paths = write_program(program, out)
     size = object_size(program)
     figures: dict[str, Any] = {
@@ -77,7 +80,13 @@ def export(
 
 
 def _measured(
-    model: CompactClassifier, pixel: str, quantise: str, source: str, data: Path | None, split: str
+    model: CompactClassifier,
+    pixel: str,
+    quantise: str,
+    early_exit: bool,
+    source: str,
+    data: Path | None,
+    split: str,
 ) -> dict[str, Any]:
     """Return errors of the classifier and of its C on labelled images, and how often they agree."""
     import numpy as np
@@ -95,7 +104,7 @@ def _measured(
     if pixel == "float32" and images.dtype == np.uint8:
         images = images.astype(np.float32) / np.float32(255)
     ours = model.predict(images).astype(str)
-    theirs = compile_classifier(model, pixel, quantise).predict(images).astype(str)
+    theirs = compile_classifier(model, pixel, quantise, early_exit).predict(images).astype(str)
     return {
         "images": len(held),
         "errors": int(np.sum(ours != truth)),

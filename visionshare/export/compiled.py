@@ -115,7 +115,10 @@ class CompiledClassifier:
 
 
 def compile_classifier(
-    classifier: CompactClassifier, pixel: str | None = None, quantise: str = "none"
+    classifier: CompactClassifier,
+    pixel: str | None = None,
+    quantise: str = "none",
+    early_exit: bool = False,
 ) -> CompiledClassifier:
     """Return a classifier that computes with its own C, compiled for this machine.
 
@@ -126,6 +129,8 @@ def compile_classifier(
         What images will be; bytes when omitted, floats where examples are vectors.
     quantise : {"none", "int8", "int16"}, default "none"
         What the tables hold.
+    early_exit : bool, default False
+        Whether images stop where the classifier's rule says.
 
     Returns
     -------
@@ -153,7 +158,7 @@ def compile_classifier(
     >>> compile_classifier(model).predict(image)  # doctest: +SKIP
     array(['b'], dtype='<U1')
     """
-    program = c_program(classifier, "model", pixel, quantise)
+    program = c_program(classifier, "model", pixel, quantise, early_exit=early_exit)
     return CompiledClassifier(classifier, program, _library(program))
 
 

@@ -7,7 +7,7 @@
 
    The command "visionshare predict" prepares a picture so: upright; transparency on black; grey
    (0.299 R + 0.587 G + 0.114 B) or RGB; stretched to the size above, each pixel the mean of the
-   area that it covers. Ink is light on dark where it was in training.
+   area that it covers. Ink is light on dark where it was in training.$STOPS$
 
    No function keeps anything between calls: calls with different work may run at once. */
 #ifndef $MACRO$_H
@@ -50,7 +50,9 @@ $WORK$
    matter. */
 struct $PREFIX$_work {
     float features[$MACRO$_FEATURES];
-    struct $UNIT$_work family;
+    union {
+$INNER$
+    } inner;
 };
 
 /* The names of the classes, UTF-8. */

@@ -15,22 +15,29 @@ $TABLES$
 
 $UNITS$
 
-void $PREFIX$_scores(
-    const $PREFIX$_pixel image[$MACRO$_PIXELS], struct $PREFIX$_work *work,
+/* Scores from the first features. */
+static void $PREFIX$_sum(
+    const float *features, int count, const $WEIGHT$ *weights, $SCALES$const float *intercept,
     float scores[$MACRO$_CLASSES])
 {
     int j, k;
 
-    $UNIT$(image, &work->family, work->features);
     for (k = 0; k < $MACRO$_CLASSES; k++) {
-        scores[k] = $PREFIX$_intercept[k];
+        scores[k] = intercept[k];
     }
-    for (j = 0; j < $MACRO$_FEATURES; j++) {
-        const float feature = work->features[j]$SCALE$;
+    for (j = 0; j < count; j++) {
+        const float feature = features[j]$SCALE$;
         for (k = 0; k < $MACRO$_CLASSES; k++) {
-            scores[k] += feature * $PREFIX$_weights[j * $MACRO$_CLASSES + k];
+            scores[k] += feature * weights[j * $MACRO$_CLASSES + k];
         }
     }
+}
+$AHEAD$
+void $PREFIX$_scores(
+    const $PREFIX$_pixel image[$MACRO$_PIXELS], struct $PREFIX$_work *work,
+    float scores[$MACRO$_CLASSES])
+{
+$STAGES$
 }
 
 int $PREFIX$_classify(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier
+from visionshare.classifier import CompactClassifier, ExitStage
 from visionshare.errors import InputError
 from visionshare.export.c.quantised import quantised
 from visionshare.export.c.text import check_identifier, fill, number, quoted, table
-from visionshare.export.c.units import QUANTISATIONS, Writer
+from visionshare.export.c.units import QUANTISATIONS, Unit, Writer
 
 __all__ = ["PIXELS", "CProgram", "c_program"]
 
@@ -32,6 +33,19 @@ typedef uint8_t {0}_cell;
 #else
 typedef float {0}_cell;
 #endif"""
+_STAGE = """\
+    {unit}(image, &work->inner.{unit}, work->features + {begin});
+    {prefix}_sum(
+        work->features, {end}, {prefix}_weights{stage}, {scales}{prefix}_intercept{stage},
+        scores);"""
+_STOP = """
+    if ({prefix}_ahead(scores) >= {margin}) {{
+        return;
+    }}"""
+_STOPS = """
+
+   An image stops after the first of {0} stages at which its best score is far enough ahead: most
+   images need a part of the features. Its scores are those of that stage."""
 _PROTOTYPE = """
 /* Write the probability of each class, the softmax of the scores over the temperature. */
 void {0}_probabilities(
@@ -70,6 +84,7 @@ def c_program(
     pixel: str | None = None,
     quantise: str = "none",
     probabilities: bool = False,
+    early_exit: bool = False,
 ) -> CProgram:
     """Return the C of a classifier: C99, without allocation or input and output.
 
@@ -84,6 +99,9 @@ def c_program(
         What the tables hold.
     probabilities : bool, default False
         Whether there is a function of probabilities, which needs the mathematical library.
+    early_exit : bool, default False
+        Whether images stop where the classifier's rule says, see
+        :class:`visionshare.classifier.EarlyExit`; otherwise all features are computed.
 
     Raises
     ------
@@ -106,13 +124,14 @@ def c_program(
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
     writer = Writer(name, PIXELS[pixel], QUANTISATIONS[quantise])
-    unit = writer.add(classifier.family)
-    words = _words(classifier, writer, pixel, quantise)
-    ram = writer.ram(unit) + 4 * classifier.n_features
+    whole = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
+    stages = classifier.early().stages if early_exit else (whole,)
+    units = [writer.add(stage.family) for stage in stages]
+    words = _words(classifier, writer, pixel, quantise) | _stages(stages, units, writer)
+    ram = max(map(writer.ram, units)) + 4 * classifier.n_features
     if ram > _LARGEST_RAM:
         raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
     words |= {
-        "UNIT": unit.name,
         "RAM": f"{ram} bytes",
         "WORK": "\n\n".join(held.struct for held in writer.units),
         "UNITS": "\n\n".join(held.source for held in writer.units),
@@ -145,20 +164,13 @@ def _words(
 
     shape = classifier.image_shape
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    name, by_feature, scale = writer.prefix, classifier.weights.T, ""
-    tables = [table(f"{name}_intercept", classifier.intercept)]
-    if writer.bits is not None:
-        by_feature, scales = quantised(by_feature, writer.bits)
-        tables.append(table(f"{name}_weight_scales", scales.astype(np.float32)))
-        scale = f" * {name}_weight_scales[j]"
-    tables.append(table(f"{name}_weights", by_feature))
+    name = writer.prefix
     return {
         "VERSION": __version__,
         "PREFIX": name,
         "MACRO": name.upper(),
         "KIND": "in floats" if writer.bits is None else f"in {quantise}",
         "FAMILY": type(classifier.family).name,
-        "TABLES": "\n\n".join(tables),
         "PIXELS": _RANGES[pixel],
         "PIXEL": PIXELS[pixel],
         "HEIGHT": height,
@@ -167,6 +179,38 @@ def _words(
         "FEATURES": classifier.n_features,
         "CLASSES": len(classifier.classes_),
         "NAMES": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
-        "SCALE": scale,
         "CELL": (_CELL if writer.bits is None else _QUANTISED_CELL).format(name, name.upper()),
+    }
+
+
+def _stages(
+    stages: Sequence[ExitStage], units: Sequence[Unit], writer: Writer
+) -> dict[str, str | int]:
+    """Return the tables of each stage's weights, and the calls from the first stage to the last."""
+    name, bits = writer.prefix, writer.bits
+    kind = "float" if bits is None else f"int{bits}_t"
+    tables, calls, begin = [], [], 0
+    for i, (stage, unit) in enumerate(zip(stages, units, strict=True)):
+        by_feature, scales, end = stage.weights.T, "", stage.weights.shape[1]
+        if bits is not None:
+            by_feature, sizes = quantised(by_feature, bits)
+            tables.append(table(f"{name}_weight_scales{i}", sizes.astype(np.float32)))
+            scales = f"{name}_weight_scales{i}, "
+        tables.append(table(f"{name}_weights{i}", by_feature, kind))
+        tables.append(table(f"{name}_intercept{i}", stage.intercept))
+        words = {"prefix": name, "stage": i, "unit": unit.name, "begin": begin, "end": end}
+        calls.append(_STAGE.format(**words, scales=scales))
+        if stage.margin is not None:
+            calls[-1] += _STOP.format(prefix=name, margin=number(stage.margin))
+        begin = end
+    ahead = fill(_text("ahead.c"), {"PREFIX": name, "MACRO": name.upper()})
+    return {
+        "TABLES": "\n\n".join(tables),
+        "WEIGHT": kind,
+        "SCALES": "" if bits is None else "const float *scales, ",
+        "SCALE": "" if bits is None else " * scales[j]",
+        "AHEAD": "\n" + ahead if len(stages) > 1 else "",
+        "STAGES": "\n".join(calls),
+        "STOPS": _STOPS.format(len(stages)) if len(stages) > 1 else "",
+        "INNER": "\n".join(f"        struct {unit.name}_work {unit.name};" for unit in units),
     }

@@ -102,7 +102,10 @@ class EarlyExit:
     def __init__(self, classifier: CompactClassifier, rule: ExitRule | None = None) -> None:
         rule = classifier.exit_rule if rule is None else rule
         if rule is None:
-            raise InputError("rule", None, "a rule: the classifier has none of its own")
+            accepted = (
+                "a classifier with a rule: train it with [early_exit], or see learn_exit_rule"
+            )
+            raise InputError("exit_rule", None, accepted)
         check_rule(rule, classifier)
         self.classifier, self.rule = classifier, rule
         self.classes_ = classifier.classes_

@@ -103,7 +103,7 @@ def _measured(
     images = held.images
     if pixel == "float32" and images.dtype == np.uint8:
         images = images.astype(np.float32) / np.float32(255)
-    ours = model.predict(images).astype(str)
+    ours = (model.early() if early_exit else model).predict(images).astype(str)
     theirs = compile_classifier(model, pixel, quantise, early_exit).predict(images).astype(str)
     return {
         "images": len(held),

@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from visionshare import CompactClassifier, RandomFourier, ShareBoost
-from visionshare.classifier import EarlyExit, ExitRule, exit_rule, learn_exit_rule, load
+from visionshare.classifier import EarlyExit, ExitRule, exit_learning, learn_exit_rule, load
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.errors import ClassifierFileError, InputError
 
@@ -119,7 +119,7 @@ def test_a_larger_tolerance_costs_less(held) -> None:
 
 def test_a_margin_is_the_best_of_all(held) -> None:
     classifier, images, labels = held
-    problem = exit_rule._Problem(classifier, images[:150], labels[:150], 1)
+    problem = exit_learning._Problem(classifier, images[:150], labels[:150], 1)
     chosen = [2, 6, 10]
     costs = problem.costs(chosen)
     price = 3 * costs[-1]
@@ -158,12 +158,12 @@ def test_the_probability_of_harm_is_the_likeliest_logistic_function() -> None:
 
     a, b = minimize(loss, np.zeros(2), tol=1e-12).x
     np.testing.assert_allclose(
-        exit_rule.expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
+        exit_learning.expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
     )
-    none = exit_rule.expected_harm(margins, np.zeros(300, bool))
+    none = exit_learning.expected_harm(margins, np.zeros(300, bool))
     np.testing.assert_allclose(none, 1 / 302, rtol=1e-3)
     # Harm that grows with the margin says nothing of it.
-    assert np.ptp(exit_rule.expected_harm(margins, margins > 8)) == 0
+    assert np.ptp(exit_learning.expected_harm(margins, margins > 8)) == 0
 
 
 def test_margins_of_scores() -> None:
@@ -180,7 +180,7 @@ def test_a_rule_travels_in_the_file(held, tmp_path) -> None:
     assert read.exit_rule == rule
     assert read.summary()["exit_rounds"] == [4, 9]
     np.testing.assert_array_equal(
-        read.early().predict(images), EarlyExit(classifier, rule).predict(images)
+        EarlyExit(read).predict(images), EarlyExit(classifier, rule).predict(images)
     )
     classifier.save(tmp_path / "none.safetensors")
     assert load(tmp_path / "none.safetensors").exit_rule is None
@@ -226,7 +226,7 @@ def test_a_broken_rule_in_a_file(held, tmp_path, monkeypatch, rule) -> None:
 def test_arguments(held) -> None:
     classifier, images, labels = held
     with pytest.raises(InputError, match="rule"):
-        classifier.early()
+        EarlyExit(classifier)
     with pytest.raises(InputError, match="rounds"):
         EarlyExit(classifier, ExitRule((25,), (1.0,)))
     for changed in ({"tolerance": 1.5}, {"tolerance": "x"}, {"stages": 0}, {"stages": True}):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from visionshare import CompactClassifier, PatchTemplates
+from visionshare.classifier import EarlyExit
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.errors import InputError
 from visionshare.export import c_program
@@ -169,7 +170,7 @@ def test_sums_of_large_templates_fit(quantise, gcc, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_images_stop_where_they_stop_in_python(kind, gcc, stopping, tmp_path):
     model, held = stopping(kind)
-    early = model.early()
+    early = EarlyExit(model)
     # At a stage whose margin is met to the last digit the C may go on.
     ways = [stage.margin for stage in early.stages[:-1]]
     at = [model.at(t).decision_function(held) for t in (1, 2)]
@@ -187,7 +188,7 @@ def test_small_cores_stop_too(gcc, stopping, tmp_path):
     model, held = stopping("patches")
     program = c_program(model, quantise="int16", early_exit=True)
     scores, _ = run_example(tmp_path, program, held, gcc)
-    expected = model.early().decision_function(held)
+    expected = EarlyExit(model).decision_function(held)
     same = np.abs(scores - expected).max(axis=1) <= 0.02 * np.abs(expected).max()
     assert same.mean() > 0.9
     assert "first of 3 stages" in program.files["classifier.h"]

@@ -8,6 +8,7 @@ import pytest
 
 import visionshare.export
 from visionshare import CompactClassifier, Stumps
+from visionshare.classifier import EarlyExit
 from visionshare.errors import ExportError, InputError
 from visionshare.export import toolchain
 
@@ -90,8 +91,8 @@ def test_a_folder_of_others_is_refused(monkeypatch, classifier, tmp_path):
 def test_compiled_images_stop(stopping):
     model, held = stopping("patches")
     compiled = visionshare.export.compile(model, early_exit=True)
-    expected = model.early().decision_function(held)
+    expected = EarlyExit(model).decision_function(held)
     close = np.abs(compiled.decision_function(held) - expected).max(axis=1)
     assert np.median(close) <= 1e-5 * np.abs(expected).max()
-    assert np.mean(compiled.predict(held) == model.early().predict(held)) > 0.97
+    assert np.mean(compiled.predict(held) == EarlyExit(model).predict(held)) > 0.97
     assert compiled.work_bytes == compiled.program.ram

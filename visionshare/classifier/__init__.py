@@ -2,7 +2,8 @@
 
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.classifier.early_exit import EarlyExit, ExitFigures, ExitStage
-from visionshare.classifier.exit_rule import ExitRule, learn_exit_rule
+from visionshare.classifier.exit_learning import learn_exit_rule
+from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
 
 __all__ = [

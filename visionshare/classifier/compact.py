@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.classifier.early_exit import EarlyExit, check_rule
-from visionshare.classifier.exit_rule import ExitRule
+from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
 from visionshare.errors import ClassifierFileError, InputError
@@ -39,7 +38,8 @@ class CompactClassifier:
         Plain values that travel in the file.
     exit_rule : ExitRule, optional
         Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`;
-        :meth:`early` follows it, the other methods evaluate all features.
+        :class:`visionshare.classifier.EarlyExit` follows it, the classifier itself evaluates all
+        features.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class CompactClassifier:
             raise InputError("temperature", temperature, "a finite number above 0")
         self.exit_rule = exit_rule
         if exit_rule is not None:
-            check_rule(exit_rule, self)
+            check_rule(exit_rule, len(self.path))
         self._transposed = np.ascontiguousarray(self.weights.T)
 
     @property
@@ -166,16 +166,6 @@ class CompactClassifier:
         shares -= shares.max(axis=1, keepdims=True)
         np.exp(shares, out=shares)
         return shares / shares.sum(axis=1, keepdims=True)
-
-    def early(self) -> EarlyExit:
-        """Return the classifier that stops at the first round of its rule that is sure enough.
-
-        Raises
-        ------
-        InputError
-            If it has no rule.
-        """
-        return EarlyExit(self)
 
     def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
         """Return the same classifier with another rule, or with none."""

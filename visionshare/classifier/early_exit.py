@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.classifier.exit_rule import ExitRule, score_margins
+from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class EarlyExit:
                 "a classifier with a rule: train it with [early_exit], or see learn_exit_rule"
             )
             raise InputError("exit_rule", None, accepted)
-        check_rule(rule, classifier)
+        check_rule(rule, len(classifier.path))
         self.classifier, self.rule = classifier, rule
         self.classes_ = classifier.classes_
         steps = [classifier.path[t - 1] for t in rule.rounds]
@@ -196,16 +196,3 @@ class EarlyExit:
             int(self.costs[-1]),
             tuple((counts / len(stops)).tolist()),
         )
-
-
-def check_rule(rule: ExitRule, classifier: CompactClassifier) -> None:
-    """Check that a rule's rounds are rounds of the classifier's path, before its last.
-
-    Raises
-    ------
-    InputError
-        If they are not.
-    """
-    if rule.rounds and rule.rounds[-1] >= len(classifier.path):
-        accepted = f"rounds below the last of {len(classifier.path)} in the path"
-        raise InputError("rounds", rule.rounds, accepted)

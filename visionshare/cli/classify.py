@@ -44,6 +44,7 @@ def evaluate(
     import numpy as np
 
     from visionshare import load
+    from visionshare.classifier import EarlyExit
     from visionshare.datasets import load_images
     from visionshare.resources import resolve_jobs
 
@@ -60,7 +61,7 @@ def evaluate(
     errors = int(np.sum(predicted != truth))
     early = None
     if model.exit_rule is not None:
-        early = model.early().measure(held.images, truth.astype(model.classes_.dtype), threads)
+        early = EarlyExit(model).measure(held.images, truth.astype(model.classes_.dtype), threads)
     by_class = {str(c): float(np.mean(predicted[truth == c] != c)) for c in np.unique(truth)}
     if as_json:
         figures = {"images": len(held), "errors": errors, "error_rate": errors / len(held)}

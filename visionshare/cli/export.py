@@ -91,6 +91,7 @@ def _measured(
     """Return errors of the classifier and of its C on labelled images, and how often they agree."""
     import numpy as np
 
+    from visionshare.classifier import EarlyExit
     from visionshare.cli.classify import geometry
     from visionshare.datasets import load_images
     from visionshare.export import compile_classifier
@@ -103,7 +104,7 @@ def _measured(
     images = held.images
     if pixel == "float32" and images.dtype == np.uint8:
         images = images.astype(np.float32) / np.float32(255)
-    ours = (model.early() if early_exit else model).predict(images).astype(str)
+    ours = (EarlyExit(model) if early_exit else model).predict(images).astype(str)
     theirs = compile_classifier(model, pixel, quantise, early_exit).predict(images).astype(str)
     return {
         "images": len(held),

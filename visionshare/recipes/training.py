@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier, learn_exit_rule
+from visionshare.classifier import CompactClassifier, EarlyExit, learn_exit_rule
 from visionshare.datasets import Cut, ImageSet, load_images
 from visionshare.datasets.few import few_of_each
 from visionshare.durable import write_text
@@ -321,7 +321,7 @@ def _write(
     }
     if classifier.exit_rule is not None:
         truth = np.asarray(test.classes)[test.labels]
-        metrics["early_exit"] = asdict(classifier.early().measure(test.images, truth))
+        metrics["early_exit"] = asdict(EarlyExit(classifier).measure(test.images, truth))
     classifier.save(out / "classifier.safetensors")
     write_text(out / "path.csv", _path_table(classifier))
     index = {name: i for i, name in enumerate(test.classes)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier, ExitStage
+from visionshare.classifier import CompactClassifier, EarlyExit, ExitStage
 from visionshare.errors import InputError
 from visionshare.export.c.quantised import quantised
 from visionshare.export.c.text import check_identifier, fill, number, quoted, table
@@ -125,7 +125,7 @@ def c_program(
         raise InputError("classifier", "no features", "one feature or more")
     writer = Writer(name, PIXELS[pixel], QUANTISATIONS[quantise])
     whole = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
-    stages = classifier.early().stages if early_exit else (whole,)
+    stages = EarlyExit(classifier).stages if early_exit else (whole,)
     units = [writer.add(stage.family) for stage in stages]
     words = _words(classifier, writer, pixel, quantise) | _stages(stages, units, writer)
     ram = max(map(writer.ram, units)) + 4 * classifier.n_features

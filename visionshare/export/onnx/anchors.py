@@ -16,10 +16,14 @@ __all__ = ["emit"]
 def emit(family: KernelAnchors, graph: Graph) -> str:
     """Return chosen functions of the distances to anchors.
 
-    Distances are ‖v‖² − 2 v·a + ‖a‖² in float64: one product of matrices for all anchors.
+    Distances are ‖v‖² − 2 v·a + ‖a‖² in float64: one product of matrices for all anchors. Both
+    are moved to the anchors' mean first, so that far from 0 not all digits cancel.
     """
     vectors, q = _vectors(family, graph), family.anchors_.shape[1]
-    wide, anchors = graph.doubles(vectors), family.anchors_.astype(np.float64)
+    anchors = family.anchors_.astype(np.float64)
+    middle = anchors.mean(axis=0)
+    anchors -= middle
+    wide = graph.node("Sub", graph.doubles(vectors), graph.constant(middle))
     axes = graph.constant(np.array([1]))
     squares = graph.node("ReduceSumSquare", wide, axes, keepdims=1)
     products = graph.node("MatMul", wide, graph.constant(-2 * anchors.T))

@@ -56,9 +56,10 @@ def _responses(
         after.append(max(0, last + reach + 1 - side))
         # Positions that lie unevenly are picked out of all between them.
         left.append((positions - first) // strides[-1])
-    ends = [graph.constant(np.array(held)) for held in (starts, stops, [2, 3])]
-    whole_image = starts == [0, 0] and stops == list(size)
-    image = grey if whole_image else graph.node("Slice", grey, *ends)
+    image = grey
+    if starts != [0, 0] or stops != list(size):
+        ends = [graph.constant(np.array(held)) for held in (starts, stops, [2, 3])]
+        image = graph.node("Slice", grey, *ends)
     filters = graph.constant(taps[:, None])
     shape = list(taps.shape[1:])
     out = graph.node(

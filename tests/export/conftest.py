@@ -18,6 +18,7 @@ from visionshare import (
 )
 from visionshare.classifier import ExitRule, PathStep
 from visionshare.classifier.exit_rule import score_margins
+from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 
 FAMILIES = {
@@ -46,6 +47,15 @@ FAMILIES = {
 def images():
     """Return training and test digits, bytes of 8x8."""
     return load_dataset("digits", "train").images[:300], load_dataset("digits", "test").images[:80]
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """Return the file of a classifier of 6 rounds that the command line trained."""
+    out = tmp_path_factory.mktemp("trained")
+    settings = ["--set", "features.parameters.n_templates=20", "--set", "data.limit=400"]
+    assert main(["train", "digits", "--out", str(out), "--rounds", "6", *settings]) == 0
+    return out / "classifier.safetensors"
 
 
 @pytest.fixture(scope="session")

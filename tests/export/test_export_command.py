@@ -13,14 +13,6 @@ from visionshare.datasets import load_dataset
 HAS_COMPILER = any(map(shutil.which, ("cc", "gcc", "clang")))
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    out = tmp_path_factory.mktemp("trained")
-    settings = ["--set", "features.parameters.n_templates=20", "--set", "data.limit=400"]
-    assert main(["train", "digits", "--out", str(out), "--rounds", "6", *settings]) == 0
-    return out / "classifier.safetensors"
-
-
 @pytest.mark.skipif(not HAS_COMPILER, reason="no C compiler on this machine")
 def test_measured_on_digits(trained, tmp_path, capsys):
     arguments = ["export", str(trained), "--to", "c", "--out", str(tmp_path), "--quantise", "int8"]

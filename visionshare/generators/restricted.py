@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.generators.masks import mask_spans
 from visionshare.resources import thread_limit
 
-__all__ = ["RestrictedPlan", "added_templates_macs", "templates_macs"]
+__all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -44,10 +44,30 @@ def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array(windows), place
 
 
-def _windows(
+def template_windows(
     layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return each window's template and rectangle, and each feature's window and rectangle."""
+    """Return the windows of positions that chosen features need their templates at.
+
+    Parameters
+    ----------
+    layout : ndarray of shape (n, 3), int64
+        Template, row mask and column mask of each feature.
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+
+    Returns
+    -------
+    templates, windows : ndarray of shape (n_windows,) and (n_windows, 4), int64
+        Template and rectangle (y0, y1, x0, x1) of each window.
+    place, rectangles : ndarray of shape (n,) and (n, 4), int64
+        Window of each feature, and the rectangle that its mask reaches inside of it.
+
+    Examples
+    --------
+    >>> mask = np.array([[1.0, 0.5, 0.0]])
+    >>> template_windows(np.array([[2, 0, 0]]), mask, mask)[:2]
+    (array([2]), array([[0, 2, 0, 2]]))
+    """
     rows, cols = mask_spans(row_masks)[layout[:, 1]], mask_spans(col_masks)[layout[:, 2]]
     rectangles = np.concatenate([rows, cols], axis=1)
     templates: list[int] = []
@@ -83,7 +103,7 @@ def templates_macs(
     >>> templates_macs(np.array([[0, 0, 0]]), mask, mask, taps=9)
     42
     """
-    _, windows, _, rectangles = _windows(layout, row_masks, col_masks)
+    _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
     return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
@@ -169,7 +189,7 @@ class RestrictedPlan:
         pads: tuple[int, ...],
         shape: tuple[int, ...],
     ) -> None:
-        used, windows, place, rectangles = _windows(layout, row_masks, col_masks)
+        used, windows, place, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
         self.q, self.pads = q, pads
         self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]

@@ -1,0 +1,84 @@
+"""The command export --to onnx as a person uses it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from visionshare import load
+from visionshare.cli.main import main
+from visionshare.datasets import load_dataset
+from visionshare.export import onnx_program
+
+pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def test_measured_on_digits_and_again(trained, tmp_path, capsys):
+    file = tmp_path / "below" / "digits.onnx"
+    arguments = ["export", str(trained), "--to", "onnx", "--out", str(file)]
+    capsys.readouterr()
+    assert main([*arguments, "--measure", "digits", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    held = figures["measured"]
+    assert held["images"] == len(load_dataset("digits", "test"))
+    assert held["different"] == 0
+    assert held["errors"] == held["errors_of_onnx"]
+    assert figures["files"] == [str(file)]
+    assert figures["bytes"] == file.stat().st_size
+    first = file.read_bytes()
+    # An earlier export is replaced, by the same bytes.
+    assert main([*arguments, "--measure", "digits"]) == 0
+    said = capsys.readouterr().out
+    for word in ("opset 18", "% error", "classified differently", "digits.onnx"):
+        assert word in said
+    assert file.read_bytes() == first == onnx_program(load(trained)).content
+
+
+def test_a_prefix_of_the_rounds_of_floats_into_a_folder(trained, tmp_path):
+    assert main(["export", str(trained), "--to", "onnx", "--out", str(tmp_path), "--rounds", "4",
+                 "--pixel", "float32", "--name", "four"]) == 0  # fmt: skip
+    images = load_dataset("digits", "test").images.astype(np.float32) / np.float32(255)
+    session = onnxruntime.InferenceSession(str(tmp_path / "four.onnx"))
+    labels, scores = session.run(["label", "scores"], {"images": images})
+    model = load(trained).at(4)
+    expected = model.decision_function(images)
+    assert np.abs(scores - expected).max() <= 1e-5 * np.abs(expected).max()
+    assert labels.tolist() == model.predict(images).tolist()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--quantise", "int8"], ["--pixel", "int8"], ["--name", "a/b"], ["--rounds", "7"],
+        ["--rounds", "0"], ["--measure", "nowhere"], ["--opset", "9"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_wrong_arguments_write_nothing(arguments, trained, tmp_path, capsys):
+    capsys.readouterr()
+    out = tmp_path / "out"
+    assert main(["export", str(trained), "--to", "onnx", "--out", str(out), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_broken_classifiers_and_files_that_are_there(trained, tmp_path, capsys):
+    (tmp_path / "broken").write_bytes(trained.read_bytes()[:-7])
+    mine = tmp_path / "mine.onnx"
+    mine.write_bytes(b"precious")
+    (tmp_path / "folder.onnx").mkdir()
+    for file, out in (
+        (tmp_path / "broken", tmp_path / "out"),
+        (tmp_path / "missing", tmp_path / "out"),
+        (trained, tmp_path / "broken"),
+        (trained, tmp_path / "broken" / "below.onnx"),
+        (trained, mine),
+        (trained, tmp_path / "folder.onnx"),
+    ):
+        assert main(["export", str(file), "--to", "onnx", "--out", str(out)]) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+    assert mine.read_bytes() == b"precious"
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,160 @@
+"""A classifier as an ONNX model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.errors import InputError
+from visionshare.export.c.text import check_identifier
+from visionshare.export.onnx.graph import Graph, require_onnx
+
+__all__ = ["OPSET", "OnnxProgram", "onnx_program"]
+
+OPSET = 18
+IR_VERSION = 9
+_PIXELS = ("uint8", "float32")
+_PREPROCESSING = {
+    "uint8": "raster of image_shape as the classifier takes it; a byte v stands for v / 255",
+    "float32": "raster of image_shape as the classifier takes it, on the scale of its training",
+}
+
+
+@dataclass(frozen=True)
+class OnnxProgram:
+    """The ONNX model of a classifier.
+
+    Parameters
+    ----------
+    name : str
+        Of its graph.
+    pixel : {"uint8", "float32"}
+        What an image's values are.
+    content : bytes
+        The file.
+    opset : int
+        Version of the operators.
+    """
+
+    name: str
+    pixel: str
+    content: bytes
+    opset: int = OPSET
+
+
+def onnx_program(
+    classifier: CompactClassifier, name: str = "classifier", pixel: str | None = None
+) -> OnnxProgram:
+    """Return the ONNX model of a classifier: opset 18, IR version 9, any number of images.
+
+    Its input is ``images`` (n, *image_shape). Its outputs are ``label`` (n,), the classes, int64
+    or text; ``probabilities`` (n, k), the softmax of scores / temperature; and ``scores`` (n, k),
+    both float32.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    name : str, default "classifier"
+        Of the graph.
+    pixel : {"uint8", "float32"}, optional
+        What an image's values are; bytes when omitted, floats where examples are vectors.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range or the classifier cannot be written as ONNX.
+    ExportError
+        If the package onnx is not installed.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> len(onnx_program(model).content) < 2000  # doctest: +SKIP
+    True
+    """
+    check_identifier("name", name)
+    pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
+    if pixel not in _PIXELS:
+        raise InputError("pixel", pixel, " or ".join(map(repr, _PIXELS)))
+    if classifier.n_features == 0:
+        raise InputError("classifier", "no features", "one feature or more")
+    onnx = require_onnx()
+    graph = Graph(pixel, classifier.image_shape)
+    classes = _classes(classifier)
+    _add_outputs(classifier, graph, classes)
+    types, info = onnx.TensorProto, onnx.helper.make_tensor_value_info
+    label = types.STRING if classes.dtype == object else types.INT64
+    kind = types.UINT8 if pixel == "uint8" else types.FLOAT
+    many, k = "batch", len(classes)
+    made = onnx.helper.make_graph(
+        graph.nodes,
+        name,
+        [info(Graph.IMAGES, kind, [many, *classifier.image_shape])],
+        [
+            info("label", label, [many]),
+            info("probabilities", types.FLOAT, [many, k]),
+            info("scores", types.FLOAT, [many, k]),
+        ],
+        graph.constants,
+    )
+    return OnnxProgram(name, pixel, _serialised(classifier, pixel, made))
+
+
+def _classes(classifier: CompactClassifier) -> np.ndarray:
+    """Return the classes as int64 or as texts."""
+    held = classifier.classes_
+    if held.dtype.kind in "iu" and (held <= np.iinfo(np.int64).max).all():
+        return held.astype(np.int64)
+    texts = np.array([str(c) for c in held.tolist()], object)
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError:
+        raise InputError("classes", ascii(text), "texts that UTF-8 holds") from None
+    return texts
+
+
+def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarray) -> None:
+    """Add the nodes of features, scores, probabilities and labels."""
+    with np.errstate(over="ignore"):
+        temperature = np.float32(classifier.temperature)
+    if not 0 < temperature < np.inf:
+        raise InputError("temperature", classifier.temperature, "a number that a float32 holds")
+    features = graph.add(classifier.family)
+    weights, intercept = map(graph.constant, (classifier.weights, classifier.intercept))
+    graph.node("Gemm", features, weights, intercept, name="scores", transB=1)
+    shares = graph.node("Div", "scores", graph.constant(temperature))
+    graph.node("Softmax", shares, name="probabilities", axis=1)
+    best = graph.node("ArgMax", "scores", axis=1, keepdims=0)
+    graph.node("Gather", graph.constant(classes), best, name="label", axis=0)
+
+
+def _serialised(classifier: CompactClassifier, pixel: str, graph: object) -> bytes:
+    from visionshare import __version__
+
+    onnx = require_onnx()
+    model = onnx.helper.make_model(
+        graph,
+        ir_version=IR_VERSION,
+        opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+        producer_name="visionshare",
+        producer_version=__version__,
+    )
+    properties = {
+        "classes": json.dumps(classifier.classes_.tolist(), ensure_ascii=True),
+        "image_shape": json.dumps(list(classifier.image_shape)),
+        "pixel": pixel,
+        "preprocessing": _PREPROCESSING[pixel],
+        "temperature": repr(classifier.temperature),
+        "family": type(classifier.family).name,
+        "features": str(classifier.n_features),
+        "visionshare_version": __version__,
+    }
+    onnx.helper.set_model_props(model, properties)
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content

@@ -65,7 +65,7 @@ def export(
         raise InputError("--quantise", quantise, "'none' with --to onnx")
     if to == "onnx" and early_exit:
         raise InputError(
-            "--early-exit", "set", "--to c; in ONNX, --rounds for a shorter classifier"
+            "--early-exit", "set", "--to c; for ONNX, --rounds"
         )
     model = load(classifier)
     if rounds is not None:

@@ -63,5 +63,5 @@ def test_against_numpy(paired, inputs, residual):
         return max(best)
 
     ours = _searched(inputs, residual)
-    assert abs(ours().score - plain()) < 1e-6 * plain()
+    assert abs(ours()[0].score - plain()) < 1e-6 * plain()
     paired(ours, plain, 0.5)

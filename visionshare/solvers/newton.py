@@ -17,7 +17,8 @@ _DEAREST = 1 << 28
 _STEPS = 30
 _IDENTIFY = 10
 _LARGEST = 6000
-_DULL = 200
+_DULL = 50
+_TINY = 1e-300
 
 
 def _bends(norm: RowPenalty) -> bool:
@@ -61,7 +62,7 @@ class Newton:
         if not _bends(self.problem.norm):
             return self._proximal.solve(start, tol, max_iter)
         weights, spent, patience, value = start, 0, _IDENTIFY, np.inf
-        noise = max(1e-13, 16 * float(np.finfo(self.problem.dtype).eps))
+        noise = self._noise()
         while True:
             found = self._proximal.solve(weights, tol, min(patience, max_iter - spent))
             weights, spent = found.weights, spent + found.iterations
@@ -77,32 +78,41 @@ class Newton:
                 value, kkt = self.problem.examine(weights)
                 return TaskSolution(weights, value, kkt, spent, kkt <= tol)
 
+    def _noise(self) -> float:
+        """Return what rounding alone may change in the objective, as a share of it."""
+        return max(1e-13, 4 * float(np.finfo(self.problem.dtype).eps))
+
     def _steps(
         self, weights: TaskWeights, value: float, tol: float, most: int
     ) -> tuple[TaskWeights, int]:
         """Return weights after Newton steps that lower the objective, and their number."""
         problem, done = self.problem, 0
-        for _ in range(min(_STEPS, most)):
+        while done < min(_STEPS, most):
             free = _Free(problem, weights)
             if free.n > _LARGEST:
                 break
             gradient, hessian = free.derivatives(weights)
+            fewer = free.without(weights, free.vanishing(weights, gradient, hessian))
+            if fewer is not None and problem.value(fewer) <= value:
+                weights, value, done = fewer, problem.value(fewer), done + 1
+                continue
+            largest = float(np.abs(gradient).max())
             step = _direction(hessian, gradient)
             slope = float(gradient @ step)
-            if not slope < 0:
+            if largest <= 0.5 * tol or not slope < 0:
                 break
-            length = 1.0
-            for _ in range(12):
+            for length in 0.5 ** np.arange(12):
                 new = free.moved(weights, length * step)
                 reached = problem.value(new)
                 if reached <= value + 1e-4 * length * slope:
                     break
-                length *= 0.5
+                # Rounding hides what the step gains; the gradient still shows it.
+                near = reached <= value + self._noise() * abs(value)
+                if near and np.abs(free.gradient(new)).max() <= 0.5 * largest:
+                    break
             else:
                 break
-            weights, fallen, value, done = new, value - reached, reached, done + 1
-            if fallen <= 1e-3 * tol * abs(value):
-                break
+            weights, value, done = new, reached, done + 1
         return weights, done
 
 
@@ -172,20 +182,66 @@ class _Free:
         shared[weights.shared * shared < 0] = 0
         return TaskWeights(W, shared, weights.b + step[a + len(self.shared) :])
 
+    def vanishing(self, weights: TaskWeights, gradient: np.ndarray, H: np.ndarray) -> np.ndarray:
+        """Return the places of groups that are best at zero while the others stay.
+
+        A group's zero is optimal where the loss's gradient there is no longer than λ, and the
+        loss's curvature tells that gradient: Newton's own steps only come nearer to a zero.
+        """
+        problem = self.problem
+        if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.own:
+            return np.empty(0, np.intp)
+        found = []
+        for places, w in self._groups(weights):
+            unit = w / max(float(np.linalg.norm(w)), _TINY)
+            # The penalty bends no group along itself, so that H w is the loss's alone.
+            loss = gradient[places] - problem.strength * unit - H[np.ix_(places, places)] @ w
+            if np.linalg.norm(loss) <= problem.strength:
+                found.append(places)
+        return np.concatenate(found) if found else np.empty(0, np.intp)
+
+    def without(self, weights: TaskWeights, places: np.ndarray) -> TaskWeights | None:
+        """Return the weights with zeros at these places, None where there are none."""
+        if not len(places):
+            return None
+        W = weights.W.copy()
+        W[self.own[0][places], self.own[1][places]] = 0
+        return TaskWeights(W, weights.shared, weights.b)
+
+    def gradient(self, weights: TaskWeights) -> np.ndarray:
+        """Return the gradient (n,) of loss and penalties."""
+        slacks = [self.problem.slack(block, weights) for block in self.problem.blocks]
+        return self._gradient(weights, slacks)
+
     def derivatives(self, weights: TaskWeights) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient (n,) and Hessian (n, n) of loss and penalties."""
         problem = self.problem
         slacks = [problem.slack(block, weights) for block in problem.blocks]
-        whole = problem.gradient(slacks)
-        gradient = np.concatenate([whole.W[self.own], whole.shared[self.shared], whole.b])
         H = np.zeros((self.n, self.n))
         for block, z in zip(problem.blocks, slacks, strict=True):
             bends = problem.loss.second_derivative(z) * block.omega[:, None]
             for i, task in enumerate(block.tasks):
                 rows, places = self._columns(int(task))
                 H[np.ix_(places, places)] += self._gram(block, rows, bends[:, i])
-        self._add_penalties(weights, gradient, H)
-        return gradient, H
+        self._bend(weights, H)
+        return self._gradient(weights, slacks), H
+
+    def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
+        """Return the gradient where the slacks are known; λŵ of each group for q = 2."""
+        problem, a = self.problem, len(self.own[0])
+        whole = problem.gradient(slacks)
+        gradient = np.concatenate([whole.W[self.own], whole.shared[self.shared], whole.b])
+        if isinstance(problem.norm, HalfSquares):
+            gradient[:a] += problem.strength * weights.W[self.own]
+        elif problem.own and problem.norm.q == 1:
+            gradient[:a] += problem.strength * np.sign(weights.W[self.own])
+        elif problem.own:
+            for places, w in self._groups(weights):
+                gradient[places] += problem.strength * w / max(float(np.linalg.norm(w)), _TINY)
+        if problem.sharing:
+            signs = np.sign(weights.shared[self.shared])
+            gradient[a : a + len(self.shared)] += problem.shared_strength * signs
+        return gradient
 
     def _columns(self, task: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns that move a task's scores, and all places, the intercept's last."""
@@ -211,24 +267,13 @@ class _Free:
         for places in np.split(order, ends) if len(order) else ():
             yield places, values[places]
 
-    def _add_penalties(self, weights: TaskWeights, gradient: np.ndarray, H: np.ndarray) -> None:
-        """Add the penalties' derivatives: for q = 2 λŵ and λ (I − ŵŵᵀ) / ‖w‖ of each group.
-
-        For half the squares they are λw and λI.
-        """
+    def _bend(self, weights: TaskWeights, H: np.ndarray) -> None:
+        """Add the penalties' curvature: λ (I − ŵŵᵀ) / ‖w‖ of each group for q = 2."""
         problem, a = self.problem, len(self.own[0])
-        if problem.own and problem.norm.q == 1:
-            gradient[:a] += problem.strength * np.sign(weights.W[self.own])
-        elif isinstance(problem.norm, HalfSquares):
-            gradient[:a] += problem.strength * weights.W[self.own]
+        if isinstance(problem.norm, HalfSquares):
             H[np.arange(a), np.arange(a)] += problem.strength
-        elif problem.own:
+        elif problem.own and problem.norm.q == 2:
             for places, w in self._groups(weights):
-                norm = float(np.linalg.norm(w))
-                unit = w / norm
-                gradient[places] += problem.strength * unit
-                bent = np.eye(len(w)) - np.outer(unit, unit)
+                norm = max(float(np.linalg.norm(w)), _TINY)
+                bent = np.eye(len(w)) - np.outer(w, w) / norm**2
                 H[np.ix_(places, places)] += problem.strength / norm * bent
-        if problem.sharing:
-            signs = np.sign(weights.shared[self.shared])
-            gradient[a : a + len(self.shared)] += problem.shared_strength * signs

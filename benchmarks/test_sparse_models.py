@@ -4,10 +4,8 @@ Products of pairs of the inputs of StatLog (LandSat) and Pendigits, 5 % of the c
 data folder: the environment variable VISIONSHARE_DATA, or ../shared/data beside the checkout.
 """
 
-import os
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,12 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
+from benchmarks.data import data_folder
 from visionshare import Products, ShareBoost
 from visionshare.resources import thread_limit
 from visionshare.store import ArrayColumns
 
-ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("VISIONSHARE_DATA", ROOT.parent / "shared" / "data"))
 SHARE, STEPS = 0.05, 5
 
 
@@ -40,11 +37,9 @@ class Split:
 
 @pytest.fixture(scope="module", params=["landsat", "pendigits"])
 def split(request):
-    if not (DATA / "uci").is_dir():
-        pytest.skip(f"no data folder: {DATA} has no uci; set VISIONSHARE_DATA")
     from scripts.reproduce.uci import load, standardised
 
-    X, y, train = load(DATA, request.param)
+    X, y, train = load(data_folder("uci"), request.param)
     family = Products().fit(X[train])
     held = standardised(family.evaluate(X), train).astype(np.float32)
     return Split(held[train], y[train], held[~train], y[~train])

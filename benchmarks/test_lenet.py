@@ -1,0 +1,60 @@
+"""A trained MNIST classifier in its own C against LeNet-5 in onnxruntime, on one thread.
+
+Wants MNIST (VISIONSHARE_DATA, or ../shared/data beside the checkout) and what
+``visionshare train mnist-early --data DIR`` writes.
+"""
+
+import numpy as np
+import pytest
+
+from benchmarks.data import data_folder, trained
+from benchmarks.lenet import lenet_session
+from visionshare.datasets import load_images
+from visionshare.export import compile as compile_c
+
+COUNT = 2000
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return trained("mnist-early")
+
+
+@pytest.fixture(scope="module")
+def images():
+    return load_images("mnist", "test", data_folder("mnist")).images[:COUNT]
+
+
+@pytest.fixture(scope="module")
+def lenet(images):
+    session = lenet_session()
+    rows = (images.astype(np.float32) / 255)[:, None]
+
+    def run():
+        for i in range(COUNT):
+            session.run(None, {"image": rows[i : i + 1]})
+
+    return run
+
+
+@pytest.mark.parametrize("quantise", ["none", "int8"])
+def test_one_image_against_lenet(paired, classifier, images, lenet, quantise):
+    """Both are called from Python for each image."""
+    compiled = compile_c(classifier, quantise=quantise)
+
+    def ours():
+        for image in images:
+            compiled.decision_function(image)
+
+    paired(ours, lenet, "1.0")
+
+
+@pytest.mark.parametrize("quantise", ["none", "int8"])
+def test_early_exit_against_lenet(paired, classifier, images, lenet, quantise):
+    compiled = compile_c(classifier, quantise=quantise, early_exit=True)
+
+    def ours():
+        for image in images:
+            compiled.decision_function(image)
+
+    paired(ours, lenet, "0.5")

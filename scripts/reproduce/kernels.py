@@ -266,7 +266,7 @@ def settings_of(data: Adult, options: Any, choice: Choice, maps: Any, rows: int)
         f"(all kernels: the bandwidth of each draw is random among σ² of "
         f"{', '.join(f'{s:g}' for s in SQUARES)}), a path whose rounds are each measured, "
         f"solved by Newton's method to {REFIT_TOL} of λ; 200 and 500 columns on a path of their "
-        f"own with λ = {STRENGTHS[0]}; {options.jobs} processes of one thread. Chosen: "
+        f"own with λ = {STRENGTHS[0]}; processes: {options.jobs}, of one thread. Chosen: "
         f"{choice}; for scikit-learn's maps with LinearSVC (inputs, σ², C): {maps}."
     )
 

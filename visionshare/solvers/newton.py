@@ -17,8 +17,16 @@ _DEAREST = 1 << 28
 _STEPS = 30
 _IDENTIFY = 10
 _LARGEST = 6000
-_DULL = 50
+_DULL = 3
+_PATIENCE = 160
+# Many weights are left to proximal steps until no more than this share of zeros changes.
+_SETTLED, _SMALL = 0.02, 500
+_CROSSINGS = 4
+_DAMPINGS, _LENGTHS = (1e-10, 1e-6, 1e-3), 0.5 ** np.arange(6)
 _TINY = 1e-300
+
+# Blocks of a block diagonal matrix: their places, and their entries.
+Hessian = list[tuple[np.ndarray, np.ndarray]]
 
 
 def _bends(norm: RowPenalty) -> bool:
@@ -31,8 +39,8 @@ class Newton:
 
     Where weights are not zero, ℓ1 and ℓ1/ℓ2 norms are smooth, and half the squares always. A
     Newton step costs one weighted Gram matrix of the columns in use, and replaces hundreds of
-    first-order iterations where columns are nearly collinear. Norms of other q, and problems with
-    more than 6000 free weights, are left to :class:`Fista`.
+    first-order iterations where columns are nearly collinear. Norms of other q, and
+    more than 6000 free weights that depend on each other, are left to :class:`Fista`.
 
     Parameters
     ----------
@@ -61,20 +69,23 @@ class Newton:
         """
         if not _bends(self.problem.norm):
             return self._proximal.solve(start, tol, max_iter)
-        weights, spent, patience, value = start, 0, _IDENTIFY, np.inf
-        noise = self._noise()
+        weights, spent, patience, value, dull = start, 0, _IDENTIFY, np.inf, 0
         while True:
             found = self._proximal.solve(weights, tol, min(patience, max_iter - spent))
+            changed = np.count_nonzero((found.weights.W != 0) != (weights.W != 0))
+            settled = changed <= _SETTLED * weights.W.size
             weights, spent = found.weights, spent + found.iterations
-            if found.converged or spent >= max_iter:
+            if found.converged or spent >= max_iter or dull >= _DULL:
                 return TaskSolution(weights, found.value, found.kkt, spent, found.converged)
-            stalled = value - found.value <= noise * abs(found.value)
-            value = found.value
-            weights, steps = self._steps(weights, value, tol, max_iter - spent)
+            # No digit is left where several rounds of both kinds gain nothing.
+            dull = dull + 1 if value - found.value <= self._noise() * abs(found.value) else 0
+            value, steps = found.value, 0
+            if settled or _Free(self.problem, weights).largest <= _SMALL:
+                weights, steps = self._steps(weights, value, tol, max_iter - spent)
             spent += steps
-            # Steps that gain nothing: other zeros are to be found, or no digit is left.
-            patience *= 2 if stalled or steps == 0 else 1
-            if spent >= max_iter or patience > _DULL:
+            if dull or steps == 0:
+                patience = min(2 * patience, _PATIENCE)
+            if spent >= max_iter:
                 value, kkt = self.problem.examine(weights)
                 return TaskSolution(weights, value, kkt, spent, kkt <= tol)
 
@@ -86,34 +97,58 @@ class Newton:
         self, weights: TaskWeights, value: float, tol: float, most: int
     ) -> tuple[TaskWeights, int]:
         """Return weights after Newton steps that lower the objective, and their number."""
-        problem, done = self.problem, 0
+        problem, done, crossings = self.problem, 0, 0
         while done < min(_STEPS, most):
             free = _Free(problem, weights)
-            if free.n > _LARGEST:
+            if free.largest > _LARGEST:
                 break
             gradient, hessian = free.derivatives(weights)
             fewer = free.without(weights, free.vanishing(weights, gradient, hessian))
             if fewer is not None and problem.value(fewer) <= value:
                 weights, value, done = fewer, problem.value(fewer), done + 1
                 continue
-            largest = float(np.abs(gradient).max())
-            step = _direction(hessian, gradient)
-            slope = float(gradient @ step)
-            if largest <= 0.5 * tol or not slope < 0:
+            if np.abs(gradient).max() <= 0.5 * tol:
                 break
-            for length in 0.5 ** np.arange(12):
-                new = free.moved(weights, length * step)
-                reached = problem.value(new)
-                if reached <= value + 1e-4 * length * slope:
-                    break
-                # Rounding hides what the step gains; the gradient still shows it.
-                near = reached <= value + self._noise() * abs(value)
-                if near and np.abs(free.gradient(new)).max() <= 0.5 * largest:
-                    break
-            else:
+            found = self._step(free, weights, value, gradient, hessian)
+            if found is None:
+                break
+            new, reached, crossed = found
+            crossings += crossed
+            if crossings > _CROSSINGS:
                 break
             weights, value, done = new, reached, done + 1
         return weights, done
+
+    def _step(
+        self,
+        free: _Free,
+        weights: TaskWeights,
+        value: float,
+        gradient: np.ndarray,
+        hessian: Hessian,
+    ) -> tuple[TaskWeights, float, bool] | None:
+        """Return weights after one step, their value, and whether it only went to a zero.
+
+        Where the Hessian is nearly singular, as with fewer examples at work than weights, its
+        step leads far away: it is damped until it lowers the objective.
+        """
+        most = value + self._noise() * abs(value)
+        largest = np.abs(gradient).max()
+        for damping in _DAMPINGS:
+            step = _direction(hessian, gradient, damping)
+            slope = float(gradient @ step)
+            for length in _LENGTHS:
+                new = free.moved(weights, length * step)
+                reached = self.problem.value(new)
+                if reached <= value + 1e-4 * length * slope:
+                    return new, reached, False
+                # Rounding hides what the step gains; the gradient still shows it.
+                if reached <= most and np.abs(free.gradient(new)).max() <= 0.5 * largest:
+                    return new, reached, False
+        # To the first weight that becomes zero: there are fewer then.
+        new = free.moved(weights, free.crossing(weights, step) * step)
+        reached = self.problem.value(new)
+        return (new, reached, True) if reached <= most else None
 
 
 def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
@@ -133,10 +168,13 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
     best = problem.examine(weights)[1]
     for _ in range(_STEPS):
         free = _Free(problem, weights)
-        if problem.m * free.n**2 > _DEAREST:
+        if problem.m * free.n * free.largest > _DEAREST:
             return weights
         gradient, hessian = free.derivatives(weights)
-        new = free.moved(weights, np.linalg.lstsq(hessian, -gradient, rcond=1e-13)[0])
+        step = np.zeros(free.n)
+        for places, H in hessian:
+            step[places] = np.linalg.lstsq(H, -gradient[places], rcond=1e-13)[0]
+        new = free.moved(weights, step)
         kkt = problem.examine(new)[1]
         if not kkt < best:
             break
@@ -144,12 +182,20 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
     return weights
 
 
-def _direction(hessian: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Return −H⁻¹g, with what keeps H positive definite where columns are collinear."""
-    ridge = 1e-10 * float(np.trace(hessian)) / len(hessian) + 1e-300
+def _direction(hessian: Hessian, gradient: np.ndarray, damping: float) -> np.ndarray:
+    """Return −(H + ρI)⁻¹g, block by block; ρ is the damping times H's mean diagonal."""
+    step = np.zeros(len(gradient))
+    for places, H in hessian:
+        step[places] = _solved(H, gradient[places], damping)
+    return step
+
+
+def _solved(H: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
+    """Return −(H + ρI)⁻¹g; ρ grows where H is not positive definite with it."""
+    ridge = damping * float(np.trace(H)) / len(H) + 1e-300
     for _ in range(8):
         try:
-            damped = hessian + ridge * np.eye(len(hessian))
+            damped = H + ridge * np.eye(len(H))
             return np.asarray(-cho_solve(cho_factor(damped, lower=True), gradient))
         except LinAlgError:
             ridge *= 100
@@ -171,6 +217,13 @@ class _Free:
         self.own = np.nonzero(alive & problem.own)
         self.shared = np.flatnonzero((weights.shared != 0) & problem.sharing)
         self.n = len(self.own[0]) + len(self.shared) + problem.n_tasks
+        # Norms of each weight alone leave the tasks apart: the Hessian has a block for each.
+        apart = problem.norm.q == 1 or isinstance(problem.norm, HalfSquares)
+        self.apart = apart and not problem.sharing
+        self.largest = self.n
+        if self.apart:
+            counts = np.bincount(self.own[1], minlength=problem.n_tasks)
+            self.largest = 1 + int(counts.max(initial=0))
 
     def moved(self, weights: TaskWeights, step: np.ndarray) -> TaskWeights:
         """Return weights after a step; those that ℓ1 norms would bend at 0 stop there."""
@@ -182,7 +235,20 @@ class _Free:
         shared[weights.shared * shared < 0] = 0
         return TaskWeights(W, shared, weights.b + step[a + len(self.shared) :])
 
-    def vanishing(self, weights: TaskWeights, gradient: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def crossing(self, weights: TaskWeights, step: np.ndarray) -> float:
+        """Return the length at which the first weight that ℓ1 norms bend is zero."""
+        places = [(weights.shared[self.shared], len(self.own[0]))]
+        if self.problem.norm.q == 1:
+            places.append((weights.W[self.own], 0))
+        least = 1.0
+        for values, first in places:
+            moves = step[first : first + len(values)]
+            falling = values * moves < 0
+            least = min(least, float(np.min(-values[falling] / moves[falling], initial=1.0)))
+        # A little beyond, so that rounding leaves it at zero.
+        return least * (1 + 1e-12)
+
+    def vanishing(self, weights: TaskWeights, gradient: np.ndarray, hessian: Hessian) -> np.ndarray:
         """Return the places of groups that are best at zero while the others stay.
 
         A group's zero is optimal where the loss's gradient there is no longer than λ, and the
@@ -191,7 +257,7 @@ class _Free:
         problem = self.problem
         if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.own:
             return np.empty(0, np.intp)
-        found = []
+        found, H = [], hessian[0][1]
         for places, w in self._groups(weights):
             unit = w / max(float(np.linalg.norm(w)), _TINY)
             # The penalty bends no group along itself, so that H w is the loss's alone.
@@ -213,18 +279,17 @@ class _Free:
         slacks = [self.problem.slack(block, weights) for block in self.problem.blocks]
         return self._gradient(weights, slacks)
 
-    def derivatives(self, weights: TaskWeights) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient (n,) and Hessian (n, n) of loss and penalties."""
+    def derivatives(self, weights: TaskWeights) -> tuple[np.ndarray, Hessian]:
+        """Return gradient (n,) and Hessian of loss and penalties."""
         problem = self.problem
         slacks = [problem.slack(block, weights) for block in problem.blocks]
-        H = np.zeros((self.n, self.n))
+        grams: Hessian = []
         for block, z in zip(problem.blocks, slacks, strict=True):
             bends = problem.loss.second_derivative(z) * block.omega[:, None]
             for i, task in enumerate(block.tasks):
                 rows, places = self._columns(int(task))
-                H[np.ix_(places, places)] += self._gram(block, rows, bends[:, i])
-        self._bend(weights, H)
-        return self._gradient(weights, slacks), H
+                grams.append((places, self._gram(block, rows, bends[:, i])))
+        return self._gradient(weights, slacks), self._bent(weights, grams)
 
     def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
         """Return the gradient where the slacks are known; λŵ of each group for q = 2."""
@@ -267,13 +332,24 @@ class _Free:
         for places in np.split(order, ends) if len(order) else ():
             yield places, values[places]
 
-    def _bend(self, weights: TaskWeights, H: np.ndarray) -> None:
-        """Add the penalties' curvature: λ (I − ŵŵᵀ) / ‖w‖ of each group for q = 2."""
-        problem, a = self.problem, len(self.own[0])
-        if isinstance(problem.norm, HalfSquares):
-            H[np.arange(a), np.arange(a)] += problem.strength
-        elif problem.own and problem.norm.q == 2:
+    def _bent(self, weights: TaskWeights, grams: Hessian) -> Hessian:
+        """Return the Hessian: the tasks' Gram matrices and the penalties' curvature.
+
+        Half the squares bend by λ, ℓ1/ℓ2 by λ (I − ŵŵᵀ) / ‖w‖ of each group.
+        """
+        problem = self.problem
+        if self.apart:
+            if isinstance(problem.norm, HalfSquares):
+                for _, gram in grams:
+                    own = np.arange(len(gram) - 1)
+                    gram[own, own] += problem.strength
+            return grams
+        H = np.zeros((self.n, self.n))
+        for places, gram in grams:
+            H[np.ix_(places, places)] += gram
+        if problem.own and problem.norm.q == 2:
             for places, w in self._groups(weights):
                 norm = max(float(np.linalg.norm(w)), _TINY)
                 bent = np.eye(len(w)) - np.outer(w, w) / norm**2
                 H[np.ix_(places, places)] += problem.strength / norm * bent
+        return [(np.arange(self.n), H)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
@@ -49,6 +50,10 @@ def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
     if rule is not None:
         # Readers that know no rules evaluate all features: the version stays what it was.
         values["exit_rule"] = {"rounds": list(rule.rounds), "margins": list(rule.margins)}
+    preprocessing = parts["preprocessing"]
+    if preprocessing != Preprocessing():
+        # Of pictures, not of images: scores are the same for readers that know none.
+        values["preprocessing"] = preprocessing.to_values()
     write_tensor_file(path, FORMAT, FORMAT_VERSION, values, arrays)
 
 
@@ -88,6 +93,7 @@ def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, A
         "path": _path(header["path"], arrays, k, n),
         "metadata": metadata,
         "exit_rule": _exit_rule(header.get("exit_rule")),
+        "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
     }
 
 

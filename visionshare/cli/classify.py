@@ -16,7 +16,7 @@ from visionshare.errors import DataError
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["geometry", "register"]
+__all__ = ["register"]
 
 Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for all cores.")]
@@ -49,8 +49,8 @@ def evaluate(
     from visionshare.resources import resolve_jobs
 
     model = load(classifier)
-    size, mode = geometry(model)
-    held = load_images(dataset, split, data, size, mode)
+    steps = model.preprocessing
+    held = load_images(dataset, split, data, model.picture_size, model.picture_mode, steps)
     truth = np.asarray(held.classes)[held.labels]
     known = {str(c) for c in model.classes_}
     unknown = sorted(set(truth.tolist()) - known)
@@ -76,14 +76,6 @@ def evaluate(
         )
     for name, rate in by_class.items():
         typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")
-
-
-def geometry(model: CompactClassifier) -> tuple[tuple[int, int] | None, str]:
-    """Return the size and the mode that images are read with for a classifier."""
-    shape = model.image_shape
-    if len(shape) == 1:
-        return None, "grey"
-    return (shape[0], shape[1]), "color" if len(shape) == 3 and shape[2] == 3 else "grey"
 
 
 def _batches(paths: Iterator[str], batch: int) -> Iterator[list[str]]:

@@ -90,9 +90,7 @@ class _PoolOptions:
     threads: int
 
 
-def _family(
-    features: str, paths: list[str], out: Path, options: _PoolOptions
-) -> tuple[Any, Fit]:
+def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -> tuple[Any, Fit]:
     """Return the family, and how its images are prepared where nothing else is said."""
     from visionshare import load
     from visionshare.apps import FEATURES_FILE

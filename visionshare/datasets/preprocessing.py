@@ -214,8 +214,8 @@ class Preprocessing:
             return np.zeros_like(picture) if self.contrast else picture
         if self.crop:
             ink = grey > paper + self.threshold * (lightest - paper)
-            box = tuple(_extent(ink.any(axis=1 - axis)) for axis in (0, 1))
-            picture = picture[box]
+            rows, columns = (_extent(ink, axis) for axis in (0, 1))
+            picture = picture[rows, columns]
         if self.contrast:
             # Every value there is, once: pictures have millions of pixels.
             steps = (np.arange(256) - paper) * (255 / (lightest - paper))
@@ -253,9 +253,9 @@ def _paper(grey: np.ndarray) -> float:
     return float(np.median(np.concatenate(sides)))
 
 
-def _extent(marked: np.ndarray) -> slice:
-    """Return the places from the first to the last that is marked."""
-    found = np.flatnonzero(marked)
+def _extent(marked: np.ndarray, axis: int) -> slice:
+    """Return the places along an axis from the first to the last that is marked."""
+    found = np.flatnonzero(marked.any(axis=1 - axis))
     return slice(int(found[0]), int(found[-1]) + 1)
 
 

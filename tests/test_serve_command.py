@@ -14,7 +14,8 @@ SAMPLE = str(Path(__file__).parent / "archives" / "digits-v1.safetensors")
     ("options", "said"),
     [
         (["--port", "70000"], "--port"), (["--body", "much"], "--body"),
-        (["--pixels", "0"], "pixels"), (["--threads", "0"], "--threads"), (["--host", "no host"], "no host"),
+        (["--pixels", "0"], "pixels"), (["--threads", "0"], "--threads"),
+        (["--host", "no host"], "no host"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_one_line(options, said, capsys):

@@ -144,7 +144,8 @@ def test_transparent_paper_is_what_the_ink_is_not(tmp_path):
     [
         ({"polarity": "dark"}, "polarity"), ({"polarity": []}, "polarity"), ({"crop": 1}, "crop"),
         ({"threshold": 0.0}, "threshold"), ({"threshold": float("nan")}, "threshold"),
-        ({"threshold": "much"}, "threshold"), ({"fit": "shrink"}, "fit"), ({"margin": -1}, "margin"),
+        ({"threshold": "much"}, "threshold"), ({"fit": "shrink"}, "fit"),
+        ({"margin": -1}, "margin"),
         ({"margin": True, "fit": "box"}, "margin"), ({"margin": 2}, "margin"),
         ({"centre": "mass"}, "centre"), ({"crop": True}, "crop"), ({"contrast": True}, "contrast"),
         ({"colour": "red"}, "preprocessing"), ([], "preprocessing"), (None, "preprocessing"),
@@ -157,9 +158,9 @@ def test_wrong_values_are_named(values, name):
 
 def test_wrong_pictures_are_named():
     for wrong in (np.zeros((2, 2)), np.zeros((2, 2, 4), np.uint8), np.zeros((0, 2), np.uint8)):
-        with pytest.raises(InputError, match="^picture: got"):
+        with pytest.raises(InputError, match=r"^picture: got"):
             ALL.apply(wrong)
-    with pytest.raises(InputError, match="^margin: got"):
+    with pytest.raises(InputError, match=r"^margin: got"):
         ALL.apply(np.zeros((9, 9), np.uint8), (8, 20))
 
 

@@ -76,22 +76,24 @@ def classify_files(
     if classifier.picture_size is None:
         raise DataError("the classifier classifies vectors, not images")
     jobs, left = resolve_jobs(n_jobs), iter(paths)
+    # Something is seen at once; this also compiles what processes then find compiled.
+    few = tuple(islice(left, _FIRST))
+    if few:
+        yield _classified(classifier, few, None)
     head = list(islice(left, _FEW))
     beyond = list(islice(left, 1))
     left = chain(beyond, left)
-    chunks = chain(_chunks(iter(head)), _chunks(left, first=_CHUNK))
     if jobs == 1 or not beyond:
         with ThreadPoolExecutor(jobs) as threads:
-            for chunk in chunks:
-                yield _classified(classifier, chunk, threads)
+            for chunk in chain(_chunks(iter(head)), _chunks(left)):
+                yield _classified(classifier, chunk, threads if jobs > 1 else None)
         return
     with _workers(classifier, jobs) as workers:
-        sent = _chunks(left, first=_CHUNK)
+        sent = _chunks(left)
         pending = deque(workers.submit(_in_worker, chunk) for chunk in islice(sent, 3 * jobs))
         # While the processes start.
-        with ThreadPoolExecutor(1) as threads:
-            for chunk in _chunks(iter(head)):
-                yield _classified(classifier, chunk, threads)
+        for chunk in _chunks(iter(head)):
+            yield _classified(classifier, chunk, None)
         yield from _in_order(workers, pending, sent)
 
 
@@ -111,10 +113,10 @@ def _in_order(
         raise DataError(message) from None
 
 
-def _chunks(paths: Iterator[str], first: int = _FIRST) -> Iterator[tuple[str, ...]]:
+def _chunks(paths: Iterator[str]) -> Iterator[tuple[str, ...]]:
     """Yield paths by number and by bytes: large pictures take long."""
     held: list[str] = []
-    size, most = 0, first
+    size = 0
     for path in paths:
         held.append(path)
         try:
@@ -122,9 +124,9 @@ def _chunks(paths: Iterator[str], first: int = _FIRST) -> Iterator[tuple[str, ..
         except (OSError, ValueError):
             # Whoever reads it will say so.
             size += 1
-        if len(held) == most or size >= _CHUNK_BYTES:
+        if len(held) == _CHUNK or size >= _CHUNK_BYTES:
             yield tuple(held)
-            held, size, most = [], 0, _CHUNK
+            held, size = [], 0
     if held:
         yield tuple(held)
 

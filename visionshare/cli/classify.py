@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from visionshare.cli.images import Prepared
 from visionshare.errors import DataError
 
 __all__ = ["register"]
@@ -30,6 +31,7 @@ def evaluate(
     data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
     split: Annotated[str, typer.Option(help="Split of a data set: test or train.")] = "test",
     jobs: Jobs = -1,
+    prepared: Prepared = False,
     as_json: Json = False,
 ) -> None:
     """Measure a classifier on labelled images.
@@ -44,7 +46,7 @@ def evaluate(
     from visionshare.resources import resolve_jobs
 
     model = load(classifier)
-    steps = model.preprocessing
+    steps = "resize" if prepared else model.preprocessing
     held = load_images(dataset, split, data, model.picture_size, model.picture_mode, steps)
     truth = np.asarray(held.classes)[held.labels]
     known = {str(c) for c in model.classes_}

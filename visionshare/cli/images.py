@@ -13,11 +13,16 @@ import typer
 
 from visionshare.errors import DataError
 
-__all__ = ["Images", "image_paths"]
+__all__ = ["Images", "Prepared", "image_paths"]
 
 Images = Annotated[
     list[str],
     typer.Argument(help='Files, folders, patterns, or "-" for a list on standard input.'),
+]
+
+Prepared = Annotated[
+    bool,
+    typer.Option("--prepared", help="They are prepared already: bring them to the size alone."),
 ]
 
 

@@ -7,13 +7,13 @@ import io
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from visionshare.cli.images import Images, image_paths
+from visionshare.cli.images import Images, Prepared, image_paths
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def predict(
     out: Annotated[
         Path | None, typer.Option("--out", help="A .csv or .jsonl, written whole or not at all.")
     ] = None,
+    prepared: Prepared = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
     """Classify images; one line an image: file, class, probability.
@@ -59,6 +60,8 @@ def predict(
     threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images)
     model = load(classifier)
     _check(model, classifier)
+    if prepared:
+        model = model.with_preprocessing(None)
     form = "json" if as_json else "text"
     if out is not None:
         form = out.suffix[1:]
@@ -99,7 +102,7 @@ def _output(path: Path | None) -> Iterator[TextIO]:
             open(partial, "w", encoding="utf-8", errors="surrogateescape", newline="") as file,
         ):
             yield file
-    except FileNotFoundError as error:
+    except (FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError) as error:
         raise InputError("--out", str(path), f"a file to write to ({error.strerror})") from None
 
 
@@ -161,22 +164,33 @@ def prepare(
 
     model = load(classifier)
     _check(model, classifier)
-    paths, taken = image_paths(images), set()
-    out.mkdir(parents=True, exist_ok=True)
-    content = bytearray()
-    for path in paths:
-        image = model.read(path)
-        name, n = Path(path).stem, 1
-        while name in taken:
-            n += 1
-            name = f"{Path(path).stem}-{n}"
-        taken.add(name)
-        with replace_file(out / f"{name}.png") as partial:
-            shape = image.shape[:2] if image.shape[2:] == (1,) else image.shape
-            Image.fromarray(image.reshape(shape)).save(partial, format="png")
-        typer.echo(f"{path}\t{out / name}.png")
-        if raw is not None:
-            content += image.tobytes()
-    if raw is not None:
-        with replace_file(raw) as partial:
-            partial.write_bytes(content)
+    paths = image_paths(images)
+    taken: set[str] = set()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            bytes_of_all = None
+            if raw is not None:
+                bytes_of_all = held.enter_context(open(held.enter_context(replace_file(raw)), "wb"))
+            for path in paths:
+                image = model.read(path)
+                name = _free_name(Path(path).stem, taken)
+                shape = image.shape[:2] if image.shape[2:] == (1,) else image.shape
+                with replace_file(out / f"{name}.png") as partial:
+                    Image.fromarray(image.reshape(shape)).save(partial, format="png")
+                if bytes_of_all is not None:
+                    bytes_of_all.write(image.tobytes())
+                typer.echo(f"{path}\t{out / name}.png")
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        accepted = f"a folder to write to ({error.strerror})"
+        raise InputError("--out", str(error.filename), accepted) from None
+
+
+def _free_name(stem: str, taken: set[str]) -> str:
+    """Return a name that no other picture has got, and take it."""
+    name, n = stem, 1
+    while name in taken:
+        n += 1
+        name = f"{stem}-{n}"
+    taken.add(name)
+    return name

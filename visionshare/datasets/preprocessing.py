@@ -218,7 +218,7 @@ class Preprocessing:
             picture = picture[rows, columns]
         if self.contrast:
             # Every value there is, once: pictures have millions of pixels.
-            steps = (np.arange(256) - paper) * (255 / (lightest - paper))
+            steps = (np.arange(256) - paper) * 255 / (lightest - paper)
             picture = np.rint(np.clip(steps, 0, 255)).astype(np.uint8)[picture]
         return picture
 

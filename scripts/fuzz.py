@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import copy
 import io
 import json
 import os
@@ -19,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -199,7 +201,7 @@ def _change(value: Any, rng: np.random.Generator) -> None:
             # Parts of the file in places of other parts; never of themselves.
             held[key] = json.loads(json.dumps(other[another]))
     else:
-        held[key] = HOSTILE[rng.integers(0, len(HOSTILE))]
+        held[key] = copy.deepcopy(HOSTILE[rng.integers(0, len(HOSTILE))])
 
 
 def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
@@ -520,6 +522,7 @@ def _clock() -> Iterator[None]:
 def work(kind: str, seed: int, numbers: range) -> None:
     """Try inputs within bounds; write a line before each, and how it ended after it."""
     KINDS[kind].seeds()
+    warnings.simplefilter("error")
     # Compiled kernels and thread stacks take what they take: the bound is on top of it.
     for number in range(8):
         tried(kind, seed + 1_000_003, number)

@@ -106,7 +106,9 @@ def test_evaluate_and_extract_prepare_too(trained, photos, tmp_path, capsys):
     model = visionshare.load(trained)
     images = np.stack([model.read(path) for path in sorted(folder.iterdir())])
     columns = open_store(out, model.family)
-    np.testing.assert_allclose(columns.take(range(20)), model.family.evaluate(images), rtol=1e-6)
+    np.testing.assert_allclose(
+        columns.take(range(model.n_features)), model.family.evaluate(images), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("form", [".csv", ".jsonl"])

@@ -146,8 +146,7 @@ def _classified(
     sound = [i for i, image in enumerate(found) if not isinstance(image, str)]
     shares = np.full((len(paths), len(classifier.classes_)), np.nan)
     if sound:
-        with np.errstate(invalid="ignore"):
-            shares[sound] = classifier.predict_proba(np.stack([found[i] for i in sound]))
+        shares[sound] = classifier.predict_proba(np.stack([found[i] for i in sound]))
     problems = tuple(image if isinstance(image, str) else None for image in found)
     return Classified(paths, shares, problems)
 

@@ -211,11 +211,12 @@ class CompactClassifier:
         return self.probabilities(self.decision_function(images, n_jobs))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities (n, k) of scores (n, k)."""
-        shares = scores.astype(np.float64) / self.temperature
-        shares -= shares.max(axis=1, keepdims=True)
-        np.exp(shares, out=shares)
-        return shares / shares.sum(axis=1, keepdims=True)
+        """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = scores.astype(np.float64) / self.temperature
+            shares -= shares.max(axis=1, keepdims=True)
+            np.exp(shares, out=shares)
+            return shares / shares.sum(axis=1, keepdims=True)
 
     def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
         """Return the same classifier with another rule, or with none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -45,6 +46,8 @@ def serve(
         raise InputError("--port", port, "a number from 0 to 65535")
     limits = Limits(parse_size(body, "--body"), pixels, resolve_jobs(threads, "--threads"), waiting)
     app = service(load(classifier), limits)
+    # A stranger's broken forms are answered, not logged.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
         log_level="warning",

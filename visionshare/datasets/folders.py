@@ -137,21 +137,26 @@ def as_preprocessing(fit: Fit) -> Preprocessing:
 def _to_bytes(image: Image.Image) -> Image.Image:
     from PIL import Image
 
-    values = np.nan_to_num(np.asarray(image, np.float64))
-    top = 65535.0 if values.max(initial=0) > 255 else 255.0
-    return Image.fromarray(np.clip(values / top * 255, 0, 255).astype(np.uint8))
+    values = np.asarray(image)
+    largest = values.max(initial=0, where=np.isfinite(values))
+    top = 65535.0 if largest > 255 else 255.0
+    made = np.empty(values.shape, np.uint8)
+    # Some rows at a time: floats of a large picture would fill the memory.
+    for i in range(0, len(values), 256):
+        rows = np.nan_to_num(values[i : i + 256].astype(np.float64))
+        made[i : i + 256] = np.clip(rows / top * 255, 0, 255)
+    return Image.fromarray(made)
 
 
 def _on_paper(image: Image.Image, polarity: str) -> Image.Image:
     """Return the picture without transparency: on black, or on white where its ink is dark."""
-    from PIL import Image
+    from PIL import Image, ImageStat
 
     white = polarity == "dark_on_light"
     if polarity == "automatic":
-        opacity = np.asarray(image.getchannel("A"), np.float64)
-        grey = np.asarray(image.convert("L"))
         # Dark ink on nothing: the nothing is paper.
-        white = bool((opacity * grey).sum() < 127.5 * opacity.sum())
+        seen = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
+        white = seen.count[0] > 0 and seen.mean[0] < 127.5
     canvas = Image.new("RGBA", image.size, (*([255 * white] * 3), 255))
     return Image.alpha_composite(canvas, image)
 

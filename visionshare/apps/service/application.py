@@ -79,8 +79,7 @@ class _Worker:
             else:
                 scores, stops = self.early.run(image)
                 stage, macs = int(stops[0]) + 1, int(self.early.costs[stops[0]])
-        with np.errstate(invalid="ignore"):
-            shares = [_finite(share) for share in model.probabilities(scores)[0].tolist()]
+        shares = [_finite(share) for share in model.probabilities(scores)[0].tolist()]
         best = int(np.argmax(scores[0]))
         names = list(map(str, model.classes_.tolist()))
         return Prediction(

@@ -88,6 +88,9 @@ async def _file(request: Request, body: bytes) -> bytes:
     try:
         form = await parser.parse()
     except (MultiPartException, KeyError, ValueError) as error:
+        # It closes what it opened for its own kind of error alone.
+        for file in parser._files_to_close_on_error:
+            file.close()
         line = " ".join(str(error).split())
         raise Refusal(422, "bad_form", f"not a sound form ({line})") from None
     try:

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 from PIL import Image
 
@@ -184,3 +187,38 @@ def test_formats_that_start_programs_are_no_images(tmp_path):
     (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EOF\n")
     with pytest.raises(DataError, match="cannot be read as an image"):
         read_image(tmp_path / "a.png")
+
+
+STEPS = st.builds(
+    lambda ink, plain, box, margin, centre: Preprocessing(
+        **(ink or {}), **({"fit": "box", "margin": margin, "centre": centre} if box else plain)
+    ),
+    st.none()
+    | st.fixed_dictionaries(
+        {
+            "polarity": st.sampled_from(["light_on_dark", "dark_on_light", "automatic"]),
+            "contrast": st.booleans(),
+            "crop": st.booleans(),
+            "threshold": st.floats(0, 1, exclude_min=True, exclude_max=True),
+        }
+    ),
+    st.fixed_dictionaries({"fit": st.sampled_from(["resize", "centre"])}),
+    st.booleans(),
+    st.integers(0, 4),
+    st.sampled_from(["box", "mass"]),
+)
+PICTURES = array_shapes(min_dims=2, max_dims=2, max_side=40).flatmap(
+    lambda shape: st.sampled_from([shape, (*shape, 3)]).flatmap(lambda s: arrays(np.uint8, s))
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PICTURES, STEPS, st.integers(9, 30), st.integers(9, 30))
+def test_any_picture_becomes_a_raster(picture, steps, height, width):
+    before = picture.copy()
+    made = steps.apply(picture, (height, width))
+    assert (made.shape, made.dtype) == ((height, width, *picture.shape[2:]), np.uint8)
+    assert_array_equal(picture, before)
+    if steps.fit == "box" and steps.margin and steps.centre == "box":
+        assert made[0].max() == made[-1].max() == made[:, 0].max() == made[:, -1].max() == 0
+    assert Preprocessing.from_values(steps.to_values()) == steps

@@ -1,6 +1,7 @@
 """What the service answers, and what it refuses."""
 
 import asyncio
+import contextlib
 import io
 import json
 import threading
@@ -8,10 +9,13 @@ import threading
 import httpx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 
 from visionshare import CompactClassifier, Pixels
 from visionshare.apps.service import Limits, service
+from visionshare.apps.service.bodies import Refusal, pixels_of
 from visionshare.classifier import EarlyExit, ExitRule
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, ServiceError
@@ -251,6 +255,25 @@ def test_scores_that_overflow_are_null():
     ]
     assert answer.status_code == 200
     assert answer.json()["probability"] is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers(-9, 300) | st.integers() | st.text(),
+    lambda held: st.lists(held) | st.dictionaries(st.text(), held),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(JSON.map(json.dumps).map(str.encode) | st.binary(), st.booleans())
+def test_pixels_are_sound_or_refused(body, wrapped):
+    if wrapped:
+        body = b'{"pixels": ' + body + b"}"
+    for shape in ((2,), (2, 3), (1, 1, 1)):
+        # Nothing but a refusal may be raised.
+        with contextlib.suppress(Refusal):
+            made = pixels_of(body, shape)
+            assert made.shape == shape
+            assert np.isfinite(made).all()
 
 
 def test_limits_and_a_missing_package_are_said(model, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -156,19 +157,23 @@ def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[ProcessPoolEx
     """Yield processes that have the classifier; they end with the block, whatever ends it."""
     context = multiprocessing.get_context("spawn")
     before = set(context.active_children())
-    with _interrupts_ignored():
-        workers = ProcessPoolExecutor(jobs, context, _begin, (classifier,))
-        # Each of them starts with the first call that finds no idle one.
-        for _ in range(jobs):
-            workers.submit(os.getpid)
-    try:
-        yield workers
-    except BaseException:
-        for process in set(context.active_children()) - before:
-            process.terminate()
-        raise
-    finally:
-        workers.shutdown(cancel_futures=True)
+    with tempfile.TemporaryDirectory() as folder:
+        # As a file: this process would have to wait until each of them has read an argument.
+        file = os.path.join(folder, "classifier.safetensors")
+        classifier.with_exit_rule(None).with_path(()).save(file)
+        with _interrupts_ignored():
+            workers = ProcessPoolExecutor(jobs, context, _begin, (file,))
+            # Each of them starts with the first call that finds no idle one.
+            for _ in range(jobs):
+                workers.submit(os.getpid)
+        try:
+            yield workers
+        except BaseException:
+            for process in set(context.active_children()) - before:
+                process.terminate()
+            raise
+        finally:
+            workers.shutdown(cancel_futures=True)
 
 
 @contextmanager
@@ -187,14 +192,14 @@ def _interrupts_ignored() -> Iterator[None]:
 _own: list[CompactClassifier] = []
 
 
-def _begin(classifier: CompactClassifier) -> None:
-    """Make this process a worker."""
+def _begin(file: str) -> None:
+    """Make this process a worker with a classifier."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    _own.append(classifier)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    _own.append(CompactClassifier.load(file))
 
 
 def _end_with_parent() -> None:

@@ -121,10 +121,10 @@ class Preprocessing:
 
     def describe(self, mode: str = "grey") -> list[str]:
         """Return all that is done to a picture in words, from the first step to the last."""
-        paper = {"dark_on_light": "white", "automatic": "black, or white where its ink is dark"}
+        paper = {"dark_on_light": "white", "automatic": "black (on white if its ink is dark)"}
         said = [
             "turned upright",
-            f"laid on {paper.get(self.polarity, 'black')} where it is transparent",
+            f"laid, where it is transparent, on {paper.get(self.polarity, 'black')}",
             "made grey (0.299 R + 0.587 G + 0.114 B)" if mode == "grey" else "made RGB",
         ]
         said += {

@@ -190,8 +190,10 @@ def _preparation(classifier: CompactClassifier) -> str:
     steps = "; ".join(classifier.preprocessing.describe(classifier.picture_mode))
     told = (
         f'A picture becomes such a raster so: it is {steps}. "visionshare prepare" does it, and '
-        "--raw writes a file for the example. Ink is light on dark where it was in training."
+        "--raw writes a file for the example."
     )
+    if classifier.preprocessing.polarity == "as_is":
+        told += " Ink is light on dark where it was in training."
     lines = textwrap.wrap(told, 92, break_long_words=False)
     return "\n" + "\n".join(f"   {line}" for line in lines) + "\n"
 

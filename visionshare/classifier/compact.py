@@ -197,9 +197,9 @@ class CompactClassifier:
         return np.concatenate([self._scores(images[i : i + _BATCH], n_jobs) for i in parts])
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        values = self.family.evaluate(images, None, n_jobs)
-        # A stranger's file may hold weights that overflow: scores are then inf or nan.
+        # A stranger's file may hold numbers that overflow: scores are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
+            values = self.family.evaluate(images, None, n_jobs)
             return np.dot(values, self._transposed) + self.intercept
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:

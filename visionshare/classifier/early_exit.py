@@ -130,7 +130,9 @@ class EarlyExit:
         stops = np.empty(len(images), np.int64)
         for start in range(0, max(len(images), 1), _BATCH):
             part = slice(start, start + _BATCH)
-            scores[part], stops[part] = self._batch(images[part], n_jobs)
+            # Numbers of a stranger's file may overflow, as in the classifier itself.
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[part], stops[part] = self._batch(images[part], n_jobs)
         return scores, stops
 
     def _batch(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -141,8 +143,7 @@ class EarlyExit:
         for number, stage in enumerate(self.stages):
             rest = images if len(left) == len(images) else images[left]
             known = np.hstack([known, stage.family.evaluate(rest, None, n_jobs)])
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = known @ stage.weights.T + stage.intercept
+            scores = known @ stage.weights.T + stage.intercept
             found[left] = scores
             if stage.margin is None:
                 break

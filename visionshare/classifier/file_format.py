@@ -23,6 +23,10 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "read_parts", "write_parts"]
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 1
 _ARRAYS_OF_STEP = ("weights", "intercept")
+# What values of any kind in the place of others lead to.
+_UNSOUND = (
+    InputError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError,
+)  # fmt: skip
 
 
 def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
@@ -69,7 +73,7 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
     header, arrays = read_tensor_file(path, FORMAT, FORMAT_VERSION, ClassifierFileError)
     try:
         return _parts(header, arrays)
-    except (InputError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+    except _UNSOUND as error:
         raise ClassifierFileError(f"{path}: not a sound {FORMAT} file ({error})") from None
 
 

@@ -164,11 +164,16 @@ def many(trained, photos, tmp_path_factory):
 def start(trained, many, **others):
     command = [sys.executable, "-m", "visionshare.cli", "predict", str(trained), "-"]
     command += ["--jobs", "2"]
-    with open(many) as listing:
-        return subprocess.Popen(
-            command, stdin=listing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            **others,
-        )  # fmt: skip
+    # Tests may run where interrupts are ignored, and what they start would ignore them too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with open(many) as listing:
+            return subprocess.Popen(
+                command, stdin=listing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                **others,
+            )  # fmt: skip
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("lines", [1, 2600])

@@ -39,6 +39,11 @@ def test_bundled_recipes_are_sound(name):
         ("draws.n=0", "draws.n: .* greater than or equal to 1"),
         ("draws.n=5", "draws: they need learner.search = .sampled"),
         ("draws.m=5", "unknown key 'draws.m'"),
+        ("preprocessing.polarty='automatic'", "unknown key 'preprocessing.polarty'; .*'polarity'"),
+        ("preprocessing.fit='shrink'", "preprocessing: .*fit: got 'shrink'"),
+        ("preprocessing.polarity='as_is'", "preprocessing: .*what is ink"),
+        ("preprocessing.threshold='much'", "preprocessing.threshold: .* valid number"),
+        ("data.fit='centre'", "data.fit: got 'centre'; say preprocessing.fit alone"),
         ("data.cut.sise=5", "unknown key 'data.cut.sise'; did you mean 'size'"),
     ],
 )
@@ -363,3 +368,46 @@ def test_textures_train_and_map(tmp_path):
     assert label_map(result.classifier, np.zeros((20, 30), np.uint8)).shape == (20, 30)
     with pytest.raises(visionshare.errors.DataError, match="textures only"):
         train(load_recipe("textures", ["data.source=digits"]), tmp_path / "out")
+
+
+def test_preparation_is_learned_with_and_kept(tmp_path):
+    from PIL import Image
+
+    from visionshare.datasets import Preprocessing, load_dataset
+
+    held = load_dataset("digits", "train").subset(slice(0, 300))
+    for split, part in (
+        ("train", held.subset(slice(0, 240))),
+        ("test", held.subset(slice(240, 300))),
+    ):
+        for i, (image, label) in enumerate(zip(part.images, part.labels, strict=True)):
+            canvas = np.full((60, 50), 230, np.uint8)
+            canvas[20:44, 10:34] -= np.kron(image, np.ones((3, 3), np.uint8)) // 2
+            folder = tmp_path / "data" / split / str(label)
+            folder.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(canvas).save(folder / f"{i:03d}.png")
+    settings = [f"data.source={tmp_path / 'data'}", "data.height=8", "data.width=8"]
+    settings += ["learner.rounds=15", "features.parameters.n_templates=20"]
+    made = train(load_recipe("digits", settings), tmp_path / "out")
+    steps = Preprocessing("automatic", contrast=True, crop=True, fit="box")
+    assert visionshare.load(tmp_path / "out" / "classifier.safetensors").preprocessing == steps
+    # Small dark digits on light ground would be beyond 15 features.
+    assert made.metrics["test_error_rate"] < 0.3
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert steps.describe()[-1].split(",")[0] in page
+
+
+def test_the_fit_of_the_data_is_kept_too(tmp_path):
+    from visionshare.datasets import Preprocessing
+
+    (tmp_path / "a.toml").write_text(
+        'name = "a"\n[data]\nsource = "digits"\nfit = "centre"\n'
+        '[features]\npool = "pixels"\n[learner]\nrounds = 2\n'
+    )
+    made = train(load_recipe(tmp_path / "a.toml"), tmp_path / "out")
+    assert made.classifier.preprocessing == Preprocessing(fit="centre")
+
+
+def test_a_margin_without_room_stops_before_work(tmp_path):
+    with pytest.raises(InputError, match=r"^margin: got 4"):
+        train(load_recipe("digits", ["preprocessing.margin=4"]), tmp_path)

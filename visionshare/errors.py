@@ -8,6 +8,7 @@ __all__ = [
     "ExportError",
     "InputError",
     "RecipeError",
+    "ServiceError",
     "StoreError",
     "VisionshareError",
 ]
@@ -61,6 +62,10 @@ class ClassifierFileError(VisionshareError, ValueError):
 
 class ExportError(VisionshareError, RuntimeError):
     """An exported classifier cannot be compiled or run here."""
+
+
+class ServiceError(VisionshareError, RuntimeError):
+    """The service cannot run here: a package is missing, or its address cannot be used."""
 
 
 class RecipeError(VisionshareError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -95,16 +96,28 @@ def _header(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
         length = int.from_bytes(handle.read(8), "little")
         if size < 8 or length > min(size - 8, _LARGEST_HEADER):
             raise ValueError("no safetensors header")
-        table = json.loads(handle.read(length))
+        table = _plain(handle.read(length))
         body = handle.read()
     if not isinstance(table, dict):
         raise ValueError("no safetensors header")
     about = table.pop("__metadata__", None)
     text = about.get(_KEY) if isinstance(about, dict) else None
-    header = json.loads(text) if isinstance(text, str) else None
+    header = _plain(text) if isinstance(text, str) else None
     if not isinstance(header, dict):
         raise ValueError("a safetensors file, but not of visionshare")
     return header, table, body
+
+
+def _plain(text: str | bytes) -> Any:
+    """Return the plain values of a JSON text; numbers that JSON does not have are refused."""
+    return json.loads(text, parse_constant=_number, parse_float=_number)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:20]}")
+    return value
 
 
 def _array(name: str, entry: Any, body: bytes) -> np.ndarray:

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
 from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
-from visionshare.errors import ClassifierFileError, InputError
+from visionshare.datasets import Preprocessing
+from visionshare.errors import ClassifierFileError, DataError, InputError
 from visionshare.fingerprints import spec_fingerprint
 from visionshare.store import ArrayColumns
 
@@ -222,3 +223,45 @@ def test_missing_and_foreign_files(tmp_path):
     (tmp_path / "p").write_bytes((2**60).to_bytes(8, "little") + b"{}")
     with pytest.raises(ClassifierFileError, match="not a sound visionshare-classifier file"):
         visionshare.load(tmp_path / "p")
+
+
+def test_preparation_travels_and_is_left_out_where_it_is_plain(model, tmp_path, images):
+    steps = Preprocessing("automatic", crop=True, fit="box", margin=1, centre="mass")
+    path = tmp_path / "a.safetensors"
+    model.with_preprocessing(steps).save(path)
+    held = visionshare.load(path)
+    assert held.preprocessing == steps
+    assert held.at(1).preprocessing == held.with_path(held.path).preprocessing == steps
+    assert held.with_exit_rule(None).preprocessing == steps
+    assert_array_equal(held.decision_function(images), model.decision_function(images))
+    held.with_preprocessing(None).save(path)
+    assert b"preprocessing" not in path.read_bytes()
+    assert visionshare.load(path).preprocessing == Preprocessing()
+    with pytest.raises(InputError, match=r"^margin: got 4"):
+        model.with_preprocessing(Preprocessing(fit="box", margin=4))
+
+
+@pytest.mark.parametrize(
+    "values", [[], {"polarity": "negative"}, {"fit": "box", "margin": 4}, {"sharpen": True}, 1]
+)
+def test_wrong_preparation_is_refused_in_one_line(values, saved, tmp_path):
+    path = tmp_path / "a.safetensors"
+    _rewritten(saved, path, lambda h, t: h.update(preprocessing=values))
+    with pytest.raises(ClassifierFileError) as caught:
+        visionshare.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_picture_becomes_an_image(model, tmp_path):
+    from PIL import Image
+
+    Image.fromarray(np.full((20, 30), 7, np.uint8)).save(tmp_path / "a.png")
+    assert (model.picture_size, model.picture_mode) == ((8, 8), "grey")
+    assert_array_equal(model.read(tmp_path / "a.png"), np.full((8, 8), 7, np.uint8))
+    with pytest.raises(DataError, match="too many"):
+        model.read(tmp_path / "a.png", largest=599)
+    family = Pixels().fit(np.zeros((1, 4))).take([0, 3])
+    vectors = CompactClassifier(family, np.eye(2), np.zeros(2), np.arange(2))
+    assert vectors.picture_size is None
+    with pytest.raises(InputError, match=r"^classifier"):
+        vectors.read(tmp_path / "a.png")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.folders import read_images
+from visionshare.datasets.folders import Fit, as_preprocessing, read_images
 from visionshare.durable import replace_file, write_text
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.fingerprints import (
@@ -61,7 +61,7 @@ def extract_features(
     paths: Sequence[str],
     out: str | os.PathLike[str],
     *,
-    fit: str = "resize",
+    fit: Fit = "resize",
     dtype: str = "float32",
     memory: str | int = "1GiB",
     n_jobs: int = 1,
@@ -82,7 +82,7 @@ def extract_features(
         Image files; example i of the store is the i-th that can be read.
     out : path-like
         Folder of the store.
-    fit : {"resize", "centre"}, default "resize"
+    fit : {"resize", "centre"} or Preprocessing, default "resize"
         How images are brought to the family's size.
     dtype : {"float32", "float16"}, default "float32"
     memory : str or int, default "1GiB"
@@ -105,8 +105,7 @@ def extract_features(
     """
     if dtype not in ("float32", "float16"):
         raise InputError("dtype", dtype, "'float32' or 'float16'")
-    if fit not in ("resize", "centre"):
-        raise InputError("fit", fit, "'resize' or 'centre'")
+    as_preprocessing(fit)
     if len(family.image_shape_) < 2:
         raise InputError("family", f"vectors of {family.image_shape_}", "a family of images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
@@ -123,7 +122,7 @@ class _Job:
     family: FeatureFamily
     paths: Sequence[str]
     folder: Path
-    fit: str
+    fit: Fit
     dtype: str
     threads: int
     skip_broken: bool
@@ -137,7 +136,7 @@ def _claim(job: _Job) -> None:
     identity = {
         "family": spec_fingerprint(*job.family.to_state()),
         "paths": hashlib.sha256(listing).hexdigest(),
-        "fit": job.fit,
+        "fit": job.fit if isinstance(job.fit, str) else job.fit.to_values(),
         "dtype": job.dtype,
         "skip_broken": job.skip_broken,
     }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
 
@@ -40,6 +41,9 @@ class CompactClassifier:
         Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`;
         :class:`visionshare.classifier.EarlyExit` follows it, the classifier itself evaluates all
         features.
+    preprocessing : Preprocessing, optional
+        How pictures become images of ``image_shape``, see :meth:`read`; they are stretched when
+        omitted.
 
     Attributes
     ----------
@@ -68,6 +72,7 @@ class CompactClassifier:
         path: Sequence[PathStep] = (),
         metadata: Mapping[str, Any] | None = None,
         exit_rule: ExitRule | None = None,
+        preprocessing: Preprocessing | None = None,
     ) -> None:
         self.family = family
         self.weights = np.ascontiguousarray(weights, np.float32)
@@ -90,12 +95,26 @@ class CompactClassifier:
         self.exit_rule = exit_rule
         if exit_rule is not None:
             check_rule(exit_rule, len(self.path))
+        self.preprocessing = Preprocessing() if preprocessing is None else preprocessing
+        if self.picture_size is not None:
+            self.preprocessing.check_size(self.picture_size)
         self._transposed = np.ascontiguousarray(self.weights.T)
 
     @property
     def image_shape(self) -> tuple[int, ...]:
         """Shape of one image."""
         return tuple(self.family.image_shape_)
+
+    @property
+    def picture_size(self) -> tuple[int, int] | None:
+        """Height and width that pictures are brought to; None where examples are vectors."""
+        shape = self.image_shape
+        return None if len(shape) == 1 else (shape[0], shape[1])
+
+    @property
+    def picture_mode(self) -> str:
+        """Whether pictures are read as ``"grey"`` or in ``"color"``."""
+        return "color" if self.image_shape[2:] == (3,) else "grey"
 
     @property
     def n_features(self) -> int:
@@ -123,6 +142,37 @@ class CompactClassifier:
             described.append({**self.family.describe(j), "weights": weights})
         return described
 
+    def read(
+        self, source: str | os.PathLike[str] | BinaryIO, largest: int | None = None
+    ) -> np.ndarray:
+        """Return the image of a picture file, prepared as the classifier takes it.
+
+        Parameters
+        ----------
+        source : path-like or binary file
+        largest : int, optional
+            Pixels that a picture may have, checked before they are decoded.
+
+        Returns
+        -------
+        ndarray of shape image_shape, uint8
+
+        Raises
+        ------
+        DataError
+            If it is no picture, broken or too large.
+        InputError
+            If the classifier's examples are vectors.
+        """
+        from visionshare.datasets.folders import read_image
+
+        size = self.picture_size
+        if size is None or self.image_shape[2:] not in ((), (1,), (3,)):
+            raise InputError("classifier", f"shape {self.image_shape}", "one of grey or RGB images")
+        limits = {} if largest is None else {"largest": largest}
+        raster = read_image(source, size, self.picture_mode, self.preprocessing, **limits)
+        return raster.reshape(self.image_shape)
+
     def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return scores (n, k), float32.
 
@@ -147,9 +197,9 @@ class CompactClassifier:
         return np.concatenate([self._scores(images[i : i + _BATCH], n_jobs) for i in parts])
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        values = self.family.evaluate(images, None, n_jobs)
-        # A stranger's file may hold weights that overflow: scores are then inf or nan.
+        # A stranger's file may hold numbers that overflow: scores are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
+            values = self.family.evaluate(images, None, n_jobs)
             return np.dot(values, self._transposed) + self.intercept
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -161,15 +211,20 @@ class CompactClassifier:
         return self.probabilities(self.decision_function(images, n_jobs))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities (n, k) of scores (n, k)."""
-        shares = scores.astype(np.float64) / self.temperature
-        shares -= shares.max(axis=1, keepdims=True)
-        np.exp(shares, out=shares)
-        return shares / shares.sum(axis=1, keepdims=True)
+        """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = scores.astype(np.float64) / self.temperature
+            shares -= shares.max(axis=1, keepdims=True)
+            np.exp(shares, out=shares)
+            return shares / shares.sum(axis=1, keepdims=True)
 
     def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
         """Return the same classifier with another rule, or with none."""
         return CompactClassifier(**{**self._parts(), "exit_rule": rule})
+
+    def with_preprocessing(self, preprocessing: Preprocessing | None) -> CompactClassifier:
+        """Return the same classifier for pictures prepared otherwise, or stretched."""
+        return CompactClassifier(**{**self._parts(), "preprocessing": preprocessing})
 
     def with_path(self, path: Sequence[PathStep]) -> CompactClassifier:
         """Return the same classifier with another account of its learning."""
@@ -186,6 +241,7 @@ class CompactClassifier:
             "path": self.path,
             "metadata": self.metadata,
             "exit_rule": self.exit_rule,
+            "preprocessing": self.preprocessing,
         }
 
     def at(self, t: int) -> CompactClassifier:
@@ -213,6 +269,7 @@ class CompactClassifier:
             self.path[:t],
             self.metadata,
             rule,
+            self.preprocessing,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -227,6 +284,7 @@ class CompactClassifier:
             "rounds": len(self.path),
             "temperature": self.temperature,
             "exit_rounds": [] if self.exit_rule is None else list(self.exit_rule.rounds),
+            "preprocessing": self.preprocessing.to_values(),
             "metadata": self.metadata,
         }
 

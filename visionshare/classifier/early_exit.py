@@ -121,8 +121,8 @@ class EarlyExit:
         costs = [int(stage.family.macs()) + stage.weights.size for stage in self.stages]
         self.costs = np.cumsum(costs)
 
-    def _run(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return each image's scores where it stopped, and the stage."""
+    def run(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return each image's scores where it stopped (n, k), and the stage (n,) from 0."""
         images = np.asarray(images)
         if images.shape == self.classifier.image_shape:
             images = images[None]
@@ -130,7 +130,9 @@ class EarlyExit:
         stops = np.empty(len(images), np.int64)
         for start in range(0, max(len(images), 1), _BATCH):
             part = slice(start, start + _BATCH)
-            scores[part], stops[part] = self._batch(images[part], n_jobs)
+            # Numbers of a stranger's file may overflow, as in the classifier itself.
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[part], stops[part] = self._batch(images[part], n_jobs)
         return scores, stops
 
     def _batch(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -141,8 +143,7 @@ class EarlyExit:
         for number, stage in enumerate(self.stages):
             rest = images if len(left) == len(images) else images[left]
             known = np.hstack([known, stage.family.evaluate(rest, None, n_jobs)])
-            with np.errstate(over="ignore", invalid="ignore"):
-                scores = known @ stage.weights.T + stage.intercept
+            scores = known @ stage.weights.T + stage.intercept
             found[left] = scores
             if stage.margin is None:
                 break
@@ -155,7 +156,7 @@ class EarlyExit:
 
     def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the scores (n, k) of the round at which each image stopped, float32."""
-        return self._run(images, n_jobs)[0]
+        return self.run(images, n_jobs)[0]
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""
@@ -167,7 +168,7 @@ class EarlyExit:
 
     def stops(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""
-        return self._run(images, n_jobs)[1]
+        return self.run(images, n_jobs)[1]
 
     def measure(self, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1) -> ExitFigures:
         """Return errors and costs on labelled images.
@@ -187,7 +188,7 @@ class EarlyExit:
         if labels.shape != (len(images),) or len(images) == 0:
             accepted = f"a class for each of {len(images)} images, 1 or more"
             raise InputError("labels", labels.shape, accepted)
-        scores, stops = self._run(images, n_jobs)
+        scores, stops = self.run(images, n_jobs)
         wrong = self.classes_[np.argmax(scores, axis=1)] != labels
         counts = np.bincount(stops, minlength=len(self.stages))
         return ExitFigures(

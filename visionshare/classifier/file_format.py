@@ -13,6 +13,7 @@ import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
@@ -22,6 +23,10 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "read_parts", "write_parts"]
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 1
 _ARRAYS_OF_STEP = ("weights", "intercept")
+# What values of any kind in the place of others lead to.
+_UNSOUND = (
+    InputError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError,
+)  # fmt: skip
 
 
 def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
@@ -49,6 +54,10 @@ def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
     if rule is not None:
         # Readers that know no rules evaluate all features: the version stays what it was.
         values["exit_rule"] = {"rounds": list(rule.rounds), "margins": list(rule.margins)}
+    preprocessing = parts["preprocessing"]
+    if preprocessing != Preprocessing():
+        # Of pictures, not of images: scores are the same for readers that know none.
+        values["preprocessing"] = preprocessing.to_values()
     write_tensor_file(path, FORMAT, FORMAT_VERSION, values, arrays)
 
 
@@ -64,7 +73,7 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
     header, arrays = read_tensor_file(path, FORMAT, FORMAT_VERSION, ClassifierFileError)
     try:
         return _parts(header, arrays)
-    except (InputError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+    except _UNSOUND as error:
         raise ClassifierFileError(f"{path}: not a sound {FORMAT} file ({error})") from None
 
 
@@ -88,6 +97,7 @@ def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, A
         "path": _path(header["path"], arrays, k, n),
         "metadata": metadata,
         "exit_rule": _exit_rule(header.get("exit_rule")),
+        "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
     }
 
 

@@ -1,22 +1,18 @@
-"""Commands that use a classifier: evaluate, predict, inspect, bench."""
+"""Commands that use a classifier: evaluate, inspect, bench."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from visionshare.cli.images import Images, image_paths
+from visionshare.cli.images import Prepared
 from visionshare.errors import DataError
 
-if TYPE_CHECKING:
-    from visionshare.classifier import CompactClassifier
-
-__all__ = ["geometry", "register"]
+__all__ = ["register"]
 
 Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
 Jobs = Annotated[int, typer.Option(help="Threads; -1 for all cores.")]
@@ -25,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (evaluate, predict, inspect, bench):
+    for command in (evaluate, inspect, bench):
         app.command()(command)
 
 
@@ -35,6 +31,7 @@ def evaluate(
     data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
     split: Annotated[str, typer.Option(help="Split of a data set: test or train.")] = "test",
     jobs: Jobs = -1,
+    prepared: Prepared = False,
     as_json: Json = False,
 ) -> None:
     """Measure a classifier on labelled images.
@@ -49,8 +46,8 @@ def evaluate(
     from visionshare.resources import resolve_jobs
 
     model = load(classifier)
-    size, mode = geometry(model)
-    held = load_images(dataset, split, data, size, mode)
+    steps = "resize" if prepared else model.preprocessing
+    held = load_images(dataset, split, data, model.picture_size, model.picture_mode, steps)
     truth = np.asarray(held.classes)[held.labels]
     known = {str(c) for c in model.classes_}
     unknown = sorted(set(truth.tolist()) - known)
@@ -76,62 +73,6 @@ def evaluate(
         )
     for name, rate in by_class.items():
         typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")
-
-
-def geometry(model: CompactClassifier) -> tuple[tuple[int, int] | None, str]:
-    """Return the size and the mode that images are read with for a classifier."""
-    shape = model.image_shape
-    if len(shape) == 1:
-        return None, "grey"
-    return (shape[0], shape[1]), "color" if len(shape) == 3 and shape[2] == 3 else "grey"
-
-
-def _batches(paths: Iterator[str], batch: int) -> Iterator[list[str]]:
-    held: list[str] = []
-    for path in paths:
-        held.append(path)
-        if len(held) == batch:
-            yield held
-            held = []
-    if held:
-        yield held
-
-
-def predict(
-    classifier: Classifier,
-    images: Images,
-    jobs: Jobs = -1,
-    as_json: Json = False,
-) -> None:
-    """Classify images; one line an image: file, class, probability.
-
-    Example: visionshare predict out/digits/classifier.safetensors scans/ --json
-
-    Images are brought to the classifier's size; ink must be light on dark, as in training.
-    """
-    import numpy as np
-
-    from visionshare import load
-    from visionshare.datasets.folders import read_images
-    from visionshare.resources import resolve_jobs
-
-    model, threads = load(classifier), resolve_jobs(jobs, "--jobs")
-    size, mode = geometry(model)
-    if size is None:
-        raise DataError(f"{classifier}: classifies vectors, not images")
-    for batch in _batches(image_paths(images), 1024):
-        raster = read_images(batch, size, mode, n_jobs=threads)
-        raster = raster.reshape(len(batch), *model.image_shape)
-        shares = model.predict_proba(raster, threads)
-        for path, share in zip(batch, shares, strict=True):
-            best = int(np.argmax(share))
-            name = model.classes_[best].item()
-            if as_json:
-                named = zip(map(str, model.classes_), share.round(6).tolist(), strict=True)
-                record = {"image": path, "class": name, "probabilities": dict(named)}
-                typer.echo(json.dumps(record))
-            else:
-                typer.echo(f"{path}\t{name}\t{share[best]:.4f}")
 
 
 def inspect(classifier: Classifier, as_json: Json = False) -> None:

@@ -153,11 +153,11 @@ def _measured(
     import numpy as np
 
     from visionshare.classifier import EarlyExit
-    from visionshare.cli.classify import geometry
     from visionshare.datasets import load_images
 
     classifier = model.classifier if isinstance(model, EarlyExit) else model
-    held = load_images(source, split, data, *geometry(classifier))
+    size, mode = classifier.picture_size, classifier.picture_mode
+    held = load_images(source, split, data, size, mode, classifier.preprocessing)
     truth = np.asarray(held.classes)[held.labels].astype(str)
     unknown = sorted(set(truth.tolist()) - {str(c) for c in model.classes_})
     if unknown:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from visionshare.cli.images import Images, image_paths
 from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from visionshare.datasets import Preprocessing
+    from visionshare.datasets.folders import Fit
 
 __all__ = ["register"]
 
@@ -31,7 +35,10 @@ def extract(
         str | None, typer.Option(help="HEIGHTxWIDTH of a pool's images; default the first's.")
     ] = None,
     color: Annotated[bool, typer.Option("--color", help="Keep colours, for a pool.")] = False,
-    fit: Annotated[str, typer.Option(help="resize, or centre on a canvas.")] = "resize",
+    fit: Annotated[
+        str | None,
+        typer.Option(help="resize, or centre on a canvas; default as the classifier, or resize."),
+    ] = None,
     sample: Annotated[int, typer.Option(help="Images that a pool learns from.")] = 10_000,
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
     memory: Annotated[str, typer.Option(help="Bound of the columns in memory.")] = "1GiB",
@@ -53,13 +60,13 @@ def extract(
 
     threads = resolve_jobs(jobs, "--jobs")
     paths = list(image_paths(images))
-    options = _PoolOptions(size, color, fit, sample, seed, threads)
-    family = _family(features, paths, out, options)
+    options = _PoolOptions(size, color, fit or "resize", sample, seed, threads)
+    family, steps = _family(features, paths, out, options)
     done = extract_features(
         family,
         paths,
         out,
-        fit=fit,
+        fit=fit or steps,
         dtype=dtype,
         memory=memory,
         n_jobs=threads,
@@ -83,7 +90,8 @@ class _PoolOptions:
     threads: int
 
 
-def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -> Any:
+def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -> tuple[Any, Fit]:
+    """Return the family, and how its images are prepared where nothing else is said."""
     from visionshare import load
     from visionshare.apps import FEATURES_FILE
     from visionshare.generators.family_file import FORMAT, read_family, write_family
@@ -91,14 +99,25 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
 
     path = Path(features)
     if path.is_file() and path.suffix != ".toml":
-        return read_family(path) if tensor_file_format(path) == FORMAT else load(path).family
+        if tensor_file_format(path) == FORMAT:
+            return read_family(path), "resize"
+        model = load(path)
+        return model.family, _plain(model.preprocessing)
     learned = out / FEATURES_FILE
     if learned.is_file():
         # An extraction that was stopped goes on with the templates it has.
-        return read_family(learned)
+        return read_family(learned), "resize"
     family = _learned(features, paths, options)
     write_family(learned, family)
-    return family
+    return family, "resize"
+
+
+def _plain(steps: Preprocessing) -> Fit:
+    """Return the name of steps that have one: extractions that began before go on."""
+    from visionshare.datasets import Preprocessing
+    from visionshare.datasets.folders import NAMED_FITS
+
+    return next((name for name in NAMED_FITS if Preprocessing(fit=name) == steps), steps)
 
 
 def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:

@@ -12,7 +12,9 @@ from visionshare.cli import (
     data,
     export,
     extraction,
+    prediction,
     segmentation,
+    serving,
     stores,
     training,
     transfer,
@@ -37,10 +39,12 @@ app = typer.Typer(
 )
 training.register(app)
 classify.register(app)
+prediction.register(app)
 extraction.register(app)
 segmentation.register(app)
 transfer.register(app)
 export.register(app)
+serving.register(app)
 app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 

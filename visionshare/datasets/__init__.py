@@ -10,12 +10,14 @@ from visionshare.datasets.catalogue import (
 )
 from visionshare.datasets.deformations import elastic_deformations
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.sources import load_images
 from visionshare.datasets.textures import Cut
 
 __all__ = [
     "Cut",
     "ImageSet",
+    "Preprocessing",
     "dataset_info",
     "elastic_deformations",
     "fetch_dataset",

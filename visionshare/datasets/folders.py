@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["EXTENSIONS", "find_images", "read_folder", "read_image", "read_images"]
+__all__ = [
+    "EXTENSIONS", "NAMED_FITS", "Fit", "as_preprocessing", "find_images", "iter_images",
+    "read_folder", "read_image", "read_images",
+]  # fmt: skip
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
+# What Pillow may take a file for: it knows formats that start other programs.
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _LARGEST = 1 << 26
+Fit: TypeAlias = "str | Preprocessing"
+NAMED_FITS = ("resize", "centre")
 
 
 def read_image(
-    path: str | os.PathLike[str],
+    source: str | os.PathLike[str] | BinaryIO,
     size: tuple[int, int] | None = None,
     mode: str = "grey",
-    fit: str = "resize",
+    fit: Fit = "resize",
     largest: int = _LARGEST,
 ) -> np.ndarray:
     """Read one image; its EXIF orientation is respected.
 
     Parameters
     ----------
-    path : path-like
+    source : path-like or binary file
     size : tuple of int, optional
         Height and width of the result; the image's own when omitted.
     mode : {"grey", "color"}, default "grey"
-    fit : {"resize", "centre"}, default "resize"
-        With a size: stretch to it, or shrink where needed and centre on a black canvas.
+    fit : {"resize", "centre"} or Preprocessing, default "resize"
+        With a size: stretch to it, or shrink where needed and centre on a black canvas; or the
+        steps of :class:`visionshare.datasets.Preprocessing`.
     largest : int
         Pixels that are accepted at most, checked before they are decoded.
 
@@ -50,70 +61,130 @@ def read_image(
     DataError
         If the file is no image, broken or too large.
     """
-    import warnings
-
     from PIL import Image, ImageOps
 
     if mode not in ("grey", "color"):
         raise InputError("mode", mode, "'grey' or 'color'")
-    if fit not in ("resize", "centre"):
-        raise InputError("fit", fit, "'resize' or 'centre'")
+    steps = as_preprocessing(fit)
+    name = source if isinstance(source, (str, os.PathLike)) else "image"
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(path) as held:
-                if held.width * held.height > largest:
-                    raise DataError(f"{path}: {held.width}×{held.height} pixels are too many")
-                upright: Image.Image = ImageOps.exif_transpose(held)
-                if upright.mode in ("I;16", "I", "F"):
-                    upright = _to_bytes(upright)
-                elif "A" in upright.mode or "transparency" in upright.info:
-                    upright = upright.convert("RGBA")
-                    canvas = Image.new("RGBA", upright.size, (0, 0, 0, 255))
-                    upright = Image.alpha_composite(canvas, upright)
-                image = upright.convert("L" if mode == "grey" else "RGB")
+        with _quiet, Image.open(source, formats=_FORMATS) as held:
+            if held.width * held.height > largest:
+                raise DataError(f"{name}: {held.width}×{held.height} pixels are too many")
+            upright: Image.Image = ImageOps.exif_transpose(held)
+            if upright.mode in ("I;16", "I", "F"):
+                upright = _to_bytes(upright)
+            elif "A" in upright.mode or "transparency" in upright.info:
+                upright = _on_paper(upright.convert("RGBA"), steps.polarity)
+            image = upright.convert("L" if mode == "grey" else "RGB")
     except DataError:
         raise
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, EOFError) as error:
-        raise DataError(f"{path}: cannot be read as an image ({error})") from None
-    if size is not None and image.size != (size[1], size[0]):
-        image = _fitted(image, size, fit)
-    return np.asarray(image)
+    except (*_DECODING, Image.DecompressionBombError) as error:
+        line = " ".join(str(error).split())
+        raise DataError(f"{name}: cannot be read as an image ({line})") from None
+    return steps.apply(np.asarray(image), size)
+
+
+# What decoders raise for broken files.
+_DECODING = (OSError, ValueError, SyntaxError, EOFError)
+
+
+class _Quiet:
+    """Silences warnings while any thread decodes.
+
+    ``warnings.catch_warnings`` is not made for threads that enter and leave in any order: the
+    first one in keeps the filters, the last one out puts them back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._held: warnings.catch_warnings[Any] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._held = warnings.catch_warnings()
+                self._held.__enter__()
+                warnings.simplefilter("ignore")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._held is not None:
+                self._held.__exit__(None, None, None)
+
+
+_quiet = _Quiet()
+
+
+def as_preprocessing(fit: Fit) -> Preprocessing:
+    """Return the steps that a name stands for, or those given.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    if isinstance(fit, Preprocessing):
+        return fit
+    if fit not in NAMED_FITS:
+        raise InputError("fit", fit, "'resize', 'centre' or a Preprocessing")
+    return Preprocessing(fit=fit)
 
 
 def _to_bytes(image: Image.Image) -> Image.Image:
     from PIL import Image
 
-    values = np.asarray(image, np.float64)
-    top = 65535.0 if values.max(initial=0) > 255 else 255.0
-    return Image.fromarray(np.clip(values / top * 255, 0, 255).astype(np.uint8))
+    values = np.asarray(image)
+    largest = values.max(initial=0, where=np.isfinite(values))
+    top = 65535.0 if largest > 255 else 255.0
+    made = np.empty(values.shape, np.uint8)
+    # Some rows at a time: floats of a large picture would fill the memory.
+    for i in range(0, len(values), 256):
+        rows = np.nan_to_num(values[i : i + 256].astype(np.float64))
+        made[i : i + 256] = np.clip(rows / top * 255, 0, 255)
+    return Image.fromarray(made)
 
 
-def _fitted(image: Image.Image, size: tuple[int, int], fit: str) -> Image.Image:
-    from PIL import Image
+def _on_paper(image: Image.Image, polarity: str) -> Image.Image:
+    """Return the picture without transparency: on black, or on white where its ink is dark."""
+    from PIL import Image, ImageStat
 
-    height, width = size
-    if fit == "resize":
-        return image.resize((width, height), Image.Resampling.BOX)
-    ratio = min(1.0, height / image.height, width / image.width)
-    inner = max(1, round(image.width * ratio)), max(1, round(image.height * ratio))
-    canvas = Image.new(image.mode, (width, height))
-    shrunk = image.resize(inner, Image.Resampling.BOX)
-    canvas.paste(shrunk, ((width - inner[0]) // 2, (height - inner[1]) // 2))
-    return canvas
+    white = polarity == "dark_on_light"
+    if polarity == "automatic":
+        # Dark ink on nothing: the nothing is paper.
+        seen = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
+        white = seen.count[0] > 0 and seen.mean[0] < 127.5
+    canvas = Image.new("RGBA", image.size, (*([255 * white] * 3), 255))
+    return Image.alpha_composite(canvas, image)
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
     """Return the image files below a folder, sorted by path."""
-    root = Path(folder)
-    return sorted(p for p in root.rglob("*") if p.suffix.lower() in EXTENSIONS and p.is_file())
+    return [Path(path) for path in iter_images(folder)]
+
+
+def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the image files below a folder, sorted by path, a folder's entries at a time.
+
+    Folders that are links are left out: they may lead round in circles.
+    """
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from iter_images(entry.path)
+        elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS and entry.is_file():
+            yield entry.path
 
 
 def read_images(
     paths: Sequence[str | os.PathLike[str]],
     size: tuple[int, int],
     mode: str = "grey",
-    fit: str = "resize",
+    fit: Fit = "resize",
     n_jobs: int = 1,
     broken: list[str] | None = None,
 ) -> np.ndarray:
@@ -160,7 +231,7 @@ def read_folder(
     folder: str | os.PathLike[str],
     size: tuple[int, int] | None = None,
     mode: str = "grey",
-    fit: str = "resize",
+    fit: Fit = "resize",
 ) -> ImageSet:
     """Read a folder that holds a folder of images for each class.
 

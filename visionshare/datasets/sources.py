@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.datasets.arrays import read_hdf5, read_npz
 from visionshare.datasets.catalogue import list_datasets, load_dataset
-from visionshare.datasets.folders import read_folder
+from visionshare.datasets.folders import Fit, read_folder
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
@@ -24,7 +24,7 @@ def load_images(
     data_dir: str | os.PathLike[str] | None = None,
     size: tuple[int, int] | None = None,
     mode: str = "grey",
-    fit: str = "resize",
+    fit: Fit = "resize",
     cut: Cut | None = None,
 ) -> ImageSet:
     """Return images and labels from a catalogue name, a folder, or a file.

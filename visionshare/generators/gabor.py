@@ -22,6 +22,7 @@ BORDERS = ("cut", "inside")
 _LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False, "positions": None}
 _Axes = tuple[np.ndarray, np.ndarray]
 _CUT = 3.0
+_FURTHEST = 2**16
 _AT_ONCE = 64
 
 
@@ -73,7 +74,9 @@ def gabor_values(
 
 def _reach(parameters: np.ndarray) -> np.ndarray:
     """Return how many pixels a filter's support reaches from its centre."""
-    return np.ceil(_CUT * np.asarray(parameters, np.float64)[:, 2:4].max(axis=1)).astype(np.int64)
+    reach = np.ceil(_CUT * np.asarray(parameters, np.float64)[:, 2:4].max(axis=1))
+    # No image is larger, and no integer holds what a stranger's widths may be.
+    return np.minimum(reach, _FURTHEST).astype(np.int64)
 
 
 class GaborBank(BaseEstimator):
@@ -458,7 +461,7 @@ class GaborBank(BaseEstimator):
         if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():
             raise InputError("filters", filters.shape, "float32 of shape (n, 5), widths above 0")
         height, width = (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
-        if height * width > 2**16:
+        if height * width > _FURTHEST:
             raise InputError("image_shape", shape, "at most 65536 pixels for Gabor filters")
         family.image_shape_, family.filters_, family.n_features_ = shape, filters, len(filters)
         family._check_inside()

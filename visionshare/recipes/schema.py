@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from visionshare.bundled import bundled
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import RecipeError
 
 if sys.version_info >= (3, 11):
@@ -58,6 +59,23 @@ class DataPart(_Strict):
     classes: list[str] | None = Field(default=None, min_length=2)
     per_class: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
+
+
+class PreprocessingPart(_Strict):
+    """How pictures are prepared, see :class:`visionshare.datasets.Preprocessing`."""
+
+    polarity: str = "as_is"
+    contrast: bool = False
+    crop: bool = False
+    threshold: float = 0.3
+    fit: str = "resize"
+    margin: int = 0
+    centre: str = "box"
+
+    @model_validator(mode="after")
+    def _sound(self) -> PreprocessingPart:
+        Preprocessing(**self.model_dump())
+        return self
 
 
 class FeaturePart(_Strict):
@@ -225,6 +243,7 @@ class Recipe(_Strict):
     description: str = ""
     seed: int = Field(default=0, ge=0)
     data: DataPart
+    preprocessing: PreprocessingPart | None = None
     features: FeaturePart
     sources: SourcesPart | None = None
     store: StorePart = StorePart()
@@ -232,6 +251,12 @@ class Recipe(_Strict):
     draws: DrawsPart | None = None
     deformations: DeformationPart | None = None
     early_exit: EarlyExitPart | None = None
+
+    @model_validator(mode="after")
+    def _one_fit(self) -> Recipe:
+        if self.preprocessing is not None and self.data.fit != "resize":
+            raise ValueError(f"data.fit: got {self.data.fit!r}; say preprocessing.fit alone")
+        return self
 
     @model_validator(mode="after")
     def _exits_are_judged(self) -> Recipe:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, learn_exit_rule
-from visionshare.datasets import Cut, ImageSet, load_images
+from visionshare.datasets import Cut, ImageSet, Preprocessing, load_images
 from visionshare.datasets.few import few_of_each
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
@@ -106,8 +106,12 @@ def train(
     learner.check_parameters()
     check_columns(recipe, family)
     parse_size(recipe.store.memory, "store.memory")
+    steps = _preprocessing(recipe)
     with stages("data"):
         training, test = _images(recipe, data_dir)
+    shape = training.images.shape[1:]
+    if len(shape) > 1:
+        steps.check_size((shape[0], shape[1]))
     if recipe.sources is not None:
         with stages("sources"):
             sources += _learned_sources(recipe, data_dir, jobs)
@@ -130,6 +134,7 @@ def train(
     }
     classes = [training.classes[c] for c in learner.classes_]
     classifier = learner.to_classifier(features, classes, metadata)
+    classifier = classifier.with_preprocessing(steps)
     if recipe.early_exit is not None:
         with stages("early exit"):
             held = training.subset(np.flatnonzero(judges[: _originals(recipe, training)]))
@@ -144,7 +149,15 @@ def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:
     part = recipe.data
     size = None if part.height is None or part.width is None else (part.height, part.width)
     cut = None if part.cut is None else Cut(**part.cut.model_dump())
-    return load_images(part.source, split, data_dir, size, part.mode, part.fit, cut)
+    steps = _preprocessing(recipe)
+    return load_images(part.source, split, data_dir, size, part.mode, steps, cut)
+
+
+def _preprocessing(recipe: Recipe) -> Preprocessing:
+    """Return how pictures are prepared, in training and ever after."""
+    if recipe.preprocessing is None:
+        return Preprocessing(fit=recipe.data.fit)
+    return Preprocessing(**recipe.preprocessing.model_dump())
 
 
 def _sources_at_hand(recipe: Recipe) -> list[LinearSource]:

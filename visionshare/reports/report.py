@@ -72,6 +72,7 @@ def write_report(
         weights=Markup(figures.weights_by_class(classifier)),
         confusion=Markup(figures.confusion(labels, predictions, classes)),
         misclassified=figures.misclassified(images, labels, predictions, classes, 100),
+        preparation=classifier.preprocessing.describe(classifier.picture_mode),
         costs=_costs(classifier, metrics),
         settings=_flat(settings),
     )

@@ -4,10 +4,7 @@
    An image is a raster of $HEIGHT$ rows of $WIDTH$ pixels of $CHANNELS$ channel(s): rows one after the
    other from the top, a pixel's channels side by side, as the classifier's training images were
    prepared. $PIXELS$
-
-   The command "visionshare predict" prepares a picture so: upright; transparency on black; grey
-   (0.299 R + 0.587 G + 0.114 B) or RGB; stretched to the size above, each pixel the mean of the
-   area that it covers. Ink is light on dark where it was in training.$STOPS$
+$PREPARATION$$STOPS$
 
    No function keeps anything between calls: calls with different work may run at once. */
 #ifndef $MACRO$_H

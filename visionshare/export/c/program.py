@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +173,7 @@ def _words(
         "KIND": "in floats" if writer.bits is None else f"in {quantise}",
         "FAMILY": type(classifier.family).name,
         "PIXELS": _RANGES[pixel],
+        "PREPARATION": "" if len(shape) == 1 else _preparation(classifier),
         "PIXEL": PIXELS[pixel],
         "HEIGHT": height,
         "WIDTH": width,
@@ -181,6 +183,19 @@ def _words(
         "NAMES": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
         "CELL": (_CELL if writer.bits is None else _QUANTISED_CELL).format(name, name.upper()),
     }
+
+
+def _preparation(classifier: CompactClassifier) -> str:
+    """Return how pictures become images, as lines of the header's comment."""
+    steps = "; ".join(classifier.preprocessing.describe(classifier.picture_mode))
+    told = (
+        f'A picture becomes such a raster so: it is {steps}. "visionshare prepare" does it, and '
+        "--raw writes a file for the example."
+    )
+    if classifier.preprocessing.polarity == "as_is":
+        told += " Ink is light on dark where it was in training."
+    lines = textwrap.wrap(told, 92, break_long_words=False)
+    return "\n" + "\n".join(f"   {line}" for line in lines) + "\n"
 
 
 def _stages(

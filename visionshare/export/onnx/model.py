@@ -134,6 +134,14 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
     graph.node("Gather", graph.constant(classes), best, name="label", axis=0)
 
 
+def _pictures(classifier: CompactClassifier) -> str:
+    """Return how pictures become images: JSON of the steps, and the same in words."""
+    if classifier.picture_size is None:
+        return json.dumps(None)
+    steps = classifier.preprocessing
+    return json.dumps({**steps.to_values(), "steps": steps.describe(classifier.picture_mode)})
+
+
 def _serialised(classifier: CompactClassifier, pixel: str, graph: object) -> bytes:
     from visionshare import __version__
 
@@ -150,6 +158,7 @@ def _serialised(classifier: CompactClassifier, pixel: str, graph: object) -> byt
         "image_shape": json.dumps(list(classifier.image_shape)),
         "pixel": pixel,
         "preprocessing": _PREPROCESSING[pixel],
+        "pictures": _pictures(classifier),
         "temperature": repr(classifier.temperature),
         "family": type(classifier.family).name,
         "features": str(classifier.n_features),

@@ -1,0 +1,285 @@
+"""What the service answers, and what it refuses."""
+
+import asyncio
+import contextlib
+import io
+import json
+import threading
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from visionshare import CompactClassifier, Pixels
+from visionshare.apps.service import Limits, service
+from visionshare.apps.service.bodies import Refusal, pixels_of
+from visionshare.classifier import EarlyExit, ExitRule
+from visionshare.datasets import load_dataset
+from visionshare.errors import InputError, ServiceError
+
+
+def png(image):
+    held = io.BytesIO()
+    Image.fromarray(image).save(held, "png")
+    return held.getvalue()
+
+
+def ask(app, *requests):
+    """Return the answers of an application to requests, one after the other."""
+
+    async def asked():
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return [await client.request(**request) for request in requests]
+
+    return asyncio.run(asked())
+
+
+def predict(content=b"", kind="image/png", **others):
+    headers = {} if kind is None else {"Content-Type": kind}
+    return {
+        "method": "POST", "url": "/predict", "content": content,
+        "headers": headers | others.pop("headers", {}), **others,
+    }  # fmt: skip
+
+
+def get(path):
+    return {"method": "GET", "url": path}
+
+
+@pytest.fixture(scope="module")
+def app(model):
+    return service(model, Limits(body=20_000, pixels=10_000))
+
+
+def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):
+    # On a canvas of its own, dark on light: prepared as by every other way in.
+    canvas = np.full((60, 90), 200, np.uint8)
+    canvas[10:42, 30:62] = 200 - 0.6 * np.kron(
+        load_dataset("digits", "test").images[3], np.ones((4, 4), np.uint8)
+    )
+    (tmp_path / "a.png").write_bytes(png(canvas))
+    image = model.read(tmp_path / "a.png")
+    expected = model.predict_proba(image)[0]
+    raw, form, asked = ask(
+        app, predict(png(canvas)),
+        {"method": "POST", "url": "/predict", "files": {"file": ("a.png", png(canvas))}},
+        predict(png(canvas), params={"raster": True}),
+    )  # fmt: skip
+    for answer in (raw, form, asked):
+        assert answer.status_code == 200
+        said = answer.json()
+        assert said["label"] == str(model.predict(image)[0])
+        assert list(said["probabilities"]) == list("0123456789")
+        np.testing.assert_allclose(list(said["probabilities"].values()), expected, atol=1e-6)
+        assert said["macs"] == model.macs
+    assert raw.json()["raster"] is None
+    assert asked.json()["raster"] == image.tolist()
+
+
+def test_pixels_are_taken_as_they_are(app, model):
+    image = load_dataset("digits", "test").images[7]
+    said = ask(app, predict(json.dumps({"pixels": image.tolist()}), "application/json"))[0].json()
+    assert said["label"] == str(model.predict(image)[0])
+    assert said["probability"] == pytest.approx(model.predict_proba(image).max(), abs=1e-6)
+
+
+def test_a_rule_of_early_exit_is_followed(model):
+    rule = ExitRule((10, 30), (0.8, 0.8))
+    early = EarlyExit(model, rule)
+    images = load_dataset("digits", "test").images[:20]
+    app = service(model.with_exit_rule(rule))
+    bodies = [json.dumps({"pixels": image.tolist()}) for image in images]
+    said = [a.json() for a in ask(app, *(predict(b, "application/json") for b in bodies))]
+    stops = early.stops(images)
+    assert len(set(stops.tolist())) > 1
+    assert [answer["stage"] for answer in said] == (stops + 1).tolist()
+    assert [answer["macs"] for answer in said] == early.costs[stops].tolist()
+    assert [answer["label"] for answer in said] == early.predict(images).astype(str).tolist()
+
+
+def test_vectors_come_as_json():
+    family = Pixels().fit(np.zeros((1, 3))).take([0, 2])
+    model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    vector, picture, wrong = ask(
+        service(model), predict('{"pixels": [0.5, 9, -2]}', "application/json"),
+        predict(png(np.zeros((2, 2), np.uint8))),
+        predict('{"pixels": [1, NaN, 2]}', "application/json"),
+    )  # fmt: skip
+    assert (vector.status_code, vector.json()["label"]) == (200, "a")
+    assert (picture.status_code, wrong.status_code) == (415, 422)
+
+
+LARGE = png(np.zeros((101, 100), np.uint8))
+BOMB = LARGE[:16] + (60_000).to_bytes(4, "big") * 2 + LARGE[24:]
+REFUSED = {
+    "no type": (predict(b"x", None), 415, "unknown_type"),
+    "another type": (predict(b"x", "text/plain"), 415, "unknown_type"),
+    "empty": (predict(b""), 422, "empty"),
+    "no picture": (predict(b"no picture"), 422, "bad_picture"),
+    "cut": (predict(png(np.zeros((9, 9), np.uint8))[:-30]), 422, "bad_picture"),
+    "too many pixels": (predict(LARGE), 422, "bad_picture"),
+    "a bomb": (predict(BOMB), 422, "bad_picture"),
+    "too long": (predict(bytes(20_001)), 413, "too_large"),
+    "a form without a file": (
+        {"method": "POST", "url": "/predict", "files": {"file": (None, "text")}}, 422, "empty"),
+    "a form that is none": (predict(b"x", "multipart/form-data"), 422, "bad_form"),
+    "two files": (
+        {"method": "POST", "url": "/predict", "files": [("a", ("a", b"1")), ("b", ("b", b"2"))]},
+        422, "bad_form"),
+    "not JSON": (predict(b"{", "application/json"), 422, "bad_pixels"),
+    "deep JSON": (predict(b"[" * 19_000, "application/json"), 422, "bad_pixels"),
+    "ragged": (predict(b'{"pixels": [[1], 2]}', "application/json"), 422, "bad_pixels"),
+    "large pixels": (
+        predict(json.dumps({"pixels": [[256] * 8] * 8}), "application/json"), 422, "bad_pixels"),
+    "other keys": (predict(b'{"pixels": [], "x": 1}', "application/json"), 422, "bad_pixels"),
+    "a wrong parameter": (predict(b"x", params={"raster": "maybe"}), 422, "bad_request"),
+    "not there": (get("/nothing"), 404, "not_found"),
+    "not allowed": (get("/predict"), 405, "not_allowed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_typed(app, name):
+    request, status, kind = REFUSED[name]
+    answer = ask(app, request)[0]
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (status, kind)
+    assert "\n" not in answer.json()["error"]["message"]
+
+
+def _asgi(app, parts, headers=()):
+    """Return the status of a request whose body comes in parts, and how many were taken."""
+    left, taken, said = list(parts), [], []
+
+    async def receive():
+        if not left:
+            await asyncio.sleep(3600)
+        taken.append(left.pop(0))
+        return {"type": "http.request", "body": taken[-1], "more_body": True}
+
+    async def send(message):
+        said.append(message)
+
+    scope = {
+        "type": "http", "method": "POST", "path": "/predict", "query_string": b"",
+        "headers": [(b"content-type", b"image/png"), *headers], "http_version": "1.1",
+        "scheme": "http", "server": ("here", 80), "client": ("there", 1), "root_path": "",
+    }  # fmt: skip
+    asyncio.run(app(scope, receive, send))
+    return said[0]["status"], len(taken)
+
+
+def test_a_body_without_a_length_is_cut_off_while_it_comes(app):
+    assert _asgi(app, [bytes(5000)] * 100) == (413, 5)
+    # What it says of its own length is not trusted, and enough to refuse it.
+    assert _asgi(app, [bytes(5000)] * 100, [(b"content-length", b"5")]) == (413, 5)
+    assert _asgi(app, [bytes(5000)] * 100, [(b"content-length", b"9" * 30)]) == (413, 0)
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(model):
+    assert _asgi(service(model, Limits(seconds=0.05)), [b"x"]) == (408, 1)
+
+
+def test_a_busy_service_says_so_and_goes_on_listening(model, monkeypatch):
+    gate, inside = threading.Event(), threading.Semaphore(0)
+    plain = type(model).read
+
+    def slow(self, *arguments):
+        inside.release()
+        assert gate.wait(60)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(type(model), "read", slow)
+    app = service(model, Limits(threads=1, waiting=1))
+
+    async def asked():
+        transport = httpx.ASGITransport(app)
+        body = predict(png(np.zeros((8, 8), np.uint8)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            first = [asyncio.create_task(client.request(**body)) for _ in range(2)]
+            while not inside.acquire(blocking=False):
+                await asyncio.sleep(0.01)
+            while "running 2" not in (await client.get("/metrics")).text:
+                await asyncio.sleep(0.01)
+            third = await client.request(**body)
+            health = await client.get("/health")
+            gate.set()
+            return [*(await asyncio.gather(*first)), third, health]
+
+    answers = asyncio.run(asked())
+    assert [a.status_code for a in answers] == [200, 200, 503, 200]
+    assert answers[2].headers["Retry-After"] == "1"
+    assert answers[2].json()["error"]["kind"] == "busy"
+
+
+def test_every_answer_has_safe_headers_and_is_counted(model, app):
+    fresh = service(model)
+    answers = ask(
+        fresh, get("/"), get("/health"), get("/x"), get("/y"), predict(b""), predict(LARGE),
+        get("/metrics"),
+    )  # fmt: skip
+    for answer in answers:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "unsafe" not in answers[0].headers["Content-Security-Policy"]
+    assert answers[1].json()["classes"] == list("0123456789")
+    assert answers[1].json()["preprocessing"] == model.preprocessing.to_values()
+    lines = answers[-1].text.splitlines()
+    assert 'visionshare_requests_total{path="other",status="404"} 2' in lines
+    assert 'visionshare_requests_total{path="/predict",status="422"} 1' in lines
+    assert 'visionshare_request_seconds_bucket{le="+Inf"} 2' in lines
+    assert "visionshare_request_seconds_count 2" in lines
+    assert "visionshare_predictions_running 0" in lines
+
+
+def test_an_unforeseen_failure_is_a_typed_answer(model, monkeypatch, caplog):
+    app = service(model)
+    monkeypatch.setattr(type(model), "read", lambda *_: 1 / 0)
+    answer = ask(app, predict(png(np.zeros((8, 8), np.uint8))))[0]
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "failed")
+    assert "division" not in answer.text
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_scores_that_overflow_are_null():
+    family = Pixels().fit(np.zeros((1, 2, 2), np.uint8)).take([0, 1])
+    weights = np.full((2, 2), 3e38, np.float32)
+    model = CompactClassifier(family, weights, np.zeros(2), np.array(["a", "b"]))
+    answer = ask(service(model), predict(b'{"pixels": [[255, 255], [9, 9]]}', "application/json"))[
+        0
+    ]
+    assert answer.status_code == 200
+    assert answer.json()["probability"] is None
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers(-9, 300) | st.integers() | st.text(),
+    lambda held: st.lists(held) | st.dictionaries(st.text(), held),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(JSON.map(json.dumps).map(str.encode) | st.binary(), st.booleans())
+def test_pixels_are_sound_or_refused(body, wrapped):
+    if wrapped:
+        body = b'{"pixels": ' + body + b"}"
+    for shape in ((2,), (2, 3), (1, 1, 1)):
+        # Nothing but a refusal may be raised.
+        with contextlib.suppress(Refusal):
+            made = pixels_of(body, shape)
+            assert made.shape == shape
+            assert np.isfinite(made).all()
+
+
+def test_limits_and_a_missing_package_are_said(model, monkeypatch):
+    for wrong in ({"body": 0}, {"threads": 1.5}, {"seconds": float("nan")}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            Limits(**wrong)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ServiceError, match=r"pip install 'visionshare\[serve\]'"):
+        service(model)

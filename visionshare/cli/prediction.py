@@ -1,0 +1,196 @@
+"""Commands that classify picture files, or write what a classifier takes them for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from visionshare.cli.images import Images, Prepared, image_paths
+from visionshare.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from visionshare.apps import Classified
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["register"]
+
+_FORMS = (".csv", ".jsonl")
+_SOME_LEFT_OUT = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(predict)
+    app.command()(prepare)
+
+
+def predict(
+    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    images: Images,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for all cores.")] = -1,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="A .csv or .jsonl, written whole or not at all.")
+    ] = None,
+    prepared: Prepared = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Classify images; one line an image: file, class, probability.
+
+    Example: visionshare predict out/digits/classifier.safetensors scans/ --json
+
+    Images are prepared as the classifier says (see "inspect"). One that cannot be read is named
+    on standard error, and the others go on: the exit code is then 1, or 2 if there was no other.
+    """
+    from visionshare import load
+    from visionshare.apps import classify_files
+    from visionshare.resources import resolve_jobs
+
+    if out is not None and out.suffix not in _FORMS:
+        raise InputError("--out", str(out), "a file .csv or .jsonl")
+    threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images)
+    model = load(classifier)
+    _check(model, classifier)
+    if prepared:
+        model = model.with_preprocessing(None)
+    form = "json" if as_json else "text"
+    if out is not None:
+        form = out.suffix[1:]
+    lines, read, broken = _LINES[form], 0, 0
+    with _output(out) as file:
+        if form == "csv":
+            file.write("image,class,probability\n")
+        for part in classify_files(model, paths, threads):
+            file.write(lines(part, [c.item() for c in model.classes_]))
+            file.flush()
+            problems = [problem for problem in part.problems if problem is not None]
+            for problem in problems:
+                typer.echo(f"error: {problem}", err=True)
+            broken += len(problems)
+            read += len(part.paths) - len(problems)
+    if broken:
+        if read:
+            typer.echo(f"error: {broken} of {read + broken} images left out", err=True)
+        raise typer.Exit(_SOME_LEFT_OUT if read else 2)
+
+
+def _check(model: CompactClassifier, path: Path) -> None:
+    if model.picture_size is None:
+        raise DataError(f"{path}: classifies vectors, not images")
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[TextIO]:
+    """Yield standard output, or a file that is there when it is whole."""
+    from visionshare.durable import replace_file
+
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        with (
+            replace_file(path) as partial,
+            open(partial, "w", encoding="utf-8", errors="surrogateescape", newline="") as file,
+        ):
+            yield file
+    except (FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError) as error:
+        raise InputError("--out", str(path), f"a file to write to ({error.strerror})") from None
+
+
+def _rows(part: Classified, classes: list[Any]) -> Iterator[tuple[str, Any, np.ndarray, int]]:
+    """Yield path, class, probabilities and place of the best for each picture that was read."""
+    best = part.probabilities.argmax(axis=1)
+    for path, share, k, problem in zip(
+        part.paths, part.probabilities, best, part.problems, strict=True
+    ):
+        if problem is None:
+            yield path, classes[k], share, int(k)
+
+
+def _text_lines(part: Classified, classes: list[Any]) -> str:
+    rows = _rows(part, classes)
+    return "".join(f"{path}\t{name}\t{share[k]:.4f}\n" for path, name, share, k in rows)
+
+
+def _csv_lines(part: Classified, classes: list[Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for path, name, share, k in _rows(part, classes):
+        writer.writerow([path, name, f"{share[k]:.6f}"])
+    return text.getvalue()
+
+
+def _json_lines(part: Classified, classes: list[Any]) -> str:
+    names = list(map(str, classes))
+    records = (
+        {
+            "image": path,
+            "class": name,
+            "probabilities": dict(zip(names, share.round(6).tolist(), strict=True)),
+        }
+        for path, name, share, _ in _rows(part, classes)
+    )
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+_LINES = {"text": _text_lines, "csv": _csv_lines, "json": _json_lines, "jsonl": _json_lines}
+
+
+def prepare(
+    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    images: Images,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the prepared images, .png.")],
+    raw: Annotated[
+        Path | None, typer.Option("--raw", help="Their bytes, one after the other, for the C.")
+    ] = None,
+) -> None:
+    """Write images as the classifier takes them: its size, ink as it was trained with.
+
+    Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
+    """
+    from PIL import Image
+
+    from visionshare import load
+    from visionshare.durable import replace_file
+
+    model = load(classifier)
+    _check(model, classifier)
+    paths = image_paths(images)
+    taken: set[str] = set()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as held:
+            bytes_of_all = None
+            if raw is not None:
+                bytes_of_all = held.enter_context(open(held.enter_context(replace_file(raw)), "wb"))
+            for path in paths:
+                image = model.read(path)
+                name = _free_name(Path(path).stem, taken)
+                shape = image.shape[:2] if image.shape[2:] == (1,) else image.shape
+                with replace_file(out / f"{name}.png") as partial:
+                    Image.fromarray(image.reshape(shape)).save(partial, format="png")
+                if bytes_of_all is not None:
+                    bytes_of_all.write(image.tobytes())
+                typer.echo(f"{path}\t{out / name}.png")
+    except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        accepted = f"a folder to write to ({error.strerror})"
+        raise InputError("--out", str(error.filename), accepted) from None
+
+
+def _free_name(stem: str, taken: set[str]) -> str:
+    """Return a name that no other picture has got, and take it."""
+    name, n = stem, 1
+    while name in taken:
+        n += 1
+        name = f"{stem}-{n}"
+    taken.add(name)
+    return name

@@ -1,26 +1,15 @@
 """A small run of scripts/fuzz.py: whatever comes in is accepted or a typed error."""
 
-import importlib.util
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "fuzz.py"
+from scripts.fuzz import running as fuzz
+from scripts.fuzz.mutations import Kind
 
-
-def _loaded():
-    spec = importlib.util.spec_from_file_location("fuzz", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up.
-    sys.modules["fuzz"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fuzz = _loaded()
+COMMAND = [sys.executable, "-m", "scripts.fuzz"]
 
 
 @pytest.mark.parametrize("kind", fuzz.KINDS)
@@ -42,33 +31,34 @@ def test_crashes_are_seen(monkeypatch):
     def wrong(content, rng):
         raise ZeroDivisionError("of\na kind")
 
-    monkeypatch.setitem(fuzz.KINDS, "image", fuzz.Kind(lambda: [b"a"], fuzz.mutated_image, wrong))
+    monkeypatch.setitem(
+        fuzz.KINDS, "image", Kind(lambda: [b"a"], lambda seeds, rng: seeds[0], wrong)
+    )
     assert fuzz.tried("image", 0, 0) == "ZeroDivisionError: of a kind"
 
 
 # A process that dies, one that asks for too much memory, and one that says what it found.
 DYING = """
-import os, sys, runpy
-held = runpy.run_path({script!r}, run_name="fuzz")
-held["__name__"] = "fuzz"
+import os, sys
+from scripts.fuzz import running
+from scripts.fuzz.mutations import Kind
 def attempt(content, rng):
     n = int(content)
     if n == 2:
         os.kill(os.getpid(), 11)
     if n == 4:
         bytearray(1 << 33)
-made = held["made"]
-kind = held["Kind"](lambda: [b""], None, attempt)
-held["KINDS"]["image"] = kind
-made.__globals__["made"] = lambda kind, seed, n: (b"%d" % (n if seed == 0 else 0), None)
-made.__globals__["__file__"] = __file__
-sys.exit(held["main"]())
+running.KINDS["image"] = Kind(lambda: [b""], None, attempt)
+running.made = lambda kind, seed, n: (b"%d" % (n if seed == 0 else 0), None)
+running.COMMAND = [sys.executable, __file__]
+sys.exit(running.main())
 """
 
 
-def test_a_process_that_dies_is_a_crash_and_the_rest_is_tried(tmp_path):
+def test_a_process_that_dies_is_a_crash_and_the_rest_is_tried(tmp_path, monkeypatch):
     script = tmp_path / "dying.py"
-    script.write_text(DYING.format(script=str(SCRIPT)))
+    script.write_text(DYING)
+    monkeypatch.setenv("PYTHONPATH", str(fuzz.ROOT))
     command = [sys.executable, str(script), "--inputs", "6", "--seed", "0", "--kind", "image"]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 1, said
@@ -79,8 +69,10 @@ def test_a_process_that_dies_is_a_crash_and_the_rest_is_tried(tmp_path):
 
 
 def test_the_table_says_how_many(capsys):
-    command = [sys.executable, str(SCRIPT), "--inputs", "20", "--seed", "5", "--kind", "image"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    command = [*COMMAND, "--inputs", "20", "--seed", "5", "--kind", "image"]
+    said = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=fuzz.ROOT
+    ).stdout.splitlines()
     assert said[0].split() == ["kind", "tried", "typed", "error", "accepted", "crashed"]
     kind, tried, typed, accepted, crashed = said[1].split()
     assert (kind, int(tried), int(crashed)) == ("image", 20, 0)

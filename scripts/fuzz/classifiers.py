@@ -1,0 +1,198 @@
+"""Classifier files with faults."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scripts.fuzz.mutations import Kind, mutated
+
+_LARGEST_IMAGE = 1 << 20
+
+
+@cache
+def classifier_seeds() -> list[bytes]:
+    """Return a small classifier file of every family, some with rules and preparation."""
+    from visionshare.classifier import ExitRule
+    from visionshare.datasets import Preprocessing, load_dataset
+
+    images = load_dataset("digits", "train").images[:60]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, family in enumerate(_families(images)):
+            model = small_model(family, number)
+            if number % 2:
+                model = model.with_exit_rule(ExitRule((1, 2), (0.5, 0.5)))
+            if number % 3 == 0:
+                steps = Preprocessing("automatic", True, True, fit="box", margin=1, centre="mass")
+                model = model.with_preprocessing(steps)
+            path = Path(folder) / "a.safetensors"
+            model.save(path)
+            found.append(path.read_bytes())
+    return found
+
+
+def _families(images: np.ndarray) -> Iterator[Any]:
+    import visionshare as vs
+
+    made = [
+        vs.PatchTemplates(3, 6, 2, (2.0,), n_patches=200),
+        vs.Pixels(),
+        vs.GaborBank(6),
+        vs.GaborBank(6, sigmas=(0.5, 1.0), border="inside", pooling="max"),
+        vs.RandomFourier(6, bandwidths=(4.0,)),
+        vs.KernelAnchors(n_anchors=3, n_radii=2),
+        vs.KernelAnchors("gaussian", n_anchors=4, n_radii=2, n_components=3),
+        vs.Stumps(2),
+        vs.Products(),
+        vs.Monomials(vs.RandomFourier(4, bandwidths=(6.0,)), [(0,), (1, 1), (2, 3)] * 3),
+        vs.UnionOfFamilies([vs.Pixels(), vs.Stumps(1)]),
+    ]
+    for family in made:
+        family = family.fit(images)
+        yield family.take(np.arange(min(6, family.n_features_)))
+
+
+def small_model(family: Any, number: int) -> Any:
+    from visionshare import CompactClassifier
+    from visionshare.classifier import PathStep
+
+    rng, n = np.random.default_rng(number), family.n_features_
+    weights = rng.normal(size=(3, n)).astype(np.float32)
+    zeros = np.zeros(3, np.float32)
+    path = [
+        PathStep(t, (t,), t, weights[:, :t], zeros, 1.0, 0.1, None, None, 0.1, 10, 1.0)
+        for t in range(1, n + 1)
+    ]
+    classes = np.arange(3) if number % 2 else np.array(["a", "b", "ç"])
+    return CompactClassifier(family, weights, zeros, classes, 2.0, path, {"made": "up"})
+
+
+HOSTILE: list[Any] = [
+    None, True, -1, 0, 1, 2, 7, 2**31, 2**63, 2**64, 10**30, -(2**63), 0.5, -0.0, 1e308, 1e-320,
+    float("nan"), float("inf"), "", "a", "0" * 5000, "\x00", "\ud800", [], {}, [[]], [1] * 2000,
+    ["a", 1], {"a": 1}, "pixels", "union", "F64", "I64", [3, 3], [65536, 65536], [-1, -1], [0],
+]  # fmt: skip
+
+
+def _deep() -> Any:
+    held: Any = 1
+    for _ in range(400):
+        held = [held]
+    return held
+
+
+def _nodes(value: Any) -> list[tuple[Any, Any]]:
+    """Return every place in nested tables and lists, as what holds it and its key."""
+    found, left = [], [value]
+    while left:
+        held = left.pop()
+        keys = list(held) if isinstance(held, dict) else range(min(len(held), 50))
+        for key in keys:
+            found.append((held, key))
+            if isinstance(held[key], (dict, list)):
+                left.append(held[key])
+    return found
+
+
+def change_json(value: Any, rng: np.random.Generator) -> None:
+    """Change one place of nested plain values."""
+    nodes = _nodes(value)
+    if not nodes:
+        return
+    held, key = nodes[rng.integers(0, len(nodes))]
+    fault = rng.integers(0, 10)
+    if fault == 0:
+        del held[key]
+    elif fault == 1:
+        held[key] = _deep()
+    elif fault == 2 and isinstance(held, list):
+        held.append(held[key])
+    elif fault == 3 and type(held[key]) in (int, float):
+        held[key] = held[key] + int(rng.integers(-2, 3))
+    elif fault == 4:
+        other, another = nodes[rng.integers(0, len(nodes))]
+        with suppress(LookupError):
+            # Parts of the file in places of other parts; never of themselves.
+            held[key] = json.loads(json.dumps(other[another]))
+    else:
+        held[key] = copy.deepcopy(HOSTILE[rng.integers(0, len(HOSTILE))])
+
+
+def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
+    """Return a damaged file, or one that a stranger made and sealed."""
+    content = seeds[rng.integers(0, len(seeds))]
+    if rng.random() < 0.2:
+        return mutated(content, rng)
+    length = int.from_bytes(content[:8], "little")
+    table, body = json.loads(content[8 : 8 + length]), bytearray(content[8 + length :])
+    header = json.loads(table.pop("__metadata__")["visionshare"])
+    for _ in range(rng.integers(0, 3)):
+        change_json(header, rng)
+    if rng.random() < 0.3:
+        change_json(table, rng)
+    if rng.random() < 0.5 and len(body) >= 8:
+        place = 4 * int(rng.integers(0, len(body) // 4))
+        kinds = (np.float32([np.nan, np.inf, -np.inf, 3e38, 1e-42]), np.int64([-1, 2**62, 9, 0]))
+        values = kinds[rng.integers(0, 2)]
+        held = values[rng.integers(0, len(values))].tobytes()
+        body[place : place + len(held)] = held
+    return _sealed(header, table, bytes(body))
+
+
+def _sealed(header: Any, table: Any, body: bytes) -> bytes:
+    """Return the file with the sum that its maker would write."""
+    from visionshare.fingerprints import spec_fingerprint
+
+    if isinstance(header, dict):
+        header.pop("sha256", None)
+        with suppress(Exception):
+            arrays = {}
+            for name, entry in table.items():
+                start, stop = entry["data_offsets"]
+                kind = {"F32": "<f4", "I64": "<i8"}[entry["dtype"]]
+                arrays[name] = np.frombuffer(body[start:stop], kind).reshape(entry["shape"])
+            header["sha256"] = spec_fingerprint(header, arrays)
+    text = json.dumps({"__metadata__": {"visionshare": json.dumps(header)}, **table}).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def use_classifier(content: bytes, rng: np.random.Generator) -> None:
+    """Load a file, and where that is possible do all that it can."""
+    from visionshare import load
+    from visionshare.export import c_program
+
+    path = Path(tempfile.gettempdir()) / f"fuzz-{os.getpid()}.safetensors"
+    try:
+        path.write_bytes(content)
+        model = load(path)
+        if int(np.prod(model.image_shape)) > _LARGEST_IMAGE:
+            return
+        images = rng.integers(0, 256, (2, *model.image_shape), np.uint8)
+        model.predict_proba(images)
+        json.dumps(model.summary())
+        if model.path:
+            model.at(len(model.path)).decision_function(images[:1])
+        if model.exit_rule is not None:
+            from visionshare.classifier import EarlyExit
+
+            EarlyExit(model).predict(images)
+        if model.picture_size is not None:
+            model.preprocessing.apply(np.zeros((9, 9), np.uint8), model.picture_size)
+        if rng.random() < 0.1:
+            c_program(model)
+            model.save(path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+CLASSIFIERS = Kind(classifier_seeds, mutated_classifier, use_classifier)

@@ -1,0 +1,113 @@
+"""Image files with faults, and pictures that are larger than they look."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from scripts.fuzz.mutations import Kind, mutated
+
+
+@cache
+def image_seeds() -> list[bytes]:
+    """Return a small picture of every format and mode."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    grey = Image.fromarray(rng.integers(0, 256, (13, 17), np.uint8))
+    color = Image.fromarray(rng.integers(0, 256, (13, 17, 3), np.uint8))
+    deep = Image.fromarray(rng.integers(0, 65536, (13, 17)).astype(np.uint16))
+    clear = Image.fromarray(rng.integers(0, 256, (13, 17, 4), np.uint8), "RGBA")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    found = []
+
+    def add(image: Image.Image, kind: str, **options: Any) -> None:
+        held = io.BytesIO()
+        image.save(held, kind, **options)
+        found.append(held.getvalue())
+
+    for image in (grey, color, clear, deep, grey.convert("1"), color.convert("P")):
+        add(image, "png")
+    add(color.convert("P"), "png", transparency=3)
+    add(grey, "png", exif=exif)
+    add(color, "jpeg", exif=exif)
+    add(color, "jpeg", progressive=True)
+    for image in (grey, color.convert("CMYK")):
+        add(image, "jpeg")
+    add(grey, "gif", save_all=True, append_images=[grey.rotate(90)])
+    for image in (grey, color, color.convert("P"), grey.convert("1")):
+        add(image, "bmp")
+    for way in ("raw", "tiff_lzw", "tiff_adobe_deflate", "packbits", "jpeg"):
+        add(color, "tiff", compression=way)
+    for image in (deep, grey.convert("F"), grey.convert("I"), clear):
+        add(image, "tiff")
+    for image in (grey, deep, color, grey.convert("1")):
+        add(image, "ppm")
+    add(color, "webp")
+    add(clear, "webp", lossless=True)
+    found += [b"P2\n2 2\n255\n1 2 3 4\n", b"P3\n1 1\n255\n1 2 3\n", b"P1\n2 2\n1 0 0 1\n"]
+    return found
+
+
+def mutated_image(seeds: list[bytes], rng: np.random.Generator) -> bytes:
+    """Return a damaged picture; the sums of a PNG may be right again."""
+    content = seeds[rng.integers(0, len(seeds))]
+    if rng.random() < 0.05:
+        return _bomb(rng)
+    damaged = mutated(content, rng)
+    return _summed(damaged) if damaged[:4] == b"\x89PNG" and rng.random() < 0.7 else damaged
+
+
+def _bomb(rng: np.random.Generator) -> bytes:
+    """Return a PNG that says it is huge, or that unpacks to much."""
+    side = int(rng.choice([1000, 8000, 20_000, 65_536, 2**31 - 1]))
+    depth, color = ((1, 0), (8, 2), (16, 6), (8, 3))[rng.integers(0, 4)]
+    head = side.to_bytes(4, "big") * 2 + bytes([depth, color, 0, 0, int(rng.integers(0, 2))])
+    parts = [(b"IHDR", head)]
+    if rng.random() < 0.3:
+        parts.append((b"zTXt", b"a\0\0" + zlib.compress(bytes(1 << 23))))
+    if rng.random() < 0.3:
+        parts.append((b"iCCP", b"a\0\0" + zlib.compress(bytes(1 << 23))))
+    parts.append((b"IDAT", zlib.compress(bytes(1 << int(rng.integers(4, 24))))))
+    parts.append((b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        len(held).to_bytes(4, "big") + name + held + zlib.crc32(name + held).to_bytes(4, "big")
+        for name, held in parts
+    )
+
+
+def _summed(content: bytes) -> bytes:
+    """Return a PNG whose parts have the right sums."""
+    held, place = bytearray(content), 8
+    while place + 12 <= len(held):
+        end = place + 8 + int.from_bytes(held[place : place + 4], "big")
+        if end + 4 > len(held):
+            break
+        held[end : end + 4] = zlib.crc32(held[place + 4 : end]).to_bytes(4, "big")
+        place = end + 4
+    return bytes(held)
+
+
+def use_image(content: bytes, rng: np.random.Generator) -> None:
+    """Read a picture, prepared in some way."""
+    from visionshare.datasets import Preprocessing
+    from visionshare.datasets.folders import read_image
+
+    ways = (
+        Preprocessing(),
+        Preprocessing(fit="centre"),
+        Preprocessing("automatic", True, True, fit="box", margin=4, centre="mass"),
+        Preprocessing("dark_on_light", True),
+    )
+    mode = ("grey", "color")[rng.integers(0, 2)]
+    made = read_image(io.BytesIO(content), (28, 28), mode, ways[rng.integers(0, len(ways))])
+    if made.shape[:2] != (28, 28) or made.dtype != np.uint8:
+        raise AssertionError(f"{made.dtype} of shape {made.shape}")
+
+
+IMAGES = Kind(image_seeds, mutated_image, use_image)

@@ -1,0 +1,58 @@
+"""What a kind of input is, and bytes with faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of input.
+
+    Attributes
+    ----------
+    seeds : callable
+        Returns valid inputs.
+    mutate : callable
+        Returns an input made from these, with a generator.
+    attempt : callable
+        Uses an input as the library would; raises what the library raises.
+    """
+
+    seeds: Callable[[], list[bytes]]
+    mutate: Callable[[list[bytes], np.random.Generator], bytes]
+    attempt: Callable[[bytes, np.random.Generator], None]
+
+
+NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 100_000)
+
+
+def mutated(content: bytes, rng: np.random.Generator) -> bytes:
+    """Return bytes with one to four faults of any kind."""
+    held = bytearray(content)
+    for _ in range(rng.integers(1, 5)):
+        place = int(rng.integers(0, len(held) + 1))
+        some = int(rng.integers(1, 9))
+        fault = rng.integers(0, 7)
+        if fault == 0:
+            del held[place:]
+        elif fault == 1:
+            held[place : place + some] = rng.bytes(some)
+        elif fault == 2:
+            held[place:place] = rng.bytes(some)
+        elif fault == 3:
+            del held[place : place + some]
+        elif fault == 4:
+            size, order = int(rng.choice([1, 2, 4])), ("little", "big")[rng.integers(0, 2)]
+            value = int(rng.choice(NUMBERS)) & (256**size - 1)
+            held[place : place + size] = value.to_bytes(size, order)
+        elif fault == 5:
+            length = int(rng.integers(1, 65))
+            other = int(rng.integers(0, len(held) + 1))
+            held[place:place] = held[other : other + length]
+        elif place < len(held):
+            held[place] ^= 1 << int(rng.integers(0, 8))
+    return bytes(held)

@@ -1,0 +1,154 @@
+"""Broken and malicious inputs by the thousand: each must be accepted or be a typed error.
+
+    python -m scripts.fuzz --inputs 20000 --seed 0                  # of every kind
+    python -m scripts.fuzz --kind image --only 1234 --save found.png    # one of them, again
+
+Valid inputs are mutated; input number i of a kind and a seed is always the same. They are tried in
+a process of bounded memory, which is started anew when it dies. A kind is an entry of KINDS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import signal
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from scripts.fuzz.classifiers import CLASSIFIERS
+from scripts.fuzz.images import IMAGES
+from scripts.fuzz.requests import REQUESTS
+from visionshare.errors import VisionshareError
+
+_SECONDS = 20
+_MEMORY = 1 << 30
+_SHOWN = 10
+ROOT = Path(__file__).parents[2]
+
+KINDS = {"classifier": CLASSIFIERS, "image": IMAGES, "request": REQUESTS}
+
+GOOD = ("accepted", "typed error")
+COMMAND = [sys.executable, "-m", "scripts.fuzz"]
+
+
+class TooSlow(BaseException):
+    """An input took longer than it may."""
+
+
+def made(kind: str, seed: int, number: int) -> tuple[bytes, np.random.Generator]:
+    """Return an input, and the generator that goes on to say how it is used."""
+    rng = np.random.default_rng((seed, list(KINDS).index(kind), number))
+    return KINDS[kind].mutate(KINDS[kind].seeds(), rng), rng
+
+
+def tried(kind: str, seed: int, number: int) -> str:
+    """Return "accepted", "typed error", or what went wrong."""
+    content, rng = made(kind, seed, number)
+    try:
+        KINDS[kind].attempt(content, rng)
+        return "accepted"
+    except VisionshareError as error:
+        return "typed error" if "\n" not in str(error) else "an error of several lines"
+    except (Exception, TooSlow) as error:
+        return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+@contextmanager
+def _clock() -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise TooSlow(f"more than {_SECONDS} s")
+
+    signal.signal(signal.SIGALRM, ring)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def work(kind: str, seed: int, numbers: range) -> None:
+    """Try inputs within bounds; write a line before each, and how it ended after it."""
+    KINDS[kind].seeds()
+    warnings.simplefilter("error")
+    # Compiled kernels and thread stacks take what they take: the bound is on top of it.
+    for number in range(8):
+        tried(kind, seed + 1_000_003, number)
+    with open("/proc/self/statm") as file:
+        own = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (own + _MEMORY, own + _MEMORY))
+    with _clock():
+        for number in numbers:
+            print("at", number, flush=True)
+            signal.alarm(_SECONDS)
+            result = tried(kind, seed, number)
+            signal.alarm(0)
+            print("end", result, flush=True)
+
+
+def run(kind: str, seed: int, inputs: int) -> tuple[Counter[str], list[str]]:
+    """Return how many inputs of a kind ended how, and what is wrong with which."""
+    counts: Counter[str] = Counter()
+    faults: list[str] = []
+    first = 0
+    while first < inputs:
+        command = [*COMMAND, "--kind", kind, "--seed", str(seed)]
+        command += ["--work", str(first), str(inputs)]
+        last = first - 1
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT
+        ) as worker:
+            for line in worker.stdout or ():
+                word, _, rest = line.rstrip("\n").partition(" ")
+                if word == "at":
+                    last = int(rest)
+                elif rest in GOOD:
+                    counts[rest] += 1
+                else:
+                    counts["crashed"] += 1
+                    faults.append(f"{last} {rest}")
+        if worker.returncode == 0:
+            break
+        if last < first:
+            raise SystemExit(f"{kind}: does not start (exit code {worker.returncode})")
+        counts["crashed"] += 1
+        faults.append(f"{last} the process died (exit code {worker.returncode})")
+        first = last + 1
+    return counts, faults
+
+
+def main() -> int:
+    """Run, print a table, and return 1 where something crashed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--inputs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=list(KINDS), action="append")
+    parser.add_argument("--only", type=int, help="try this one here, without bounds")
+    parser.add_argument("--save", type=Path, help="with --only: where to write the input")
+    parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    kinds = options.kind or list(KINDS)
+    if options.only is not None:
+        content, rng = made(kinds[0], options.seed, options.only)
+        if options.save is not None:
+            options.save.write_bytes(content)
+        KINDS[kinds[0]].attempt(content, rng)
+        return 0
+    if options.work is not None:
+        work(kinds[0], options.seed, range(*options.work))
+        return 0
+    print(f"{'kind':12}{'tried':>9}{'typed error':>13}{'accepted':>10}{'crashed':>9}")
+    crashed = 0
+    for kind in kinds:
+        counts, faults = run(kind, options.seed, options.inputs)
+        ends = counts["typed error"], counts["accepted"], counts["crashed"]
+        print(f"{kind:12}{sum(counts.values()):9}{ends[0]:13}{ends[1]:10}{ends[2]:9}", flush=True)
+        for fault in faults[:_SHOWN]:
+            print(f"    {fault}")
+        crashed += ends[2]
+    return int(crashed > 0)

@@ -32,6 +32,48 @@ static void $NAME$_tile(const $PREFIX$_cell *canvas, const $TAP$ *taps, int firs
     for (i = 0; i < 8; i++) {
         a[i] = b[i] = c[i] = d[i] = e[i] = f[i] = g[i] = h[i] = 0;
     }
+#ifdef __AVX512VL__
+    /* 32 registers hold eight sums and the rows of pixels under them, which slide by a row a tap:
+       a row is loaded once a column of taps. */
+    for (plane = 0; plane < $CHANNELS$ && first < last; plane++) {
+        $PLANE_OF_TAPS$
+        for (dx = 0; dx < $SIZE$; dx++) {
+            const $PREFIX$_cell *p = canvas + plane * $PLANE$ + first * $STRIDE$ + dx;
+            float q[8], r[8], s[8], t[8], u[8], v[8], w[8];
+            for (i = 0; i < 8; i++) {
+                q[i] = p[i];
+                r[i] = p[$STRIDE$ + i];
+                s[i] = p[2 * $STRIDE$ + i];
+                t[i] = p[3 * $STRIDE$ + i];
+                u[i] = p[4 * $STRIDE$ + i];
+                v[i] = p[5 * $STRIDE$ + i];
+                w[i] = p[6 * $STRIDE$ + i];
+            }
+            for (dy = first; dy < last; dy++) {
+                const float tap = held[dy * $SIZE$ + dx];
+                for (i = 0; i < 8; i++) {
+                    const float next = p[7 * $STRIDE$ + i];
+                    a[i] += tap * q[i];
+                    b[i] += tap * r[i];
+                    c[i] += tap * s[i];
+                    d[i] += tap * t[i];
+                    e[i] += tap * u[i];
+                    f[i] += tap * v[i];
+                    g[i] += tap * w[i];
+                    h[i] += tap * next;
+                    q[i] = r[i];
+                    r[i] = s[i];
+                    s[i] = t[i];
+                    t[i] = u[i];
+                    u[i] = v[i];
+                    v[i] = w[i];
+                    w[i] = next;
+                }
+                p += $STRIDE$;
+            }
+        }
+    }
+#else
     for (plane = 0; plane < $CHANNELS$; plane++) {
         for (dy = first; dy < last; dy++) {
             $ROW_OF_TAPS$
@@ -51,6 +93,7 @@ static void $NAME$_tile(const $PREFIX$_cell *canvas, const $TAP$ *taps, int firs
             }
         }
     }
+#endif
     for (i = 0; i < 8; i++) {
         const $SUM$ a0 = $RESPONSE$(($SUM$)a[i], shift) * ($SUM$)weights[0];
         const $SUM$ b0 = $RESPONSE$(($SUM$)b[i], shift) * ($SUM$)weights[1];

@@ -28,6 +28,11 @@ _CONVERTED_ROW = """float row[{0}];
             for (dx = 0; dx < {0}; dx++) {{
                 row[dx] = (float)taps[(plane * {0} + dy) * {0} + dx];
             }}"""
+_PLANE = "const float *held = taps + plane * {0} * {0};"
+_CONVERTED_PLANE = """float held[{0} * {0}];
+        for (i = 0; i < {0} * {0}; i++) {{
+            held[i] = (float)taps[plane * {0} * {0} + i];
+        }}"""
 
 
 def emit(family: PatchTemplates, writer: Writer) -> Unit:
@@ -53,6 +58,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
         "ROWS": rows, "COLS": cols, "POSITION_ROWS": positions[0], "POSITION_COLS": positions[1],
         "STRIDE": stride, "PLANE": stride * (rows + q - 1), "SPAN": integer_type(layout),
         "ROW_OF_TAPS": (_ROW if writer.bits is None else _CONVERTED_ROW).format(q),
+        "PLANE_OF_TAPS": (_PLANE if writer.bits is None else _CONVERTED_PLANE).format(q),
         "RESPONSE": f"{writer.prefix.upper()}_AS_IT_IS", "MASKED": "", "SHIFT": 0, "SCALE": "",
         "UNIT": f" * {number(np.float32(1 / 255))}" if writer.bytes else "",
     }  # fmt: skip

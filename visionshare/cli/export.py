@@ -64,9 +64,7 @@ def export(
     if to == "onnx" and quantise != "none":
         raise InputError("--quantise", quantise, "'none' with --to onnx")
     if to == "onnx" and early_exit:
-        raise InputError(
-            "--early-exit", "set", "--to c; for ONNX, --rounds"
-        )
+        raise InputError("--early-exit", "set", "--to c; for ONNX, --rounds")
     model = load(classifier)
     if rounds is not None:
         if not model.path:

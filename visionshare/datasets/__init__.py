@@ -9,12 +9,14 @@ from visionshare.datasets.catalogue import (
     verify_dataset,
 )
 from visionshare.datasets.deformations import elastic_deformations
+from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.sources import load_images
 from visionshare.datasets.textures import Cut
 
 __all__ = [
     "Cut",
+    "Fonts",
     "ImageSet",
     "dataset_info",
     "elastic_deformations",

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, learn_exit_rule
-from visionshare.datasets import Cut, ImageSet, load_images
+from visionshare.datasets import Cut, Fonts, ImageSet, load_images
 from visionshare.datasets.few import few_of_each
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
@@ -30,6 +30,7 @@ from visionshare.recipes.schema import (
     DeformationPart,
     EarlyExitPart,
     FeaturePart,
+    FontsPart,
     Recipe,
     as_settings,
     read_pool,
@@ -144,7 +145,13 @@ def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:
     part = recipe.data
     size = None if part.height is None or part.width is None else (part.height, part.width)
     cut = None if part.cut is None else Cut(**part.cut.model_dump())
-    return load_images(part.source, split, data_dir, size, part.mode, part.fit, cut)
+    fonts = None if part.fonts is None else _fonts(part.fonts)
+    return load_images(part.source, split, data_dir, size, part.mode, part.fit, cut, fonts)
+
+
+def _fonts(part: FontsPart) -> Fonts:
+    values = part.model_dump()
+    return Fonts(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
 
 
 def _sources_at_hand(recipe: Recipe) -> list[LinearSource]:

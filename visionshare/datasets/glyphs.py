@@ -19,7 +19,6 @@ from visionshare.datasets.fonts import (
     Font,
     draw_character,
     find_fonts,
-    font_family,
     matches,
     matplotlib_fonts,
     sound_fonts,

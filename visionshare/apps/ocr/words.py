@@ -1,0 +1,57 @@
+"""Words: how wide a gap on a line is a space."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["space_width", "split_words"]
+
+# In heights of a character: where no two kinds of gap are to be seen.
+_USUAL = 0.5
+_LEAST, _MOST = 0.2, 1.2
+# How far apart, on average, spaces and gaps between letters are at least.
+_APART = 0.25
+
+
+def space_width(gaps: np.ndarray) -> float:
+    """Return the width from which on a gap is a space, in heights of a character.
+
+    Otsu's threshold, the one with the largest variance between its two sides, if the sides are
+    far enough apart; the usual 0.5 otherwise.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n,)
+        Gaps between neighbours, in heights of a character.
+
+    Examples
+    --------
+    >>> round(space_width(np.array([0.1, 0.15, 0.4, 0.1, 0.45, 0.1])), 3)
+    0.275
+    >>> space_width(np.array([0.1, 0.15, 0.1]))
+    0.5
+    """
+    values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
+    best, width = 0.0, _USUAL
+    for cut in range(1, len(values)):
+        low, high = values[:cut], values[cut:]
+        middle = (low[-1] + high[0]) / 2
+        apart = high.mean() - low.mean()
+        if not _LEAST <= middle <= _MOST or apart < _APART:
+            continue
+        between = len(low) * len(high) * apart**2
+        if between > best:
+            best, width = between, float(middle)
+    return width
+
+
+def split_words(gaps: np.ndarray, width: float) -> list[slice]:
+    """Return the places of the words on a line of len(gaps) + 1 characters.
+
+    Examples
+    --------
+    >>> split_words(np.array([0.1, 0.6, 0.1]), 0.5)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    ends = [*(np.flatnonzero(np.asarray(gaps) >= width) + 1).tolist(), len(gaps) + 1]
+    return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]

@@ -12,6 +12,7 @@ from visionshare.cli import (
     data,
     export,
     extraction,
+    reading,
     segmentation,
     stores,
     training,
@@ -39,6 +40,7 @@ training.register(app)
 classify.register(app)
 extraction.register(app)
 segmentation.register(app)
+reading.register(app)
 transfer.register(app)
 export.register(app)
 app.add_typer(stores.app, name="store")

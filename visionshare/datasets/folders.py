@@ -27,6 +27,7 @@ def read_image(
     mode: str = "grey",
     fit: str = "resize",
     largest: int = _LARGEST,
+    under: int = 0,
 ) -> np.ndarray:
     """Read one image; its EXIF orientation is respected.
 
@@ -40,6 +41,8 @@ def read_image(
         With a size: stretch to it, or shrink where needed and centre on a black canvas.
     largest : int
         Pixels that are accepted at most, checked before they are decoded.
+    under : int, default 0
+        Grey value that lies under transparent pixels.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def read_image(
                     upright = _to_bytes(upright)
                 elif "A" in upright.mode or "transparency" in upright.info:
                     upright = upright.convert("RGBA")
-                    canvas = Image.new("RGBA", upright.size, (0, 0, 0, 255))
+                    canvas = Image.new("RGBA", upright.size, (under, under, under, 255))
                     upright = Image.alpha_composite(canvas, upright)
                 image = upright.convert("L" if mode == "grey" else "RGB")
     except DataError:

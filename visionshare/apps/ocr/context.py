@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["by_company", "by_height"]
+__all__ = ["alike", "by_company", "by_height"]
 
 # Digits and letters of one shape in many fonts.
 _LIKE = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
@@ -14,6 +14,20 @@ _LIKE = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
 _SAME_SHAPE = "COSUVWXZ"
 # The other reading must have at least this share of the first one's probability.
 _LEAST_SHARE = 0.02
+
+
+def alike(classes: Sequence[str]) -> np.ndarray:
+    """Return which classes are of one shape, (k, k): 0 and O, 1 and I, capitals and small letters.
+
+    Examples
+    --------
+    >>> alike(["0", "A", "O"]).tolist()
+    [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    """
+    shape = {"0": "O", "o": "O", "1": "I", "l": "I", **{c.lower(): c for c in _SAME_SHAPE}}
+    shapes = np.array([shape.get(text, text) for text in classes])
+    found: np.ndarray = (shapes[:, None] == shapes).astype(np.float64)
+    return found
 
 
 def by_company(shares: np.ndarray, classes: Sequence[str]) -> np.ndarray:
@@ -53,9 +67,7 @@ def by_company(shares: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     return found
 
 
-def by_height(
-    numbers: np.ndarray, heights: np.ndarray, classes: Sequence[str]
-) -> np.ndarray:
+def by_height(numbers: np.ndarray, heights: np.ndarray, classes: Sequence[str]) -> np.ndarray:
     """Return the classes' numbers with capitals and small letters told apart by their height.
 
     Of letters whose small form is the capital made smaller, those of the height of the line's

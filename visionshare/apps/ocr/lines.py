@@ -87,7 +87,9 @@ def _add_small(lines: list[list[Piece]], small: list[Piece]) -> None:
     if not small:
         return
     around_lines = [around([p.box for p in line]) for line in lines]
-    left, top, right, bottom = np.array([(b.left, b.top, b.right, b.bottom) for b in around_lines]).T
+    left, top, right, bottom = np.array(
+        [(b.left, b.top, b.right, b.bottom) for b in around_lines]
+    ).T
     heights = np.array([np.median([p.box.height for p in line]) for line in lines])
     for piece in small:
         x = (piece.box.left + piece.box.right) / 2

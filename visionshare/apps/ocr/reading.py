@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from visionshare.apps.ocr.components import Piece, find_pieces, joined
-from visionshare.apps.ocr.context import by_company, by_height
+from visionshare.apps.ocr.context import alike, by_company, by_height
 from visionshare.apps.ocr.lines import characters_of, find_lines
 from visionshare.apps.ocr.page import Block, Box, Character, Line, Page, Word, around
 from visionshare.apps.ocr.reading_order import blocks_of_lines
 from visionshare.apps.ocr.skew import estimate_skew, rotated, turned_box
 from visionshare.apps.ocr.touching import mended, split_touching
-from visionshare.apps.ocr.words import space_width, split_words
+from visionshare.apps.ocr.words import gaps_between, space_width, split_words
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.ink import SIZE, find_ink, normalise_character
 from visionshare.errors import InputError
@@ -122,6 +122,8 @@ class _Reader:
         self.classes = [str(c) for c in classifier.classes_.tolist()]
         self.context = context
         self.threads = threads
+        self._alike = alike(self.classes)
+        self._broad = np.array([text in set("MWmw") for text in self.classes])
 
     def shares(self, pieces: Sequence[Piece]) -> np.ndarray:
         """Return the probabilities (n, k) of pieces' classes."""
@@ -131,9 +133,13 @@ class _Reader:
         return self.classifier.predict_proba(images, self.threads)
 
     def judge(self, pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the most likely class of each piece, and its probability."""
-        shares = self.shares(pieces)
-        return np.argmax(shares, axis=1), shares.max(axis=1, initial=0.0)
+        """Return what :meth:`judged` says of pieces' probabilities."""
+        return self.judged(self.shares(pieces))
+
+    def judged(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the largest probabilities (n,), classes of one shape together, and which are M, W."""
+        held = shares @ self._alike
+        return held.max(axis=1, initial=0.0), self._broad[np.argmax(shares, axis=1)]
 
     def read(self, blocks: list[list[list[Piece]]]) -> tuple[Block, ...]:
         """Return blocks of lines of characters as text."""
@@ -145,36 +151,39 @@ class _Reader:
             self._resegmented(line, shares[starts[i] : starts[i + 1]])
             for i, line in enumerate(lines)
         ]
-        widths = _space_widths([pieces for pieces, _ in read])
-        done = [self._line(*held, width) for held, width in zip(read, widths, strict=True)]
+        gaps = [self._gaps(*held) for held in read]
+        widths = _space_widths(gaps)
+        done = [
+            self._line(*held, split_words(*spaces))
+            for held, spaces in zip(read, zip(gaps, widths, strict=True), strict=True)
+        ]
         ends = np.cumsum([0, *(len(block) for block in blocks)])
         return tuple(Block(tuple(done[a:b])) for a, b in zip(ends[:-1], ends[1:], strict=True))
 
-    def _resegmented(
-        self, line: list[Piece], shares: np.ndarray
-    ) -> tuple[list[Piece], np.ndarray]:
+    def _resegmented(self, line: list[Piece], shares: np.ndarray) -> tuple[list[Piece], np.ndarray]:
         """Return a line's characters, touching ones cut and broken ones joined."""
         height = _height(line)
-        groups = mended(line, shares.max(axis=1), height, self.judge)
+        groups = mended(line, self.judged(shares), height, self.judge)
         line, shares = self._changed(
             [joined([line[i] for i in group]) for group in groups],
             [shares[group[0]] if len(group) == 1 else None for group in groups],
         )
-        parts = split_touching(line, shares.max(axis=1), height, self.judge)
+        parts = split_touching(line, self.judged(shares), height, self.judge)
         rows = [[shares[i]] if len(p) == 1 else [None] * len(p) for i, p in enumerate(parts)]
         return self._changed([p for part in parts for p in part], [r for row in rows for r in row])
 
-    def _changed(
-        self, pieces: list[Piece], rows: list[Any]
-    ) -> tuple[list[Piece], np.ndarray]:
+    def _changed(self, pieces: list[Piece], rows: list[Any]) -> tuple[list[Piece], np.ndarray]:
         """Return pieces with their probabilities; those that have none are classified."""
         fresh = [i for i, row in enumerate(rows) if row is None]
         for i, row in zip(fresh, self.shares([pieces[i] for i in fresh]), strict=True):
             rows[i] = row
         return pieces, np.stack(rows)
 
-    def _line(self, pieces: list[Piece], shares: np.ndarray, width: float) -> Line:
-        places = split_words(_gaps(pieces), width)
+    def _gaps(self, pieces: list[Piece], shares: np.ndarray) -> np.ndarray:
+        texts = [self.classes[c] for c in np.argmax(shares, axis=1)]
+        return gaps_between([p.box for p in pieces], texts, _height(pieces))
+
+    def _line(self, pieces: list[Piece], shares: np.ndarray, places: list[slice]) -> Line:
         numbers = np.argmax(shares, axis=1)
         if self.context:
             for place in places:
@@ -193,17 +202,8 @@ def _height(line: list[Piece]) -> float:
     return float(np.median([piece.box.height for piece in line]))
 
 
-def _gaps(line: list[Piece]) -> np.ndarray:
-    """Return the gaps between neighbours, in heights of a character."""
-    rights = np.maximum.accumulate([p.box.right for p in line])
-    lefts = np.array([p.box.left for p in line])
-    found: np.ndarray = (lefts[1:] - rights[:-1]) / _height(line)
-    return found
-
-
-def _space_widths(lines: list[list[Piece]]) -> list[float]:
+def _space_widths(gaps: list[np.ndarray]) -> list[float]:
     """Return how wide a space is on each line; short lines take the page's."""
-    gaps = [_gaps(line) for line in lines]
     usual = space_width(np.concatenate(gaps)) if gaps else 0.0
     return [space_width(held) if len(held) >= 20 else usual for held in gaps]
 

@@ -11,17 +11,21 @@ from visionshare.apps.ocr.page import Box
 
 __all__ = ["best_cuts", "cut_columns", "mended", "part_of", "split_touching"]
 
-# What classifies pieces: their classes' numbers and the probability of each.
+# What says of pieces how sure it is that each is one character (n,), and whether that is an M or
+# a W (n,).
 Judge = Callable[[Sequence[Piece]], tuple[np.ndarray, np.ndarray]]
 
 _MOST_CUTS = 8
 # A cut must be worth this much of the probabilities' logarithm: halves of letters look like I.
-_PRICE = 0.4
-# In heights of the line.
-_WIDEST = 1.5
+_PRICE = 0.2
+# In heights of the line: all letters, and all but M and W.
+_WIDEST = 1.6
+_WIDEST_BUT_MW = 1.25
+# What a letter loses that is wider.
+_TOO_WIDE = 5.0
 _NARROWEST = 0.08
 # A character that is as sure as this, and no wider than usual, is left alone.
-_SURE = 0.85
+_SURE = 0.95
 _USUAL_WIDTH = 1.15
 
 
@@ -114,7 +118,7 @@ def best_cuts(values: np.ndarray) -> list[int]:
 
 
 def split_touching(
-    pieces: Sequence[Piece], sure: np.ndarray, height: float, judge: Judge
+    pieces: Sequence[Piece], judged: tuple[np.ndarray, np.ndarray], height: float, judge: Judge
 ) -> list[list[Piece]]:
     """Return, for each piece, the characters that it is: itself, or its parts.
 
@@ -125,26 +129,28 @@ def split_touching(
     ----------
     pieces : sequence of Piece
         Of one line.
-    sure : ndarray of shape (n,)
-        Probability of each piece's class.
+    judged : tuple of two ndarrays of shape (n,)
+        How sure it is that each piece is one character, and whether that is an M or a W.
     height : float
         Of a character of the line.
     judge : callable
-        Gives classes and probabilities of pieces.
+        Says the same of other pieces.
     """
     found = [[piece] for piece in pieces]
+    sure, broad = judged
     for i, piece in enumerate(pieces):
         wide = piece.box.width > _USUAL_WIDTH * height
         if (sure[i] >= _SURE and not wide) or piece.box.width < 0.5 * height:
             continue
         cuts = cut_columns(piece.mask)
         if cuts:
-            found[i] = _split(piece, [0, *cuts, piece.box.width], float(sure[i]), height, judge)
+            value = _value(sure[i], broad[i], piece.box.width / height)
+            found[i] = _split(piece, [0, *cuts, piece.box.width], value, height, judge)
     return found
 
 
 def _split(
-    piece: Piece, places: list[int], sure: float, height: float, judge: Judge
+    piece: Piece, places: list[int], whole: float, height: float, judge: Judge
 ) -> list[Piece]:
     n = len(places)
     steps: list[tuple[int, int]] = []
@@ -162,11 +168,10 @@ def _split(
     if not parts:
         return [piece]
     values = np.full((n, n), -np.inf)
-    _, likely = judge(parts)
-    for (i, j), share in zip(steps, likely, strict=True):
-        values[i, j] = np.log(max(float(share), 1e-6)) - _PRICE
-    too_wide = piece.box.width > _WIDEST * height
-    values[0, n - 1] = np.log(max(sure, 1e-6)) - _PRICE - (10.0 if too_wide else 0.0)
+    sure, broad = judge(parts)
+    for k, (i, j) in enumerate(steps):
+        values[i, j] = _value(sure[k], broad[k], parts[k].box.width / height)
+    values[0, n - 1] = whole
     way = [0, *best_cuts(values), n - 1]
     if len(way) == 2:
         return [piece]
@@ -174,8 +179,14 @@ def _split(
     return [at[step] for step in zip(way[:-1], way[1:], strict=True)]
 
 
+def _value(sure: float, broad: bool, width: float) -> float:
+    """Return what a character counts in a row of characters, at most 0."""
+    widest = _WIDEST if broad else _WIDEST_BUT_MW
+    return float(np.log(max(sure, 1e-6)) - _PRICE - (_TOO_WIDE if width > widest else 0.0))
+
+
 def mended(
-    pieces: Sequence[Piece], sure: np.ndarray, height: float, judge: Judge
+    pieces: Sequence[Piece], judged: tuple[np.ndarray, np.ndarray], height: float, judge: Judge
 ) -> list[list[int]]:
     """Return the pieces' numbers by character: strokes of a letter that broke are joined.
 
@@ -184,10 +195,11 @@ def mended(
 
     Parameters
     ----------
-    pieces, sure, height, judge
+    pieces, judged, height, judge
         As in :func:`split_touching`.
     """
     groups = [[i] for i in range(len(pieces))]
+    sure, _ = judged
     pairs = [
         i for i in range(len(pieces) - 1)
         if min(sure[i], sure[i + 1]) < _SURE
@@ -196,7 +208,7 @@ def mended(
     ]  # fmt: skip
     if not pairs:
         return groups
-    _, likely = judge([joined([pieces[i], pieces[i + 1]]) for i in pairs])
+    likely, _ = judge([joined([pieces[i], pieces[i + 1]]) for i in pairs])
     taken: set[int] = set()
     for share, i in sorted(zip(likely.tolist(), pairs, strict=True), reverse=True):
         if taken & {i, i + 1} or share < 0.5:

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-__all__ = ["space_width", "split_words"]
+from visionshare.apps.ocr.page import Box
+
+__all__ = ["gaps_between", "space_width", "split_words"]
 
 # In heights of a character: where no two kinds of gap are to be seen.
 _USUAL = 0.5
 _LEAST, _MOST = 0.2, 1.2
 # How far apart, on average, spaces and gaps between letters are at least.
 _APART = 0.25
+
+
+def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> np.ndarray:
+    """Return the gaps between neighbours on a line, in heights of a character.
+
+    A 1 counts as wide as the line's other digits: in most fonts they stand at equal distances.
+
+    Parameters
+    ----------
+    boxes : sequence of Box
+        Of a line's characters, from left to right.
+    texts : sequence of str
+    height : float
+        Of a character, in pixels.
+
+    Examples
+    --------
+    >>> boxes = [Box(0, 0, 6, 10), Box(10, 0, 12, 10), Box(16, 0, 22, 10)]
+    >>> gaps_between(boxes, "717", 10.0).tolist()
+    [0.2, 0.2]
+    """
+    lefts, rights = np.array([(b.left, b.right) for b in boxes], np.float64).T
+    widths = rights - lefts
+    ones = np.array([text == "1" for text in texts])
+    digits = np.array([text.isdigit() for text in texts]) & ~ones
+    if ones.any():
+        usual = np.median(widths[digits]) if digits.any() else 0.6 * height
+        more = np.maximum(usual - widths, 0.0) * 0.35 * ones
+        lefts, rights = lefts - more, rights + more
+    found: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
+    return found
 
 
 def space_width(gaps: np.ndarray) -> float:

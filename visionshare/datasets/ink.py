@@ -74,8 +74,8 @@ def sauvola_threshold(
     # numpy reflects an image as often as a window needs it; OpenCV does so once.
     half = window // 2
     padded = np.pad(values, half, mode="reflect" if min(grey.shape) > 1 else "edge")
-    sides, inner = (window, window), (slice(half, half + grey.shape[0]),)
-    inner += (slice(half, half + grey.shape[1]),)
+    sides = window, window
+    inner = slice(half, half + grey.shape[0]), slice(half, half + grey.shape[1])
     mean = cv2.boxFilter(padded, cv2.CV_64F, sides)[inner]
     square = cv2.boxFilter(padded * padded, cv2.CV_64F, sides)[inner]
     deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))

@@ -150,8 +150,10 @@ def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:
 
 
 def _fonts(part: FontsPart) -> Fonts:
-    values = part.model_dump()
-    return Fonts(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    values: dict[str, Any] = part.model_dump()
+    for name in ("folders", "tests", "left_out", "points"):
+        values[name] = tuple(values[name])
+    return Fonts(**values)
 
 
 def _sources_at_hand(recipe: Recipe) -> list[LinearSource]:

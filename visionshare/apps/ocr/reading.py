@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ class _Reader:
         return self.judged(self.shares(pieces))
 
     def judged(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the largest probabilities (n,), classes of one shape together, and which are M, W."""
+        """Return the largest probabilities, of classes of one shape together, and which are M, W."""
         held = shares @ self._alike
         return held.max(axis=1, initial=0.0), self._broad[np.argmax(shares, axis=1)]
 
@@ -158,7 +159,7 @@ class _Reader:
             for held, spaces in zip(read, zip(gaps, widths, strict=True), strict=True)
         ]
         ends = np.cumsum([0, *(len(block) for block in blocks)])
-        return tuple(Block(tuple(done[a:b])) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(Block(tuple(done[a:b])) for a, b in pairwise(ends))
 
     def _resegmented(self, line: list[Piece], shares: np.ndarray) -> tuple[list[Piece], np.ndarray]:
         """Return a line's characters, touching ones cut and broken ones joined."""

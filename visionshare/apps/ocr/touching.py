@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -175,8 +176,8 @@ def _split(
     way = [0, *best_cuts(values), n - 1]
     if len(way) == 2:
         return [piece]
-    at = {step: part for step, part in zip(steps, parts, strict=True)}
-    return [at[step] for step in zip(way[:-1], way[1:], strict=True)]
+    at = dict(zip(steps, parts, strict=True))
+    return [at[step] for step in pairwise(way)]
 
 
 def _value(sure: float, broad: bool, width: float) -> float:

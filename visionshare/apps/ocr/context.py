@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["alike", "by_company", "by_height"]
+__all__ = ["alike", "by_company", "by_descent", "by_height"]
 
 # Digits and letters of one shape in many fonts.
 _LIKE = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
@@ -106,6 +106,43 @@ def by_height(numbers: np.ndarray, heights: np.ndarray, classes: Sequence[str]) 
             continue
         capital = heights[i] > (top + low) / 2
         found[i] = index[text.upper() if capital else text.lower()]
+    return found
+
+
+def by_descent(
+    numbers: np.ndarray,
+    shares: np.ndarray,
+    heights: np.ndarray,
+    bottoms: np.ndarray,
+    classes: Sequence[str],
+) -> np.ndarray:
+    """Return the classes' numbers with every I that hangs below its line made a J.
+
+    In fonts whose J hangs below the line, its shape is that of an I with a small hook.
+
+    Parameters
+    ----------
+    numbers : ndarray of int, shape (n,)
+        Of a line's characters.
+    shares : ndarray of shape (n, k)
+        Probabilities of their classes.
+    heights, bottoms : ndarray of shape (n,)
+        Of their boxes, in pixels.
+    classes : sequence of str
+
+    Examples
+    --------
+    >>> shares = np.array([[0.0, 0.0, 1.0], [0.9, 0.1, 0.0], [0.9, 0.1, 0.0]])
+    >>> heights, bottoms = np.array([20, 20, 26]), np.array([20, 20, 26])
+    >>> by_descent(np.array([2, 0, 0]), shares, heights, bottoms, ["I", "J", "H"]).tolist()
+    [2, 0, 1]
+    """
+    index = {text: c for c, text in enumerate(classes)}
+    if "I" not in index or "J" not in index:
+        return numbers
+    below = bottoms - np.median(bottoms) > 0.12 * np.median(heights)
+    hangs = below & (numbers == index["I"]) & (shares[:, index["J"]] >= 1e-4)
+    found: np.ndarray = np.where(hangs, index["J"], numbers)
     return found
 
 

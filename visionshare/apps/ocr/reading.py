@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.apps.ocr.components import Piece, find_pieces, joined
-from visionshare.apps.ocr.context import alike, by_company, by_height
+from visionshare.apps.ocr.context import alike, by_company, by_descent, by_height
 from visionshare.apps.ocr.lines import characters_of, find_lines
 from visionshare.apps.ocr.page import Block, Box, Character, Line, Page, Word, around
 from visionshare.apps.ocr.reading_order import blocks_of_lines
@@ -138,7 +138,7 @@ class _Reader:
         return self.judged(self.shares(pieces))
 
     def judged(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the largest probabilities, of classes of one shape together, and which are M, W."""
+        """Return the largest probabilities, those of one shape together, and which are M or W."""
         held = shares @ self._alike
         return held.max(axis=1, initial=0.0), self._broad[np.argmax(shares, axis=1)]
 
@@ -190,7 +190,9 @@ class _Reader:
             for place in places:
                 numbers[place] = by_company(shares[place], self.classes)
             heights = np.array([p.box.height for p in pieces])
+            bottoms = np.array([p.box.bottom for p in pieces])
             numbers = by_height(numbers, heights, self.classes)
+            numbers = by_descent(numbers, shares, heights, bottoms, self.classes)
         characters = [
             Character(self.classes[c], p.box, float(share[c]))
             for c, p, share in zip(numbers.tolist(), pieces, shares, strict=True)

@@ -22,6 +22,7 @@ _PRICE = 0.2
 # In heights of the line: all letters, and all but M and W.
 _WIDEST = 1.6
 _WIDEST_BUT_MW = 1.25
+_TALLEST = 1.15
 # What a letter loses that is wider.
 _TOO_WIDE = 5.0
 _NARROWEST = 0.08
@@ -145,7 +146,7 @@ def split_touching(
             continue
         cuts = cut_columns(piece.mask)
         if cuts:
-            value = _value(sure[i], broad[i], piece.box.width / height)
+            value = _value(piece, sure[i], broad[i], height)
             found[i] = _split(piece, [0, *cuts, piece.box.width], value, height, judge)
     return found
 
@@ -171,7 +172,7 @@ def _split(
     values = np.full((n, n), -np.inf)
     sure, broad = judge(parts)
     for k, (i, j) in enumerate(steps):
-        values[i, j] = _value(sure[k], broad[k], parts[k].box.width / height)
+        values[i, j] = _value(parts[k], sure[k], broad[k], height)
     values[0, n - 1] = whole
     way = [0, *best_cuts(values), n - 1]
     if len(way) == 2:
@@ -180,10 +181,13 @@ def _split(
     return [at[step] for step in pairwise(way)]
 
 
-def _value(sure: float, broad: bool, width: float) -> float:
+def _value(piece: Piece, sure: float, broad: bool, height: float) -> float:
     """Return what a character counts in a row of characters, at most 0."""
-    widest = _WIDEST if broad else _WIDEST_BUT_MW
-    return float(np.log(max(sure, 1e-6)) - _PRICE - (_TOO_WIDE if width > widest else 0.0))
+    # M and W stand on their line: what hangs below it is two letters, one of them a J.
+    hangs = piece.box.height > _TALLEST * height
+    widest = _WIDEST if broad and not hangs else _WIDEST_BUT_MW
+    too_wide = piece.box.width > widest * height
+    return float(np.log(max(sure, 1e-6)) - _PRICE - (_TOO_WIDE if too_wide else 0.0))
 
 
 def mended(

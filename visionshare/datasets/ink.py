@@ -17,8 +17,12 @@ __all__ = ["INNER", "SIZE", "Ink", "find_ink", "normalise_character", "sauvola_t
 SIZE = 28
 # The longer side of a character inside of its picture.
 INNER = 22
-# Paper and ink nearer than this, in grey values, are a page without ink.
+# Paper and ink nearer than this, in grey values, are a page without ink: once the paper is evened
+# out to 255, and as they are.
 _LEAST_CONTRAST = 40.0
+_LEAST_DIFFERENCE = 30.0
+# What stands out is taken for lighter, or darker, from this skewness on.
+_LEAST_SKEWNESS = 0.5
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,8 @@ def find_ink(grey: np.ndarray) -> Ink:
     if below.all() or not below.any():
         return nothing
     ink, paper = float(flat[below].mean()), float(np.median(flat[~below]))
-    contrast = paper - ink
-    if contrast < _LEAST_CONTRAST:
+    contrast, difference = paper - ink, float(dark[~below].mean()) - float(dark[below].mean())
+    if contrast < _LEAST_CONTRAST or difference < _LEAST_DIFFERENCE:
         return nothing
     threshold = sauvola_threshold(flat, r=contrast / 2)
     np.clip(threshold, paper - 0.65 * contrast, paper - 0.35 * contrast, out=threshold)
@@ -141,7 +145,11 @@ def _is_light_on_dark(grey: np.ndarray) -> bool:
     # Of a picture that is all one letter, the surroundings are its edges.
     if not difference.any():
         difference = small.astype(np.float64) - np.median(small)
-    return bool(np.sum(difference**3) > 0)
+    deviation = float(np.sqrt(np.mean(difference**2)))
+    skewness = float(np.mean(difference**3)) / max(deviation**3, 1e-12)
+    if abs(skewness) < _LEAST_SKEWNESS:
+        return bool(grey.mean() < 127.5)
+    return skewness > 0
 
 
 def _quarter(grey: np.ndarray) -> np.ndarray:

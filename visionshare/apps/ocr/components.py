@@ -12,7 +12,7 @@ from visionshare.errors import DataError
 
 __all__ = ["MOST_PIECES", "Piece", "find_pieces", "joined", "typical_height"]
 
-MOST_PIECES = 50_000
+MOST_PIECES = 20_000
 # Smaller pieces are dust at any resolution at which characters can be told apart.
 _LEAST_PIXELS = 4
 _LEAST_HEIGHT = 6
@@ -38,12 +38,13 @@ class Piece:
 def find_pieces(ink: Ink, most: int = MOST_PIECES) -> list[Piece]:
     """Return the connected pieces of ink that are neither dust nor rules, frames or pictures.
 
-    Pixels that touch at a corner are connected.
+    Pixels that touch at a corner are connected. Where nothing is 6 pixels high, nothing can be
+    read, and there are none.
 
     Parameters
     ----------
     ink : Ink
-    most : int, default 50000
+    most : int, default 20000
         Pieces that are accepted.
 
     Raises
@@ -71,6 +72,8 @@ def find_pieces(ink: Ink, most: int = MOST_PIECES) -> list[Piece]:
         )
     boxes = [Box(x, y, x + w, y + h) for x, y, w, h in stats[numbers, :4].tolist()]
     height = typical_height(boxes)
+    if height == 0:
+        return []
     pieces = []
     for number, box in zip(numbers.tolist(), boxes, strict=True):
         if _is_rule_or_picture(box, int(stats[number, cv2.CC_STAT_AREA]), height):
@@ -88,8 +91,8 @@ def typical_height(boxes: list[Box]) -> float:
     heights = np.sort([b.height for b in boxes if b.height >= _LEAST_HEIGHT])
     if len(heights) == 0:
         return 0.0
-    # A frame or a picture weighs no more than a character.
-    weights = np.cumsum(np.minimum(heights, 3 * np.median(heights)))
+    # A frame, a picture or a heading weighs little more than a character.
+    weights = np.cumsum(np.minimum(heights, 1.5 * np.median(heights)))
     return float(heights[np.searchsorted(weights, weights[-1] / 2)])
 
 

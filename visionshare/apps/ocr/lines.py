@@ -44,7 +44,8 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
             parents[_root(parents, j)] = _root(parents, i)
     roots = np.array([_root(parents, i) for i in range(len(large))])
     lines = [[large[i] for i in np.flatnonzero(roots == root)] for root in np.unique(roots)]
-    _add_small(lines, small)
+    lines, marks = _without_marks(lines)
+    _add_small(lines, small + marks)
     return [sorted(line, key=lambda p: (p.box.left, p.box.top)) for line in lines]
 
 
@@ -82,24 +83,47 @@ def _right_neighbours(boxes: np.ndarray) -> np.ndarray:
     return found
 
 
-def _add_small(lines: list[list[Piece]], small: list[Piece]) -> None:
-    """Add each small piece to the line around it: the one whose middle is nearest."""
-    if not small:
-        return
-    around_lines = [around([p.box for p in line]) for line in lines]
-    left, top, right, bottom = np.array(
-        [(b.left, b.top, b.right, b.bottom) for b in around_lines]
-    ).T
-    heights = np.array([np.median([p.box.height for p in line]) for line in lines])
-    for piece in small:
-        x = (piece.box.left + piece.box.right) / 2
-        y = (piece.box.top + piece.box.bottom) / 2
-        near = (x >= left - heights) & (x <= right + heights)
+class _Bands:
+    """Where lines are on the page."""
+
+    def __init__(self, lines: list[list[Piece]]) -> None:
+        boxes = [around([p.box for p in line]) for line in lines]
+        sides = np.array([(b.left, b.top, b.right, b.bottom) for b in boxes], np.float64)
+        self.left, self.top, self.right, self.bottom = sides.T
+        self.heights = np.array([np.median([p.box.height for p in line]) for line in lines])
+
+    def nearest(self, box: Box) -> int:
+        """Return the line around a small piece: the one whose middle is nearest; −1 if none is."""
+        x, y = (box.left + box.right) / 2, (box.top + box.bottom) / 2
+        near = (x >= self.left - self.heights) & (x <= self.right + self.heights)
         # Dots stand above a line of small letters, commas hang below it.
-        near &= (y >= top - 0.6 * heights) & (y <= bottom + 0.3 * heights)
-        if near.any():
-            distance = np.where(near, np.abs(y - (top + bottom) / 2), np.inf)
-            lines[int(np.argmin(distance))].append(piece)
+        near &= (y >= self.top - 0.6 * self.heights) & (y <= self.bottom + 0.3 * self.heights)
+        # What is half as high as a line's characters is none of its small pieces.
+        near &= box.height <= 0.5 * self.heights
+        if not near.any():
+            return -1
+        return int(np.argmin(np.where(near, np.abs(y - (self.top + self.bottom) / 2), np.inf)))
+
+
+def _without_marks(lines: list[list[Piece]]) -> tuple[list[list[Piece]], list[Piece]]:
+    """Return lines without those that are a comma or two inside of another, and the commas."""
+    bands = _Bands(lines)
+    kept, marks = [], []
+    for line in lines:
+        if len(line) <= 2 and bands.nearest(around([p.box for p in line])) >= 0:
+            marks += line
+        else:
+            kept.append(line)
+    return kept, marks
+
+
+def _add_small(lines: list[list[Piece]], small: list[Piece]) -> None:
+    """Add each small piece to the line around it."""
+    bands = _Bands(lines)
+    for piece in small:
+        place = bands.nearest(piece.box)
+        if place >= 0:
+            lines[place].append(piece)
 
 
 def characters_of(line: list[Piece]) -> list[Piece]:

@@ -19,7 +19,7 @@ from visionshare.apps.ocr.words import gaps_between, space_width, split_words
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.ink import SIZE, find_ink, normalise_character
 from visionshare.errors import InputError
-from visionshare.resources import resolve_jobs
+from visionshare.resources import resolve_jobs, thread_limit
 
 __all__ = ["MOST_PIXELS", "check_reader", "read_page"]
 
@@ -92,7 +92,9 @@ def read_page(
     lines = [held for line in find_lines(find_pieces(ink)) if (held := characters_of(line))]
     order = blocks_of_lines([around([c.box for c in line]) for line in lines])
     blocks = [[[c for i in row for c in lines[i]] for row in block] for block in order]
-    found = reader.read(blocks)
+    # Limiting threads takes long: once for the page, not for each piece that is judged.
+    with thread_limit(reader.threads):
+        found = reader.read(blocks)
     if back is not None:
         found = tuple(_turned(block, back, width, height) for block in found)
     return Page(width, height, found, angle, ink.light_on_dark)

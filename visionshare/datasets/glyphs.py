@@ -120,7 +120,7 @@ def split_fonts(
     --------
     >>> train, test = split_fonts(Fonts())
     >>> sorted({font.family for font in test})
-    ['cmss10', 'dejavu serif']
+    ['cmss10', 'dejavu sans mono']
     """
     paths = matplotlib_fonts()
     given = [*settings.folders, *([] if data_dir is None else [str(data_dir)])]

@@ -12,8 +12,8 @@ from visionshare.datasets import elastic_deformations, load_dataset
 from visionshare.store import ArrayColumns
 
 SIDE = 28
-ROUNDS = (60, 120, 180)
-COPIES = 3
+ROUNDS = (50, 100)
+COPIES = 2
 
 
 def photographs(data: Path, jobs: int, quick: bool) -> list[str]:
@@ -101,7 +101,7 @@ def _accuracy(
     copies = [part for _, _, part in elastic_deformations(images, COPIES, alpha=0.8, shear=0.15)]
     more = np.concatenate([images, *copies])
     family = PatchTemplates(
-        7, 60 if quick else 300, 4, (6.5,), cut=0.45, padding=2, contrast="unit"
+        7, 60 if quick else 200, 4, (6.5,), cut=0.45, padding=2, contrast="unit"
     ).fit(images)
     columns = ArrayColumns.from_family(family, more, "float16", jobs)
     learner = ShareBoost(rounds=rounds[-1], criterion="orthogonal", strength=1e-3, n_jobs=jobs)

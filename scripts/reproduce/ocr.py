@@ -198,7 +198,7 @@ def tesseract(page: np.ndarray, whitelist: bool) -> str:
         command = ["tesseract", str(file), "-", "--psm", "6", "--dpi", "200", "-l", "eng"]
         if whitelist:
             # Without a blank among them tesseract writes no spaces.
-        command += ["-c", f"tessedit_char_whitelist= {CAPITALS}"]
+            command += ["-c", f"tessedit_char_whitelist= {CAPITALS}"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout
 

@@ -151,3 +151,19 @@ def test_broken_and_giant_files_are_refused(reader_file, tmp_path, capsys):
     assert "too many" in capsys.readouterr().err
     assert main(["read", str(reader_file), str(tmp_path / "none.png")]) == 2
     assert main(["read", str(broken), str(broken)]) == 2
+
+
+def test_a_reader_is_trained_and_reads(scan, tmp_path, capsys):
+    """The two commands of docs/reading.md, on a small scale."""
+    out = tmp_path / "ocr"
+    changes = [
+        "data.fonts.system=false", "data.fonts.per_class=10", "data.fonts.per_class_test=2",
+        "features.parameters.n_templates=20", "learner.rounds=8",
+    ]  # fmt: skip
+    settings = [part for change in changes for part in ("--set", change)]
+    assert main(["train", "ocr", "--out", str(out), "--jobs", "1", *settings]) == 0
+    capsys.readouterr()
+    assert main(["read", str(out / "classifier.safetensors"), str(scan), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    # Eight features know no more than a few letters, but the words are where they are.
+    assert [len(line.split()) for line in said["text"].splitlines()] == [2, 2]

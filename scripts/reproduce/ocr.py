@@ -305,7 +305,8 @@ def parts(
         missing + table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names]),
         f"`visionshare read` took {seconds:.1f} s for all pages, on one thread of a machine that "
         "had other work. Tesseract 5 (`--psm 6`) knows all letters, punctuation and a "
-        "language, which is no help with random words; *allowed* are digits, capitals and the blank.",
+        "language, which is no help with random words; *allowed* are digits, capitals and "
+        "the blank.",
         "## By font and size",
         table(["", *[f"{m}, {r}" for m in names for r in ("alike", "apart")]], by_key),
         "EB Garamond has old-style figures, of different heights: its 0 is drawn as an o, its 1 "
@@ -317,7 +318,8 @@ def parts(
         f"On pages in {', '.join(JUDGES)}, which did not train then, nor did fonts of the same "
         f"drawings, with {SMALL['data.fonts.per_class']} images a class and "
         f"{SMALL['learner.rounds']} rounds. The reader's own rules (cuts, spaces, an I that "
-        "hangs) were made on these families too, so that the first row is no estimate for other fonts:",
+        "hangs) were made on these families too, so that the first row is no "
+        "estimate for other fonts:",
         table(["", *rates], tried),
         *pictures,
     ]

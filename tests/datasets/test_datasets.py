@@ -28,7 +28,6 @@ from visionshare.datasets import (
 )
 from visionshare.datasets.arrays import read_npz
 from visionshare.datasets.folders import read_image, read_images
-from visionshare.datasets.fonts import matplotlib_fonts, render_characters
 from visionshare.datasets.idx import read_idx, write_idx
 from visionshare.errors import DataError, InputError
 
@@ -181,7 +180,7 @@ def test_the_catalogue_is_sound():
         dataset_info("nothing")
 
 
-@pytest.mark.parametrize("name", ["digits", "textures", "fonts"])
+@pytest.mark.parametrize("name", ["digits", "textures"])
 def test_bundled_sets_are_the_same_each_time_and_split_apart(name):
     train, test = load_dataset(name, "train"), load_dataset(name, "test")
     assert train.classes == test.classes
@@ -280,18 +279,6 @@ def test_deformations_are_as_large_as_asked():
         next(elastic_deformations(image, 1, sigma=0))
     with pytest.raises(InputError, match=r"^alpha"):
         next(elastic_deformations(image, 1, alpha=-1))
-
-
-def test_characters_are_rendered_and_centred():
-    font = matplotlib_fonts()[0]
-    images = render_characters(font, "A1", 28)
-    assert images.shape == (2, 28, 28)
-    for image in images:
-        rows, cols = np.nonzero(image)
-        assert 18 <= max(np.ptp(rows), np.ptp(cols)) + 1 <= 22
-        assert abs(rows.min() + rows.max() - 27) <= 2
-    with pytest.raises(DataError, match="font"):
-        render_characters(__file__)
 
 
 @pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST is not at hand")

@@ -13,6 +13,7 @@ from visionshare.cli import (
     export,
     extraction,
     prediction,
+    reading,
     segmentation,
     serving,
     stores,
@@ -42,6 +43,7 @@ classify.register(app)
 prediction.register(app)
 extraction.register(app)
 segmentation.register(app)
+reading.register(app)
 transfer.register(app)
 export.register(app)
 serving.register(app)

@@ -9,6 +9,7 @@ from visionshare.datasets.catalogue import (
     verify_dataset,
 )
 from visionshare.datasets.deformations import elastic_deformations
+from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.sources import load_images
@@ -16,6 +17,7 @@ from visionshare.datasets.textures import Cut
 
 __all__ = [
     "Cut",
+    "Fonts",
     "ImageSet",
     "Preprocessing",
     "dataset_info",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.datasets import bundled_sets
+from visionshare.datasets.glyphs import Fonts, load_fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
@@ -204,6 +204,7 @@ def load_dataset(
     split: str = "train",
     data_dir: str | os.PathLike[str] | None = None,
     cut: Cut | None = None,
+    fonts: Fonts | None = None,
 ) -> ImageSet:
     """Return one split of a data set of the catalogue.
 
@@ -216,6 +217,8 @@ def load_dataset(
         Searched before ``VISIONSHARE_DATA`` and the user's cache.
     cut : Cut, optional
         How patches are cut, of a set of textures; see :mod:`visionshare.datasets.textures`.
+    fonts : Fonts, optional
+        How characters are rendered, of the set "fonts"; see :mod:`visionshare.datasets.glyphs`.
 
     Raises
     ------
@@ -225,6 +228,10 @@ def load_dataset(
     if split not in ("train", "test"):
         raise DataError(f"split {split!r}: 'train' or 'test' is wanted")
     info = dataset_info(name)
+    if fonts is not None and name != "fonts":
+        raise DataError(f"{name}: images as they are; characters are rendered by 'fonts' only")
+    if name == "fonts" and cut is None:
+        return load_fonts(split, fonts, data_dir)
     if name == "textures":
         cut = cut or Cut()
         return bundled_sets.load_textures(split, cut.size, cut.per_class, cut.seed)
@@ -233,22 +240,12 @@ def load_dataset(
     if cut is not None:
         raise DataError(f"{name}: images of a size; patches are cut from textures only")
     if info.kind == "bundled":
-        return _load_bundled(name, split)
+        return bundled_sets.load_digits(split)
     if info.kind == "idx":
         return _load_idx(info, split, data_dir)
     if info.kind == "npz":
         return _load_npz(info, split, data_dir)
     return _load_libsvm(info, split, data_dir)
-
-
-def _load_bundled(name: str, split: str) -> ImageSet:
-    from visionshare.datasets import fonts
-
-    loaders: dict[str, Callable[[str], ImageSet]] = {
-        "digits": bundled_sets.load_digits,
-        "fonts": fonts.load_fonts,
-    }
-    return loaders[name](split)
 
 
 def load_plates(name: str, data_dir: str | os.PathLike[str] | None = None) -> dict[str, np.ndarray]:

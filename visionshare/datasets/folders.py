@@ -37,6 +37,7 @@ def read_image(
     mode: str = "grey",
     fit: Fit = "resize",
     largest: int = _LARGEST,
+    under: int | None = None,
 ) -> np.ndarray:
     """Read one image; its EXIF orientation is respected.
 
@@ -51,6 +52,9 @@ def read_image(
         steps of :class:`visionshare.datasets.Preprocessing`.
     largest : int
         Pixels that are accepted at most, checked before they are decoded.
+    under : int, optional
+        Grey value that lies under transparent pixels; black when omitted, or white where the
+        steps look for dark ink and find it.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def read_image(
             if upright.mode in ("I;16", "I", "F"):
                 upright = _to_bytes(upright)
             elif "A" in upright.mode or "transparency" in upright.info:
-                upright = _on_paper(upright.convert("RGBA"), steps.polarity)
+                upright = _on_paper(upright.convert("RGBA"), steps.polarity, under)
             image = upright.convert("L" if mode == "grey" else "RGB")
     except DataError:
         raise
@@ -148,16 +152,18 @@ def _to_bytes(image: Image.Image) -> Image.Image:
     return Image.fromarray(made)
 
 
-def _on_paper(image: Image.Image, polarity: str) -> Image.Image:
+def _on_paper(image: Image.Image, polarity: str, under: int | None) -> Image.Image:
     """Return the picture without transparency: on black, or on white where its ink is dark."""
     from PIL import Image, ImageStat
 
-    white = polarity == "dark_on_light"
-    if polarity == "automatic":
-        # Dark ink on nothing: the nothing is paper.
-        seen = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
-        white = seen.count[0] > 0 and seen.mean[0] < 127.5
-    canvas = Image.new("RGBA", image.size, (*([255 * white] * 3), 255))
+    if under is None:
+        white = polarity == "dark_on_light"
+        if polarity == "automatic":
+            # Dark ink on nothing: the nothing is paper.
+            seen = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
+            white = seen.count[0] > 0 and seen.mean[0] < 127.5
+        under = 255 * white
+    canvas = Image.new("RGBA", image.size, (under, under, under, 255))
     return Image.alpha_composite(canvas, image)
 
 

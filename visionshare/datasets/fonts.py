@@ -1,94 +1,198 @@
-"""Characters rendered from TrueType fonts; matplotlib's own by default."""
+"""Fonts: where they are, which family each is of, and which have the characters that are wanted."""
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.ink import normalise_character
 from visionshare.errors import DataError
 
-__all__ = ["load_fonts", "matplotlib_fonts", "render_characters"]
+__all__ = [
+    "CAPITALS",
+    "LETTERS",
+    "Font",
+    "draw_character",
+    "find_fonts",
+    "font_family",
+    "matches",
+    "matplotlib_fonts",
+    "sound_fonts",
+    "system_font_folders",
+]
 
-CHARACTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+CAPITALS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = CAPITALS + "abcdefghijklmnopqrstuvwxyz"
+# What a name says of weight, width and size; the design is the same.
+_STYLES = {
+    "thin", "hairline", "extralight", "light", "regular", "book", "medium", "semibold", "demi",
+    "bold", "extrabold", "black", "heavy", "italic", "oblique", "condensed", "cond", "narrow",
+    "cn", "display",
+}  # fmt: skip
+_LIKENESS = 0.38
+
+
+@dataclass(frozen=True)
+class Font:
+    """A font file and the family it is of."""
+
+    path: Path
+    family: str
 
 
 def matplotlib_fonts() -> list[Path]:
-    """Return matplotlib's text fonts (its symbol fonts have no letters)."""
+    """Return the fonts that come with matplotlib."""
     import matplotlib
 
-    folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
-    return sorted(p for p in folder.glob("*.ttf") if p.name.startswith(("DejaVu", "STIXGeneral")))
+    return sorted((Path(matplotlib.get_data_path()) / "fonts" / "ttf").glob("*.ttf"))
 
 
-def render_characters(
-    font: str | os.PathLike[str], characters: str = CHARACTERS, size: int = 28
-) -> np.ndarray:
-    """Return each character in a font, white on black, centred.
+def system_font_folders() -> list[Path]:
+    """Return the folders with fonts that this machine has, of those that are usual."""
+    home, windows = Path.home(), Path(os.environ.get("WINDIR", "/nonexistent"))
+    usual = [
+        Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path("/usr/share/texmf/fonts"),
+        home / ".fonts", home / ".local" / "share" / "fonts", home / "Library" / "Fonts",
+        Path("/System/Library/Fonts"), Path("/Library/Fonts"), windows / "Fonts",
+    ]  # fmt: skip
+    return [folder for folder in usual if folder.is_dir()]
+
+
+def find_fonts(folder: str | os.PathLike[str]) -> list[Path]:
+    """Return the TrueType and OpenType files below a folder, sorted by path."""
+    return sorted(
+        p for p in Path(folder).rglob("*") if p.suffix.lower() in (".ttf", ".otf") and p.is_file()
+    )
+
+
+def font_family(name: str) -> str:
+    """Return the family that a name says, without weight and width, in lower case.
+
+    Examples
+    --------
+    >>> font_family("Roboto Condensed Light"), font_family("DejaVu Sans Mono")
+    ('roboto', 'dejavu sans mono')
+    """
+    words = name.lower().split()
+    return " ".join([w for w in words if w not in _STYLES] or words)
+
+
+def matches(family: str, patterns: Iterable[str]) -> bool:
+    """Return whether a family fits one of these patterns, such as ``noto sans*``.
+
+    Examples
+    --------
+    >>> matches("noto sans", ["Lato", "Noto*"])
+    True
+    """
+    return any(fnmatch.fnmatchcase(family, font_family(pattern)) for pattern in patterns)
+
+
+def sound_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
+    """Return the fonts that draw all these characters, each like most other fonts do.
+
+    Left out are files that are no fonts, fonts without one of the characters (their table says
+    so), or with two that look the same (placeholders), copies of another font, and fonts whose
+    characters are unlike everybody's: symbols at the places of letters, ornamented initials.
 
     Parameters
     ----------
-    font : path-like
-        A TrueType or OpenType file.
+    paths : sequence of path-like
+        In order of preference: of copies the first is kept.
     characters : str
-    size : int, default 28
-        Side of an image; a character fills about 20/28 of it, as in MNIST.
 
     Returns
     -------
-    ndarray of shape (n, size, size), uint8
+    list of Font
+
+    Examples
+    --------
+    >>> from visionshare.datasets.fonts import matplotlib_fonts
+    >>> sorted({font.family for font in sound_fonts(matplotlib_fonts(), "0AB")})[:4]
+    ['cmb10', 'cmmi10', 'cmr10', 'cmss10']
+    """
+    fonts: list[Font] = []
+    pictures: list[np.ndarray] = []
+    seen: set[bytes] = set()
+    for path in paths:
+        held = _pictures(str(path), characters)
+        if held is None or held[1].tobytes() in seen:
+            continue
+        seen.add(held[1].tobytes())
+        fonts.append(Font(Path(path), held[0]))
+        pictures.append(held[1])
+    if not fonts:
+        return []
+    likeness = _likeness(np.stack(pictures), [font.family for font in fonts])
+    return [font for font, value in zip(fonts, likeness, strict=True) if value >= _LIKENESS]
+
+
+def _likeness(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
+    """Return how much each font's characters correlate with the median family's, on average.
+
+    The worse half of the characters counts: a symbol font may have sound digits.
+    """
+    flat = pictures.reshape(*pictures.shape[:2], -1).astype(np.float32)
+    means = np.stack([
+        flat[[f == family for f in families]].mean(axis=0) for family in sorted(set(families))
+    ])  # fmt: skip
+    usual = np.median(means, axis=0)
+    usual = usual - usual.mean(axis=-1, keepdims=True)
+    flat = flat - flat.mean(axis=-1, keepdims=True)
+    norms = np.linalg.norm(usual, axis=-1) * np.linalg.norm(flat, axis=-1)
+    correlation = np.sort(np.sum(flat * usual, axis=-1) / np.maximum(norms, 1e-6), axis=1)
+    half: np.ndarray = correlation[:, : (correlation.shape[1] + 1) // 2].mean(axis=1)
+    return half
+
+
+@functools.lru_cache(maxsize=4096)
+def _pictures(path: str, characters: str) -> tuple[str, np.ndarray] | None:
+    """Return a font's family and its normalised characters; None if one is missing."""
+    from fontTools.ttLib import TTFont, TTLibError
+    from PIL import ImageFont
+
+    try:
+        with TTFont(path, lazy=True) as table:
+            known = table.getBestCmap() or {}
+        if not all(ord(c) in known for c in characters):
+            return None
+        face = ImageFont.truetype(path, 40)
+        name = face.getname()[0] or Path(path).stem
+        pictures = np.stack([_clean(face, c) for c in characters])
+    except (OSError, TTLibError, ValueError, KeyError, AssertionError, IndexError):
+        return None
+    distinct = {picture.tobytes() for picture in pictures}
+    if len(distinct) < len(characters) or not pictures.any(axis=(1, 2)).all():
+        return None
+    return font_family(name), pictures
+
+
+def _clean(face: Any, character: str) -> np.ndarray:
+    darkness = 255 - draw_character(face, character)
+    return normalise_character(darkness, darkness > 127)
+
+
+def draw_character(face: Any, character: str, margin: int = 4) -> np.ndarray:
+    """Return a character of a PIL font, black on white, uint8.
 
     Raises
     ------
     DataError
-        If the file is no font.
+        If it has no ink.
     """
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
-    try:
-        face = ImageFont.truetype(str(font), 4 * size)
-    except OSError as error:
-        raise DataError(f"{font}: cannot be read as a font ({error})") from None
-    images = []
-    for character in characters:
-        left, top, right, bottom = face.getbbox(character)
-        width, height = max(1, right - left), max(1, bottom - top)
-        drawn = Image.new("L", (int(width), int(height)))
-        ImageDraw.Draw(drawn).text((-left, -top), character, fill=255, font=face)
-        ratio = (20 / 28) * size / max(width, height)
-        inner = max(1, round(width * ratio)), max(1, round(height * ratio))
-        canvas = Image.new("L", (size, size))
-        shrunk = drawn.resize(inner, Image.Resampling.BOX)
-        canvas.paste(shrunk, ((size - inner[0]) // 2, (size - inner[1]) // 2))
-        images.append(np.asarray(canvas))
-    return np.stack(images)
-
-
-def load_fonts(
-    split: str, fonts: Sequence[str | os.PathLike[str]] | None = None, copies: int = 20
-) -> ImageSet:
-    """Return deformed characters; every third font tests, the others train.
-
-    Parameters
-    ----------
-    split : {"train", "test"}
-    fonts : sequence of path-like, optional
-        matplotlib's when omitted.
-    copies : int, default 20
-        Deformed copies of each character and font.
-    """
-    from visionshare.datasets.deformations import elastic_deformations
-
-    chosen = sorted(map(Path, fonts)) if fonts is not None else matplotlib_fonts()
-    chosen = [f for i, f in enumerate(chosen) if (i % 3 == 2) == (split == "test")]
-    if not chosen:
-        raise DataError("fonts: three fonts or more are wanted, every third one tests")
-    clean = np.concatenate([render_characters(f) for f in chosen])
-    labels = np.tile(np.arange(len(CHARACTERS)), len(chosen))
-    seed = 1 if split == "test" else 0
-    parts = [part for _, _, part in elastic_deformations(clean, copies, random_state=seed)]
-    images = np.concatenate([clean, *parts])
-    return ImageSet(images, np.tile(labels, copies + 1), tuple(CHARACTERS), "fonts")
+    left, top, right, bottom = (int(v) for v in face.getbbox(character))
+    if right <= left or bottom <= top or max(right - left, bottom - top) > 4096:
+        raise DataError(f"{character!r}: the font draws nothing, or too much")
+    size = right - left + 2 * margin, bottom - top + 2 * margin
+    drawn = Image.new("L", size, 255)
+    ImageDraw.Draw(drawn).text((margin - left, margin - top), character, fill=0, font=face)
+    return np.asarray(drawn)

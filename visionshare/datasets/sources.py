@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.datasets.arrays import read_hdf5, read_npz
 from visionshare.datasets.catalogue import list_datasets, load_dataset
 from visionshare.datasets.folders import Fit, read_folder
+from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
@@ -26,6 +27,7 @@ def load_images(
     mode: str = "grey",
     fit: Fit = "resize",
     cut: Cut | None = None,
+    fonts: Fonts | None = None,
 ) -> ImageSet:
     """Return images and labels from a catalogue name, a folder, or a file.
 
@@ -44,6 +46,8 @@ def load_images(
         How images of a folder are read, see :func:`visionshare.datasets.folders.read_image`.
     cut : Cut, optional
         Cut patches of this kind from textures: the left half of each trains, the right half tests.
+    fonts : Fonts, optional
+        How the characters of the catalogue's "fonts" are rendered.
 
     Raises
     ------
@@ -51,7 +55,9 @@ def load_images(
         If the source is missing, foreign or broken.
     """
     if isinstance(source, str) and source in list_datasets():
-        return load_dataset(source, split, data_dir, cut)
+        return load_dataset(source, split, data_dir, cut, fonts)
+    if fonts is not None:
+        raise DataError(f"{source}: images as they are; characters are rendered by 'fonts' only")
     path = Path(source)
     if path.is_dir() and cut is not None:
         return texture_patches(read_plates(path, mode), split, cut, path.name)

@@ -47,11 +47,31 @@ class CutPart(_Strict):
     seed: int = Field(default=0, ge=0)
 
 
+class FontsPart(_Strict):
+    """How characters are rendered from fonts, see :class:`visionshare.datasets.Fonts`."""
+
+    classes: Literal[36, 62] = 36
+    folders: list[str] = []
+    system: bool = False
+    tests: list[str] = []
+    left_out: list[str] = []
+    per_class: int = Field(default=300, ge=1)
+    per_class_test: int = Field(default=50, ge=1)
+    points: list[float] = Field(default=[10.0, 26.0], min_length=2, max_length=2)
+    dpi: int = Field(default=200, ge=1)
+    rotation: float = Field(default=3.0, ge=0)
+    shear: float = Field(default=0.08, ge=0)
+    scale: float = Field(default=0.08, ge=0)
+    elastic: float = Field(default=1.0, ge=0)
+    seed: int = Field(default=0, ge=0)
+
+
 class DataPart(_Strict):
     """Which images: a name of the catalogue, a file or a folder."""
 
     source: str
     cut: CutPart | None = None
+    fonts: FontsPart | None = None
     height: int | None = Field(default=None, ge=1, le=4096)
     width: int | None = Field(default=None, ge=1, le=4096)
     mode: Literal["grey", "color"] = "grey"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, learn_exit_rule
-from visionshare.datasets import Cut, ImageSet, Preprocessing, load_images
+from visionshare.datasets import Cut, Fonts, ImageSet, Preprocessing, load_images
 from visionshare.datasets.few import few_of_each
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
@@ -30,6 +30,7 @@ from visionshare.recipes.schema import (
     DeformationPart,
     EarlyExitPart,
     FeaturePart,
+    FontsPart,
     Recipe,
     as_settings,
     read_pool,
@@ -150,7 +151,8 @@ def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:
     size = None if part.height is None or part.width is None else (part.height, part.width)
     cut = None if part.cut is None else Cut(**part.cut.model_dump())
     steps = _preprocessing(recipe)
-    return load_images(part.source, split, data_dir, size, part.mode, steps, cut)
+    fonts = None if part.fonts is None else _fonts(part.fonts)
+    return load_images(part.source, split, data_dir, size, part.mode, steps, cut, fonts)
 
 
 def _preprocessing(recipe: Recipe) -> Preprocessing:
@@ -158,6 +160,13 @@ def _preprocessing(recipe: Recipe) -> Preprocessing:
     if recipe.preprocessing is None:
         return Preprocessing(fit=recipe.data.fit)
     return Preprocessing(**recipe.preprocessing.model_dump())
+
+
+def _fonts(part: FontsPart) -> Fonts:
+    values: dict[str, Any] = part.model_dump()
+    for name in ("folders", "tests", "left_out", "points"):
+        values[name] = tuple(values[name])
+    return Fonts(**values)
 
 
 def _sources_at_hand(recipe: Recipe) -> list[LinearSource]:

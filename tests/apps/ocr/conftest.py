@@ -1,0 +1,36 @@
+"""A small reader, learned in seconds from matplotlib's fonts but two families."""
+
+from pathlib import Path
+
+import pytest
+
+from visionshare import PatchTemplates, ShareBoost
+from visionshare.datasets import Fonts
+from visionshare.datasets.fonts import matplotlib_fonts
+from visionshare.datasets.glyphs import load_fonts
+from visionshare.store import ArrayColumns
+
+UNSEEN = ("dejavu serif", "cmss10")
+
+
+@pytest.fixture(scope="session")
+def reader():
+    held = load_fonts("train", Fonts(per_class=56, tests=UNSEEN))
+    family = PatchTemplates(7, 40, 4, (6.5,), cut=0.45, padding=2, n_patches=20_000)
+    family.fit(held.images)
+    columns = ArrayColumns.from_family(family, held.images)
+    model = ShareBoost(rounds=30, criterion="orthogonal", strength=1e-3, refit_tol=1e-4)
+    return model.fit(columns, held.labels).to_classifier(family, list(held.classes))
+
+
+@pytest.fixture(scope="session")
+def font():
+    """Return a font of a family that taught the reader nothing."""
+    return next(path for path in matplotlib_fonts() if path.stem == "DejaVuSerif")
+
+
+@pytest.fixture(scope="session")
+def reader_file(reader, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("reader") / "reader.safetensors"
+    reader.save(path)
+    return path

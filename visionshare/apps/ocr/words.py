@@ -1,0 +1,95 @@
+"""Words: how wide a gap on a line is a space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from visionshare.apps.ocr.page import Box
+
+__all__ = ["gaps_between", "space_width", "split_words"]
+
+# In heights of a character: where no two kinds of gap are to be seen.
+_USUAL = 0.5
+_LEAST, _MOST = 0.2, 1.2
+# How far apart, on average, spaces and gaps between letters are at least.
+_APART = 0.25
+# What a 1 is narrower than other digits counts on either side, of one half.
+_SHARE_OF_ONE = 0.35
+
+
+def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> np.ndarray:
+    """Return the gaps between neighbours on a line, in heights of a character.
+
+    A 1 counts nearly as wide as the line's other digits: in most fonts they stand at equal
+    distances, but in some a 1 is narrower.
+
+    Parameters
+    ----------
+    boxes : sequence of Box
+        Of a line's characters, from left to right.
+    texts : sequence of str
+    height : float
+        Of a character, in pixels.
+
+    Examples
+    --------
+    >>> boxes = [Box(0, 0, 6, 10), Box(10, 0, 12, 10), Box(16, 0, 22, 10)]
+    >>> gaps_between(boxes, "717", 10.0).round(3).tolist()
+    [0.26, 0.26]
+    """
+    lefts, rights = np.array([(b.left, b.right) for b in boxes], np.float64).T
+    widths = rights - lefts
+    ones = np.array([text == "1" for text in texts])
+    digits = np.array([text.isdigit() for text in texts]) & ~ones
+    if ones.any():
+        usual = np.median(widths[digits]) if digits.any() else 0.6 * height
+        more = np.maximum(usual - widths, 0.0) * _SHARE_OF_ONE * ones
+        lefts, rights = lefts - more, rights + more
+    found: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
+    return found
+
+
+def space_width(gaps: np.ndarray) -> float:
+    """Return the width from which on a gap is a space, in heights of a character.
+
+    Otsu's threshold, the one with the largest variance between its two sides, if the sides are
+    far enough apart; the usual 0.5 otherwise.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n,)
+        Gaps between neighbours, in heights of a character.
+
+    Examples
+    --------
+    >>> round(space_width(np.array([0.1, 0.15, 0.4, 0.1, 0.45, 0.1])), 3)
+    0.275
+    >>> space_width(np.array([0.1, 0.15, 0.1]))
+    0.5
+    """
+    values = np.sort(np.minimum(np.asarray(gaps, np.float64), 1.5))
+    best, width = 0.0, _USUAL
+    for cut in range(1, len(values)):
+        low, high = values[:cut], values[cut:]
+        middle = (low[-1] + high[0]) / 2
+        apart = high.mean() - low.mean()
+        if not _LEAST <= middle <= _MOST or apart < _APART:
+            continue
+        between = len(low) * len(high) * apart**2
+        if between > best:
+            best, width = between, float(middle)
+    return width
+
+
+def split_words(gaps: np.ndarray, width: float) -> list[slice]:
+    """Return the places of the words on a line of len(gaps) + 1 characters.
+
+    Examples
+    --------
+    >>> split_words(np.array([0.1, 0.6, 0.1]), 0.5)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    ends = [*(np.flatnonzero(np.asarray(gaps) >= width) + 1).tolist(), len(gaps) + 1]
+    return [slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True)]

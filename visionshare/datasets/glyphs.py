@@ -1,0 +1,310 @@
+"""Characters rendered from fonts as a page's reader finds them: small, slanted, blurred, cropped.
+
+Characters of one font stand in a sheet like those of a page. The sheet is blurred and gets noise,
+its ink is found as a page's is, and each character is cut out and normalised as a page's is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets.fonts import (
+    CAPITALS,
+    LETTERS,
+    Font,
+    draw_character,
+    find_fonts,
+    matches,
+    matplotlib_fonts,
+    sound_fonts,
+    system_font_folders,
+)
+from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.ink import SIZE, find_ink, normalise_character
+from visionshare.errors import DataError, InputError
+
+__all__ = ["Fonts", "load_fonts", "render_sheet", "split_fonts"]
+
+_CHARACTERS = {36: CAPITALS, 62: LETTERS}
+
+
+@dataclass(frozen=True)
+class Fonts:
+    """Which characters are rendered, from which fonts, and how much they differ.
+
+    Attributes
+    ----------
+    classes : {36, 62}
+        Digits and capitals, or small letters too.
+    folders : tuple of str
+        Folders with fonts, searched to the bottom; matplotlib's fonts are always there.
+    system : bool
+        Search the folders where this machine has its fonts, too.
+    tests : tuple of str
+        Families that test, as patterns such as ``"noto sans*"``; every fourth when empty.
+    left_out : tuple of str
+        Families that neither train nor test.
+    per_class, per_class_test : int
+        Images a class of the training and of the test set.
+    points : tuple of float
+        Smallest and largest size.
+    dpi : int
+    rotation, shear, scale, elastic : float
+        Largest angle in degrees, largest shear, largest relative change of width and of height,
+        and the size of elastic displacements in hundredths of the font size.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        If a value is not accepted.
+    """
+
+    classes: int = 36
+    folders: tuple[str, ...] = ()
+    system: bool = False
+    tests: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    per_class: int = 300
+    per_class_test: int = 50
+    points: tuple[float, float] = (10.0, 26.0)
+    dpi: int = 200
+    rotation: float = 3.0
+    shear: float = 0.08
+    scale: float = 0.08
+    elastic: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.classes not in _CHARACTERS:
+            raise InputError("classes", self.classes, "36 or 62")
+        for name in ("per_class", "per_class_test", "dpi"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
+                raise InputError(name, value, "a whole number of at least 1")
+        low, high = self.points
+        if not 4 <= low * self.dpi / 72 <= high * self.dpi / 72 <= 400:
+            raise InputError("points", self.points, "two sizes, ascending, of 4 to 400 pixels")
+        for name in ("rotation", "shear", "scale", "elastic"):
+            if not 0 <= getattr(self, name) <= (45 if name == "rotation" else 5):
+                raise InputError(name, getattr(self, name), "a size of at least 0, not too large")
+
+    @property
+    def characters(self) -> str:
+        """The classes, in order."""
+        return _CHARACTERS[self.classes]
+
+
+def split_fonts(
+    settings: Fonts, data_dir: str | os.PathLike[str] | None = None
+) -> tuple[list[Font], list[Font]]:
+    """Return the fonts that train and those that test; they share no family.
+
+    Parameters
+    ----------
+    settings : Fonts
+    data_dir : path-like, optional
+        One more folder with fonts.
+
+    Raises
+    ------
+    DataError
+        If a folder has no fonts, or there is no family left for one of the two.
+
+    Examples
+    --------
+    >>> train, test = split_fonts(Fonts())
+    >>> sorted({font.family for font in test})
+    ['cmss10', 'dejavu sans mono']
+    """
+    paths = matplotlib_fonts()
+    given = [*settings.folders, *([] if data_dir is None else [str(data_dir)])]
+    for folder in given:
+        found = find_fonts(folder)
+        if not found:
+            raise DataError(f"{folder}: no fonts (.ttf, .otf) there")
+        paths += found
+    for place in system_font_folders() if settings.system else []:
+        paths += find_fonts(place)
+    sound = sound_fonts(tuple(dict.fromkeys(paths)), settings.characters)
+    sound = [font for font in sound if not matches(font.family, settings.left_out)]
+    families = sorted({font.family for font in sound})
+    tests = set(families[3::4])
+    if settings.tests:
+        tests = {family for family in families if matches(family, settings.tests)}
+    parts = [f for f in sound if f.family not in tests], [f for f in sound if f.family in tests]
+    for which, part in zip(("train", "test"), parts, strict=True):
+        if not part:
+            raise DataError(f"fonts: no family left to {which}; found: {', '.join(families[:20])}")
+    return parts
+
+
+def load_fonts(
+    split: str, settings: Fonts | None = None, data_dir: str | os.PathLike[str] | None = None
+) -> ImageSet:
+    """Return characters of the fonts that train, or of those that test.
+
+    Each family has the same share of the images, however many styles it has.
+
+    Parameters
+    ----------
+    split : {"train", "test"}
+    settings : Fonts, optional
+    data_dir : path-like, optional
+        One more folder with fonts.
+
+    Raises
+    ------
+    DataError
+        As in :func:`split_fonts`.
+    """
+    settings = settings or Fonts()
+    training, tests = split_fonts(settings, data_dir)
+    fonts = tests if split == "test" else training
+    families = sorted({font.family for font in fonts})
+    characters = settings.characters
+    n = settings.per_class_test if split == "test" else settings.per_class
+    images = np.empty((n, len(characters), SIZE, SIZE), np.uint8)
+    for i in range(n):
+        rng = np.random.default_rng([settings.seed, split == "test", i])
+        family = families[i % len(families)]
+        styles = [font for font in fonts if font.family == family]
+        font = styles[int(rng.integers(len(styles)))]
+        images[i] = render_sheet(font, characters, settings, rng)
+    labels = np.tile(np.arange(len(characters)), n)
+    return ImageSet(images.reshape(-1, SIZE, SIZE), labels, tuple(characters), "fonts")
+
+
+def render_sheet(
+    font: Font, characters: Sequence[str], settings: Fonts, rng: np.random.Generator
+) -> np.ndarray:
+    """Return each character of a font once, as a reader of a page would hand it to a classifier.
+
+    Parameters
+    ----------
+    font : Font
+    characters : sequence of str
+    settings : Fonts
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of uint8, shape (n, 28, 28)
+
+    Examples
+    --------
+    >>> font = split_fonts(Fonts())[0][0]
+    >>> render_sheet(font, "AB", Fonts(), np.random.default_rng(0)).shape
+    (2, 28, 28)
+    """
+    from PIL import ImageFont
+
+    pixels = rng.uniform(*settings.points) * settings.dpi / 72
+    face = ImageFont.truetype(str(font.path), max(4, round(pixels)))
+    cells = [_bent(draw_character(face, c), settings, rng) for c in characters]
+    height, width = (max(cell.shape[axis] for cell in cells) + 4 for axis in (0, 1))
+    across = int(np.ceil(np.sqrt(len(cells))))
+    down = -(-len(cells) // across)
+    sheet = np.full((down * height, across * width), 255, np.uint8)
+    places = []
+    for i, cell in enumerate(cells):
+        y, x = i // across * height, i % across * width
+        sheet[y + 2 : y + 2 + cell.shape[0], x + 2 : x + 2 + cell.shape[1]] = cell
+        places.append((slice(y, y + height), slice(x, x + width)))
+    sheet = _elastic(sheet, settings.elastic * pixels / 100, pixels / 8, rng)
+    ink = find_ink(_scanned(sheet, rng))
+    found = []
+    for place in places:
+        mask = _cropped(_without_specks(ink.mask[place]), rng)
+        found.append(normalise_character(ink.darkness[place], mask))
+    return np.stack(found)
+
+
+def _bent(cell: np.ndarray, settings: Fonts, rng: np.random.Generator) -> np.ndarray:
+    """Return a character turned, sheared and stretched a little."""
+    import cv2
+
+    angle = np.deg2rad(rng.normal(0, settings.rotation / 2))
+    shear = rng.uniform(-settings.shear, settings.shear)
+    sx, sy = 1 + rng.uniform(-settings.scale, settings.scale, 2)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    linear = turn @ np.array([[sx, shear], [0.0, sy]])
+    height, width = cell.shape
+    sides = np.abs(linear) @ np.array([width, height]) + 2
+    middle = np.array([(width - 1) / 2, (height - 1) / 2])
+    shift = (sides - 1) / 2 - linear @ middle + rng.uniform(-0.5, 0.5, 2)
+    size = int(np.ceil(sides[0])), int(np.ceil(sides[1]))
+    bent: np.ndarray = cv2.warpAffine(
+        cell, np.column_stack([linear, shift]), size,
+        flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT, borderValue=255,
+    )  # fmt: skip
+    return bent
+
+
+def _elastic(sheet: np.ndarray, alpha: float, sigma: float, rng: np.random.Generator) -> np.ndarray:
+    """Return a sheet whose pixels are displaced by about ``alpha`` pixels, smoothly."""
+    import cv2
+
+    if alpha <= 0:
+        return sheet
+    height, width = sheet.shape
+    field = rng.standard_normal((height // 4 + 1, width // 4 + 1, 2)).astype(np.float32)
+    field = cv2.GaussianBlur(field, (0, 0), max(sigma / 4, 0.5))
+    field *= alpha / max(float(field.std()), 1e-6)
+    field = cv2.resize(field, (width, height), interpolation=cv2.INTER_LINEAR)
+    xs, ys = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
+    return cv2.remap(
+        sheet, xs + field[..., 0], ys + field[..., 1], cv2.INTER_LINEAR,
+        borderMode=cv2.BORDER_CONSTANT, borderValue=255,
+    )  # fmt: skip
+
+
+def _scanned(sheet: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a sheet as a scanner gives it: strokes thicker or thinner, blur, contrast, noise."""
+    import cv2
+
+    values = sheet.astype(np.float32)
+    if rng.random() < 0.6:
+        values = cv2.GaussianBlur(values, (0, 0), rng.uniform(0.3, 1.1))
+    if rng.random() < 0.5:
+        # A steeper edge elsewhere: what printing and thresholds do to the width of strokes.
+        gain = rng.uniform(1.5, 3.0)
+        values = np.clip((values - 127.5 - rng.uniform(-45, 45)) * gain + 127.5, 0, 255)
+    low, high = rng.uniform(0, 90), rng.uniform(190, 255)
+    values = low + values * ((high - low) / 255)
+    values += rng.normal(0, rng.uniform(0, 10) * (rng.random() < 0.6), sheet.shape)
+    if rng.random() < 0.3:
+        values = 255 - values
+    return np.clip(np.round(values), 0, 255).astype(np.uint8)
+
+
+def _without_specks(mask: np.ndarray) -> np.ndarray:
+    """Return a mask without pieces of less than a fiftieth of its largest."""
+    import cv2
+
+    n, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    if n <= 2:
+        return mask
+    areas = stats[:, cv2.CC_STAT_AREA].copy()
+    areas[0] = 0
+    kept: np.ndarray = (areas * 50 >= areas.max())[labels]
+    return kept
+
+
+def _cropped(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a mask that lost, now and then, a little of a side, as where letters touch."""
+    cols: Any = np.flatnonzero(mask.any(axis=0))
+    if len(cols) < 8 or rng.random() >= 0.15:
+        return mask
+    cut = max(1, round(len(cols) * rng.uniform(0.02, 0.08)))
+    kept = mask.copy()
+    if rng.random() < 0.5:
+        kept[:, : cols[0] + cut] = False
+    else:
+        kept[:, cols[-1] + 1 - cut :] = False
+    return kept

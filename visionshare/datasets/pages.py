@@ -1,0 +1,68 @@
+"""Pages of text rendered from a font, to try a reader on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from visionshare.errors import DataError, InputError
+
+__all__ = ["render_page"]
+
+
+def render_page(
+    lines: Sequence[str],
+    font: str | os.PathLike[str],
+    points: float = 12.0,
+    dpi: int = 200,
+    margin: float = 0.5,
+    spacing: float = 1.4,
+) -> np.ndarray:
+    """Return a page of text, black on white.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    font : path-like
+        A TrueType or OpenType file.
+    points : float, default 12.0
+        Size of the font.
+    dpi : int, default 200
+    margin : float, default 0.5
+        On every side, in inches.
+    spacing : float, default 1.4
+        From line to line, in font sizes.
+
+    Returns
+    -------
+    ndarray of uint8, shape (H, W)
+
+    Raises
+    ------
+    DataError
+        If the file is no font.
+
+    Examples
+    --------
+    >>> from visionshare.datasets.fonts import matplotlib_fonts
+    >>> render_page(["AB", "C"], matplotlib_fonts()[0]).dtype
+    dtype('uint8')
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    pixels = round(points * dpi / 72)
+    if not 4 <= pixels <= 1000:
+        raise InputError("points", points, "a size of 4 to 1000 pixels")
+    try:
+        face = ImageFont.truetype(str(font), pixels)
+    except OSError as error:
+        raise DataError(f"{font}: cannot be read as a font ({error})") from None
+    edge, step = round(margin * dpi), round(spacing * pixels)
+    width = max((int(face.getlength(line)) for line in lines), default=0)
+    page = Image.new("L", (width + 2 * edge + 1, step * len(lines) + 2 * edge + 1), 255)
+    draw = ImageDraw.Draw(page)
+    for i, line in enumerate(lines):
+        draw.text((edge, edge + i * step), line, fill=0, font=face)
+    return np.asarray(page)

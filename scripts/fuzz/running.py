@@ -24,6 +24,7 @@ import numpy as np
 
 from scripts.fuzz.classifiers import CLASSIFIERS
 from scripts.fuzz.images import IMAGES
+from scripts.fuzz.pages import PAGES
 from scripts.fuzz.requests import REQUESTS
 from visionshare.errors import VisionshareError
 
@@ -32,7 +33,7 @@ _MEMORY = 1 << 30
 _SHOWN = 10
 ROOT = Path(__file__).parents[2]
 
-KINDS = {"classifier": CLASSIFIERS, "image": IMAGES, "request": REQUESTS}
+KINDS = {"classifier": CLASSIFIERS, "image": IMAGES, "request": REQUESTS, "page": PAGES}
 
 GOOD = ("accepted", "typed error")
 COMMAND = [sys.executable, "-m", "scripts.fuzz"]

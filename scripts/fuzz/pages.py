@@ -1,0 +1,100 @@
+"""Pages with faults: damaged files, and pictures with rubbish drawn over them."""
+
+from __future__ import annotations
+
+import io
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from scripts.fuzz.images import mutated_image
+from scripts.fuzz.mutations import Kind
+
+_CLASSES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@cache
+def page_seeds() -> list[bytes]:
+    """Return pages of text in several formats."""
+    from PIL import Image
+
+    from visionshare.datasets.fonts import matplotlib_fonts
+    from visionshare.datasets.pages import render_page
+
+    grey = render_page(["READ 1984", "THE 42 WORDS", "A"], matplotlib_fonts()[0], 10, 150)
+    held = []
+    for image, kind in (
+        (Image.fromarray(grey), "png"),
+        (Image.fromarray(255 - grey).convert("RGB"), "jpeg"),
+        (Image.fromarray(grey).rotate(3, fillcolor=255), "tiff"),
+    ):
+        file = io.BytesIO()
+        image.save(file, kind)
+        held.append(file.getvalue())
+    return held
+
+
+def mutated_page(seeds: list[bytes], rng: np.random.Generator) -> bytes:
+    """Return a damaged file, or a whole one of a damaged picture."""
+    if rng.random() < 0.3:
+        return mutated_image(seeds, rng)
+    from PIL import Image
+
+    with Image.open(io.BytesIO(seeds[rng.integers(0, len(seeds))])) as held:
+        grey = np.array(held.convert("L"))
+    for _ in range(rng.integers(1, 6)):
+        _spoil(grey, rng)
+    if rng.random() < 0.3:
+        sides = rng.integers(1, 60, 2)
+        grey = np.resize(grey, sides)
+    file = io.BytesIO()
+    Image.fromarray(grey).save(file, "png")
+    return file.getvalue()
+
+
+def _spoil(grey: np.ndarray, rng: np.random.Generator) -> None:
+    """Draw rules, blots, noise, gradients or copies into a picture."""
+    height, width = grey.shape
+    y, x = int(rng.integers(0, height)), int(rng.integers(0, width))
+    bottom, right = y + int(rng.integers(1, height + 1)), x + int(rng.integers(1, width + 1))
+    part = grey[y:bottom, x:right]
+    fault = rng.integers(0, 6)
+    if fault == 0:
+        part[:] = rng.integers(0, 256)
+    elif fault == 1:
+        part[:] = rng.integers(0, 256, part.shape)
+    elif fault == 2:
+        part[:] = 255 - part
+    elif fault == 3:
+        part[:: int(rng.integers(1, 4)), :: int(rng.integers(1, 4))] = 0
+    elif fault == 4:
+        grey[y : y + int(rng.integers(1, 5))] = 0
+    else:
+        grey[:] = np.roll(grey, (y, x), (0, 1)) // 2 + np.linspace(0, 127, width).astype(np.uint8)
+
+
+@cache
+def _reader() -> Any:
+    from visionshare import CompactClassifier, PatchTemplates
+
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (30, 28, 28), np.uint8)
+    family = PatchTemplates(7, 8, 2, (6.5,), n_patches=500).fit(images).take(np.arange(16))
+    weights = rng.normal(size=(len(_CLASSES), 16))
+    return CompactClassifier(family, weights, np.zeros(len(_CLASSES)), np.array(list(_CLASSES)))
+
+
+def use_page(content: bytes, rng: np.random.Generator) -> None:
+    """Read a page, and write what was read."""
+    from visionshare.apps.ocr import read_page
+    from visionshare.apps.ocr.writers import as_hocr, as_json
+    from visionshare.datasets.folders import read_image
+
+    grey = read_image(io.BytesIO(content), under=255, largest=1 << 22)
+    page = read_page(_reader(), grey, bool(rng.integers(0, 2)), bool(rng.integers(0, 2)), 1)
+    as_json(page, "page")
+    as_hocr(page, "page")
+
+
+PAGES = Kind(page_seeds, mutated_page, use_page)

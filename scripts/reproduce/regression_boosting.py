@@ -27,7 +27,7 @@ TRAINING = {"housing": 354, "ailerons": 1500}
 TESTING = {"housing": 152, "ailerons": 3000}
 FOLDS, EPS, ENTRIES = 2, 0.1, 400
 # Rounds of the sequential booster; the paper made 1000 and more.
-ROUNDS = {"housing": 400, "ailerons": 400}
+ROUNDS = {"housing": 100, "ailerons": 150}
 STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SQUARES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0)

@@ -42,6 +42,9 @@ def test_threads_do_not_meet(compiled, images):
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(compiled.decision_function, [images[1]] * 20):
             assert np.array_equal(found, expected)
+        # One by one they work in a thread's own memory; what was returned stays.
+        singles = list(pool.map(compiled.decision_function, images[1]))
+    assert np.array_equal(np.concatenate(singles), expected)
 
 
 def test_memory_is_what_the_header_says(compiled):

@@ -7,6 +7,7 @@ import hashlib
 import os
 import stat
 import tempfile
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,16 @@ void model_many(const model_pixel *images, long count, struct model_work *work, 
 """
 
 
+class _OneImage(threading.local):
+    """A thread's memory for single images; to ask for addresses at each call takes time."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: type, work_bytes: int, k: int) -> None:
+        self.image: np.ndarray = np.empty((1, *shape), dtype)
+        self.scores = np.empty((1, k), np.float32)
+        self._work = np.empty(work_bytes, np.uint8)
+        self.addresses = self.image.ctypes.data, 1, self._work.ctypes.data, self.scores.ctypes.data
+
+
 class CompiledClassifier:
     """A compact classifier whose C was compiled here; made by :func:`compile_classifier`.
 
@@ -65,6 +76,7 @@ class CompiledClassifier:
         self._many = loaded.model_many
         self._many.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         self._many.restype = None
+        self._one = _OneImage(self.image_shape, self._dtype, self.work_bytes, len(self.classes_))
         self._one_over_temperature = 1 / classifier.temperature
 
     def decision_function(self, images: np.ndarray) -> np.ndarray:
@@ -87,6 +99,10 @@ class CompiledClassifier:
             accepted = f"images of shape {(len(images), *self.image_shape)}"
             raise InputError("images", images.shape, accepted)
         images = self._as_pixels(images)
+        if len(images) == 1:
+            np.copyto(self._one.image, images)
+            self._many(*self._one.addresses)
+            return self._one.scores.copy()
         scores = np.empty((len(images), len(self.classes_)), np.float32)
         # Its own memory for each call: calls may run at once, and without the interpreter's lock.
         work = np.empty(self.work_bytes, np.uint8)

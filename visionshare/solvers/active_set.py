@@ -13,6 +13,8 @@ from visionshare.losses import Loss
 __all__ = ["TILE", "ActiveSet"]
 
 TILE = 2048
+# Products of pairs at a time: what the second cache holds.
+_PRODUCTS = 1 << 16
 T = TypeVar("T")
 
 
@@ -224,15 +226,23 @@ class ActiveSet:
     def hessian(self, loss: Loss, Z: np.ndarray) -> np.ndarray:
         """Return the loss's whole Hessian (k(n+1), k(n+1)), float64; for small problems."""
         p = self.n + 1
-        H = np.zeros((self.k, p, self.k, p))
+        first, second = np.triu_indices(p)
+        q, r = np.triu_indices(self.k)
+        found = np.zeros((len(q), len(first)))
+        same = (q == r)[:, None]
+        width = max(64, _PRODUCTS // max(len(first), len(q)))
         for i in range(self.n_tiles):
-            X = self.columns[i, :p].astype(np.float64)
             P = loss.curvature(Z[i], self.y[i]).astype(np.float64)
-            for q in range(self.k):
-                for r in range(q, self.k):
-                    h = self.omega[i] * P[q] * ((q == r) - P[r])
-                    H[q, :, r] += (X * h) @ X.T
-        for q in range(self.k):
-            for r in range(q):
-                H[q, :, r] = H[r, :, q].T
+            weighted = P * self.omega[i]
+            for start in range(0, P.shape[1], width):
+                part = slice(start, start + width)
+                X = self.columns[i, :p, part].astype(np.float64)
+                # All pairs of classes with all pairs of columns are one product of matrices.
+                h = weighted[q, part] * (same - P[r, part])
+                found += h @ (X[first] * X[second]).T
+        H = np.zeros((self.k, p, self.k, p))
+        H[q[:, None], first, r[:, None], second] = found
+        H[q[:, None], second, r[:, None], first] = found
+        H[r[:, None], first, q[:, None], second] = found
+        H[r[:, None], second, q[:, None], first] = found
         return H.reshape(self.k * p, self.k * p)

@@ -109,8 +109,8 @@ def _header(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 
 
 def _plain(text: str | bytes) -> Any:
-    """Return the plain values of a JSON text; numbers that JSON does not have are refused."""
-    return json.loads(text, parse_constant=_number, parse_float=_number)
+    """Return the plain values of a JSON text; numbers that no array holds are refused."""
+    return json.loads(text, parse_constant=_number, parse_float=_number, parse_int=_whole)
 
 
 def _number(text: str) -> float:
@@ -118,6 +118,13 @@ def _number(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"the number {text[:20]}")
     return value
+
+
+def _whole(text: str) -> int:
+    # What arrays can index; Python's own numbers have no end.
+    if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
+        raise ValueError(f"the number {text[:20]}")
+    return int(text)
 
 
 def _array(name: str, entry: Any, body: bytes) -> np.ndarray:

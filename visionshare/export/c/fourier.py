@@ -36,5 +36,6 @@ def emit(family: RandomFourier, writer: Writer) -> Unit:
         "PAIRS": len(pairs),
         "STEP": scales,
     }
-    work = {"phases": (f"{writer.prefix.upper()}_SUM", max(1, len(pairs)))}
+    sums = (f"{writer.prefix.upper()}_SUM", max(1, len(pairs)))
+    work = {"phases": sums, "rests": sums}
     return writer.unit(__file__, name, tables, words, work, math=True)

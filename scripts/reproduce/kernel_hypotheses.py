@@ -128,7 +128,9 @@ def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
             style = "-" if master == "gradboost" else "--"
             pair = f"{master}, {penalty}"
             axis.plot(held.seconds, values, style, color=colors[penalty], label=pair)
-        axis.set(xlabel="seconds", ylabel=label)
+        axis.set(xlabel="seconds", ylabel=label, xscale="log")
+        if label != labels["sparsity"]:
+            axis.set(yscale="log")
     axes[0, 0].legend(fontsize=8)
     figure.savefig(path, dpi=80)
 

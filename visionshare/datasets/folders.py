@@ -65,7 +65,7 @@ def read_image(
     DataError
         If the file is no image, broken or too large.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     if mode not in ("grey", "color"):
         raise InputError("mode", mode, "'grey' or 'color'")
@@ -83,6 +83,8 @@ def read_image(
             image = upright.convert("L" if mode == "grey" else "RGB")
     except DataError:
         raise
+    except UnidentifiedImageError:
+        raise DataError(f"{name}: cannot be read as an image (of no known format)") from None
     except Exception as error:  # decoders raise anything for broken files
         line = " ".join(str(error).split())
         raise DataError(f"{name}: cannot be read as an image ({line})") from None

@@ -76,7 +76,8 @@ def test_theorem_2_rounds_that_suffice():
     reference = MulticlassLogistic().value(W_star @ X.T, y, omega)
     norm, eps = np.abs(W_star).max(axis=0).sum(), 0.3
     rounds = min(30, int(np.ceil(4 * norm**2 / eps)))
-    model = ShareBoost(rounds=rounds, **PLAIN).fit(X, y)
+    # Classes that can be told apart have no minimum: refits that stop early only ask for more.
+    model = ShareBoost(rounds=rounds, **{**PLAIN, "max_iter": 30}).fit(X, y)
     assert model.path_[-1].loss <= reference + eps
 
 

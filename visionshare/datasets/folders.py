@@ -81,7 +81,7 @@ def read_image(
             elif "A" in upright.mode or "transparency" in upright.info:
                 upright = _on_paper(upright.convert("RGBA"), steps.polarity, under)
             image = upright.convert("L" if mode == "grey" else "RGB")
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
         raise DataError(f"{name}: cannot be read as an image (of no known format)") from None

@@ -212,6 +212,11 @@ PICTURES = array_shapes(min_dims=2, max_dims=2, max_side=40).flatmap(
 )
 
 
+def test_a_threshold_next_to_one_leaves_the_lightest():
+    steps = Preprocessing("light_on_dark", crop=True, threshold=float(np.nextafter(1, 0)))
+    assert steps.apply(np.array([[0, 1]], np.uint8), (9, 9)).min() == 1
+
+
 @settings(max_examples=300, deadline=None)
 @given(PICTURES, STEPS, st.integers(9, 30), st.integers(9, 30))
 def test_any_picture_becomes_a_raster(picture, steps, height, width):

@@ -213,7 +213,9 @@ class Preprocessing:
             # Nothing but paper.
             return np.zeros_like(picture) if self.contrast else picture
         if self.crop:
-            ink = grey > paper + self.threshold * (lightest - paper)
+            level = paper + self.threshold * (lightest - paper)
+            # The lightest is ink, whatever rounding makes of a threshold next to 1.
+            ink = (grey > level) | (grey == lightest)
             rows, columns = (_extent(ink, axis) for axis in (0, 1))
             picture = picture[rows, columns]
         if self.contrast:

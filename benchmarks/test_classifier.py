@@ -8,17 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, PatchTemplates
+from benchmarks.data import synthetic
 
 
 @pytest.fixture(scope="module")
 def classifier():
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (500, 28, 28), np.uint8)
-    family = PatchTemplates(n_templates=1000, widths=(6.5,), cut=0.5, n_patches=20_000).fit(images)
-    chosen = family.take(rng.permutation(family.n_features_)[:75])
-    weights = rng.normal(size=(10, 75)).astype(np.float32)
-    return CompactClassifier(chosen, weights, np.zeros(10, np.float32), np.arange(10))
+    return synthetic(0.5)
 
 
 def test_one_image(benchmark, noted, classifier):

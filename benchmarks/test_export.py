@@ -3,19 +3,14 @@
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, PatchTemplates
+from benchmarks.data import synthetic
 from visionshare.export import compile as compile_c
 from visionshare.resources import thread_limit
 
 
 @pytest.fixture(scope="module")
 def classifier():
-    rng = np.random.default_rng(0)
-    images = rng.integers(0, 256, (500, 28, 28), np.uint8)
-    family = PatchTemplates(n_templates=1000, widths=(6.5,), cut=0.45, n_patches=20_000).fit(images)
-    chosen = family.take(rng.permutation(family.n_features_)[:75])
-    weights = rng.normal(size=(10, 75)).astype(np.float32)
-    return CompactClassifier(chosen, weights, np.zeros(10, np.float32), np.arange(10))
+    return synthetic(0.45)
 
 
 @pytest.fixture(scope="module")

@@ -104,8 +104,9 @@ class Newton:
                 break
             gradient, hessian = free.derivatives(weights)
             fewer = free.without(weights, free.vanishing(weights, gradient, hessian))
-            if fewer is not None and problem.value(fewer) <= value:
-                weights, value, done = fewer, problem.value(fewer), done + 1
+            reached = np.inf if fewer is None else problem.value(fewer)
+            if fewer is not None and reached <= value:
+                weights, value, done = fewer, reached, done + 1
                 continue
             if np.abs(gradient).max() <= 0.5 * tol:
                 break

@@ -41,7 +41,6 @@ TEST = 5000
 COUNTS = (10, 20, 40, 81)
 STRENGTHS = (0.0125, 0.05, 0.2, 1.0)
 MOST = 243
-FEW_SEEDS_FROM = 5000
 POOL = 3000
 DRAWS = 59
 MANY = 500
@@ -283,8 +282,7 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
     _logger.info("all methods after %.0f s", time.perf_counter() - begun)
     sizes = {n: {name: runs[name] for name in ("learned", "selected", "fixed")}}
     for size in () if args.quick else args.sizes:
-        count = args.seeds if size < FEW_SEEDS_FROM else min(args.seeds, 2)
-        parts = [task(plates, size, s) for s in range(count)]
+        parts = [task(plates, size, s) for s in range(args.seeds)]
         sizes[size] = {
             f.__name__: [f(d, v, s) for s, d in enumerate(parts)]
             for f, v in ((learned, drawn), (selected, drawn), (fixed, grid))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from benchmarks.data import synthetic
-from visionshare.export import compile as compile_c
 from visionshare.resources import thread_limit
 
 
@@ -21,7 +20,7 @@ def images():
 @pytest.mark.parametrize("quantise", ["none", "int8", "int16"])
 def test_one_image(paired, classifier, images, quantise):
     """A thousand single images in turn; most of the rest is Python's own call."""
-    compiled = compile_c(classifier, quantise=quantise)
+    compiled = classifier.compile(quantise=quantise)
 
     def ours():
         for image in images[:1000]:
@@ -37,7 +36,7 @@ def test_one_image(paired, classifier, images, quantise):
 
 @pytest.mark.parametrize("quantise", ["none", "int8", "int16"])
 def test_batches(paired, classifier, images, quantise):
-    compiled = compile_c(classifier, quantise=quantise)
+    compiled = classifier.compile(quantise=quantise)
     paired(
         lambda: compiled.decision_function(images),
         lambda: classifier.decision_function(images),
@@ -47,6 +46,6 @@ def test_batches(paired, classifier, images, quantise):
 
 @pytest.mark.parametrize("quantise", ["none", "int8"])
 def test_microseconds(benchmark, noted, classifier, images, quantise):
-    compiled = compile_c(classifier, quantise=quantise)
+    compiled = classifier.compile(quantise=quantise)
     benchmark.pedantic(compiled.decision_function, (images[0],), rounds=5000, warmup_rounds=100)
     noted(f"{1e6 * benchmark.stats.stats.median:.1f} µs an image", "at most 38 µs")

@@ -10,7 +10,6 @@ import pytest
 from benchmarks.data import data_folder, trained
 from benchmarks.lenet import lenet_session
 from visionshare.datasets import load_images
-from visionshare.export import compile as compile_c
 
 COUNT = 2000
 
@@ -40,7 +39,7 @@ def lenet(images):
 @pytest.mark.parametrize("quantise", ["none", "int8"])
 def test_one_image_against_lenet(paired, classifier, images, lenet, quantise):
     """Both are called from Python for each image."""
-    compiled = compile_c(classifier, quantise=quantise)
+    compiled = classifier.compile(quantise=quantise)
 
     def ours():
         for image in images:
@@ -51,7 +50,7 @@ def test_one_image_against_lenet(paired, classifier, images, lenet, quantise):
 
 @pytest.mark.parametrize("quantise", ["none", "int8"])
 def test_early_exit_against_lenet(paired, classifier, images, lenet, quantise):
-    compiled = compile_c(classifier, quantise=quantise, early_exit=True)
+    compiled = classifier.compile(quantise=quantise, early_exit=True)
 
     def ours():
         for image in images:

@@ -33,7 +33,6 @@ from visionshare import (
 )
 from visionshare.classifier import EarlyExit
 from visionshare.datasets import ImageSet, load_images
-from visionshare.export import compile as compile_c
 from visionshare.export import object_size, onnx_program, run_onnx
 from visionshare.resources import thread_limit
 
@@ -98,7 +97,7 @@ def ways(model: CompactClassifier) -> Iterator[tuple[str, Callable[[np.ndarray],
     network = onnx.load_from_string(program.content)
     onnx.checker.check_model(network, full_check=True)
     reference = ReferenceEvaluator(network)
-    yield "C", compile_c(model).decision_function
+    yield "C", model.compile().decision_function
     yield "onnxruntime", lambda images: run_onnx(program, images)[2]
     yield "onnx.reference", lambda images: reference.run(None, {"images": images})[2]
 
@@ -121,11 +120,11 @@ def costs(file: Path, test: ImageSet) -> list[str]:
     model, rows = load(file), []
     truth = test.labels.astype(model.classes_.dtype)
     for quantise in ("none", "int8", "int16"):
-        compiled = compile_c(model, quantise=quantise)
+        compiled = model.compile(quantise=quantise)
         errors = int(np.sum(compiled.predict(test.images) != truth))
         row = [quantise, f"{100 * errors / len(test):.2f}"]
         if model.exit_rule is not None:
-            stopping = compile_c(model, quantise=quantise, early_exit=True)
+            stopping = model.compile(quantise=quantise, early_exit=True)
             wrong = int(np.sum(stopping.predict(test.images) != truth))
             row.append(f"{100 * wrong / len(test):.2f}")
         size = object_size(compiled.program)

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from visionshare.classifier.compilers import Compiled, find_compiler
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
@@ -287,6 +288,36 @@ class CompactClassifier:
             "preprocessing": self.preprocessing.to_values(),
             "metadata": self.metadata,
         }
+
+    def compile(self, target: str = "c", **options: Any) -> Compiled:
+        """Return an estimator that computes the same, compiled for this machine.
+
+        Parameters
+        ----------
+        target : str, default "c"
+            What to compile; "c" is the exported C through the system's compiler, installed
+            packages may offer others, see :func:`visionshare.classifier.compilers.find_compiler`.
+        **options
+            Of the compiler; of "c": ``pixel``, ``quantise`` and ``early_exit``, see
+            :func:`visionshare.export.compile_classifier`.
+
+        Raises
+        ------
+        InputError
+            If an option is out of range or the classifier cannot be compiled.
+        ExportError
+            If there is no such compiler, no C compiler, or it fails.
+
+        Examples
+        --------
+        >>> from visionshare import Pixels
+        >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+        >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+        >>> fast = model.compile(quantise="int8")  # doctest: +SKIP
+        >>> fast.predict(np.array([[0, 0], [0, 255]], np.uint8))  # doctest: +SKIP
+        array(['b'], dtype='<U1')
+        """
+        return find_compiler(target)(self, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the classifier to one data-only file, whole or not at all."""

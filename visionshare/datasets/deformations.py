@@ -3,57 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["deform", "elastic_deformations"]
+__all__ = ["elastic_deformations"]
+
+# Images that share a stream of random numbers: a generator each would take half of the time.
+_BLOCK = 64
 
 
-def deform(
-    image: np.ndarray,
-    rng: np.random.Generator,
-    alpha: float,
-    sigma: float,
-    rotation: float,
-    scale: float,
-    shear: float,
-) -> np.ndarray:
-    """Return one deformed copy of an image (H, W) or (H, W, C).
-
-    Parameters
-    ----------
-    image : ndarray, uint8 or float32
-    rng : numpy.random.Generator
-    alpha : float
-        Size of the displacements in pixels.
-    sigma : float
-        Width in pixels of the Gaussian that smooths them.
-    rotation : float
-        Largest angle in degrees.
-    scale : float
-        Largest relative change of size.
-    shear : float
-        Largest shear.
-    """
+def _blur(side: int, sigma: float) -> np.ndarray:
+    """Return the matrix (side, side), float32, of a Gaussian along an axis reflected at its ends."""
     import cv2
 
-    H, W = image.shape[:2]
-    field = rng.uniform(-1, 1, (H, W, 2)).astype(np.float32)
-    angle, sx, sy, tilt = rng.uniform(-1, 1, 4) * [np.deg2rad(rotation), scale, scale, shear]
-    grid = np.stack(np.meshgrid(np.arange(W), np.arange(H)), axis=-1).astype(np.float32)
-    centre = np.array([(W - 1) / 2, (H - 1) / 2], np.float32)
+    taps = cv2.getGaussianKernel(2 * round(4 * sigma) + 1, sigma, cv2.CV_32F)
+    one = np.ones(1, np.float32)
+    eye = np.eye(side, dtype=np.float32)
+    return np.asarray(cv2.sepFilter2D(eye, -1, one, taps, borderType=cv2.BORDER_REFLECT))
+
+
+def _affine_places(n: int, shape: tuple[int, int], limits: np.ndarray, rng: Any) -> np.ndarray:
+    """Return where the pixels of n copies come from, (n, H, W, 2): x, y under small affine maps.
+
+    ``limits``: largest angle in radians, relative change of width and of height, and shear.
+    """
+    H, W = shape
+    angle, sx, sy, tilt = (rng.uniform(-1, 1, (n, 4)) * limits).T
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    affine = turn @ np.array([[1 + sx, tilt], [0.0, 1 + sy]])
-    places = (grid - centre) @ affine.T.astype(np.float32) + centre
-    if alpha > 0:
-        field = cv2.GaussianBlur(field, (0, 0), sigma, borderType=cv2.BORDER_REFLECT)
-        # A smoothed field is weak: alpha is the size of what is left of it.
-        field /= max(float(np.sqrt(np.mean(field**2))), 1e-12)
-        places = places + np.float32(alpha) * field
-    maps = places.astype(np.float32)
-    return cv2.remap(image, maps, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
+    zero = np.zeros(n)
+    affine = np.einsum("ijn,jkn->nik", turn, np.array([[1 + sx, tilt], [zero, 1 + sy]]))
+    y, x = np.indices(shape, np.float32)
+    centre = np.array([(W - 1) / 2, (H - 1) / 2], np.float32)
+    grid = np.stack([x, y], axis=-1).reshape(-1, 2) - centre
+    places = np.matmul(grid, affine.transpose(0, 2, 1).astype(np.float32)) + centre
+    return places.reshape(n, H, W, 2)
+
+
+def _elastic_fields(n: int, shape: tuple[int, int], sigma: float, rng: Any) -> np.ndarray:
+    """Return smooth random fields (n, H, W, 2), float32, of root mean square 1."""
+    H, W = shape
+    field = rng.random((n, 2, H, W), np.float32)
+    field *= 2
+    field -= 1
+    field = np.matmul(np.matmul(_blur(H, sigma), field), _blur(W, sigma).T)
+    # A smoothed field is weak: what is left of it sets the unit.
+    field /= np.maximum(np.sqrt(np.mean(field**2, axis=(1, 2, 3), keepdims=True)), 1e-12)
+    return field.transpose(0, 2, 3, 1)
 
 
 def elastic_deformations(
@@ -69,17 +67,25 @@ def elastic_deformations(
 ) -> Iterator[tuple[int, slice, np.ndarray]]:
     """Yield deformed copies of images, batch by batch.
 
-    Each copy depends on the seed, the image's number and the copy's number alone.
+    Each copy depends on the seed, the image's place and the copy's number alone.
 
     Parameters
     ----------
     images : ndarray of shape (n, H, W) or (n, H, W, C), uint8 or float32
     n_copies : int, default 5
-    alpha, sigma, rotation, scale, shear : float
-        As in :func:`deform`; all at least 0, sigma above 0.
+    alpha : float, default 1.0
+        Size of the elastic displacements in pixels: their root mean square.
+    sigma : float, default 4.0
+        Width in pixels of the Gaussian that smooths them, above 0.
+    rotation : float, default 10.0
+        Largest angle in degrees.
+    scale : float, default 0.1
+        Largest relative change of width and of height.
+    shear : float, default 0.1
+        Largest shear.
     random_state : int, default 0
     batch : int, default 4096
-        Images a batch.
+        Images a batch, rounded up to blocks of 64.
 
     Yields
     ------
@@ -102,13 +108,35 @@ def elastic_deformations(
     for name, value in {"n_copies": n_copies, "sigma": sigma - 1e-9, **sizes}.items():
         if not np.isfinite(value) or value < 0:
             raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
+    limits = np.array([np.deg2rad(rotation), scale, scale, shear])
+    # Whole blocks, so that batches of any size yield the same copies.
+    step = -(-batch // _BLOCK) * _BLOCK
     for copy in range(n_copies):
-        for start in range(0, len(images), batch):
-            places = slice(start, min(start + batch, len(images)))
-            yield copy, places, np.stack([
-                deform(
-                    images[i], np.random.default_rng([random_state, copy, i]),
-                    alpha, sigma, rotation, scale, shear,
+        for start in range(0, len(images), step):
+            places = slice(start, min(start + step, len(images)))
+            yield copy, places, np.concatenate([
+                _deformed(
+                    images[first : min(first + _BLOCK, places.stop)],
+                    np.random.default_rng([random_state, copy, first // _BLOCK]),
+                    alpha, sigma, limits,
                 )
-                for i in range(places.start, places.stop)
+                for first in range(start, places.stop, _BLOCK)
             ])  # fmt: skip
+
+
+def _deformed(
+    images: np.ndarray, rng: np.random.Generator, alpha: float, sigma: float, limits: np.ndarray
+) -> np.ndarray:
+    """Return a deformed copy of each of a block's images, as many random numbers for any of them."""
+    import cv2
+
+    shape = images.shape[1:3]
+    places = _affine_places(_BLOCK, shape, limits, rng)
+    if alpha > 0:
+        places += np.float32(alpha) * _elastic_fields(_BLOCK, shape, sigma, rng)
+    out = np.empty_like(images)
+    for image, where, copy in zip(images, places, out, strict=False):
+        copy[...] = cv2.remap(
+            image, where, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT
+        ).reshape(copy.shape)
+    return out

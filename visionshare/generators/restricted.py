@@ -191,6 +191,7 @@ class RestrictedPlan:
     ) -> None:
         used, windows, place, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
+        self.used = used
         self.q, self.pads = q, pads
         self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]
         n_taps = -(-q // 4) * 4
@@ -216,6 +217,17 @@ class RestrictedPlan:
 
     def evaluate(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return features (n, n_features), float32, of images (n, H, W, C)."""
+        return self._evaluate(images, n_jobs, np.empty((0, 0), np.int32))
+
+    def evaluate_places(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return features, and where each maximum was found: (n, n_features), int32.
+
+        A place is row · positions + column of the template's response; −1 where the feature is 0.
+        """
+        places = np.empty((len(images), len(self.features)), np.int32)
+        return self._evaluate(images, n_jobs, places), places
+
+    def _evaluate(self, images: np.ndarray, n_jobs: int, places: np.ndarray) -> np.ndarray:
         from visionshare.generators.restricted_kernels import chosen_features
 
         out = np.empty((len(images), len(self.features)), np.float32)
@@ -223,7 +235,7 @@ class RestrictedPlan:
         arguments = (
             images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
             self.scratch, self.windows, self.members, self.features,
-            self.row_masks, self.col_masks, out,
+            self.row_masks, self.col_masks, out, places,
         )  # fmt: skip
         if len(images) == 1:
             # No thread pool for one image: setting it up costs more than the image.

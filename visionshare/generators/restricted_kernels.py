@@ -36,6 +36,23 @@ def _add_taps(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
         out[i] += (w0 * pixels[i] + w1 * pixels[i + 1]) + (w2 * pixels[i + 2] + w3 * pixels[i + 3])
 
 
+@njit(cache=True, nogil=True)
+def _place(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
+           row_mask: np.ndarray, width: int) -> int:  # fmt: skip
+    """Return row · width + column of the first position whose weighted response is the maximum.
+
+    −1 where no response is above zero. The products are those that the maximum was found from.
+    """
+    if best <= 0:
+        return -1
+    for x in range(peak.shape[0]):
+        if peak[x] * col_mask[x] == best:
+            for y in range(row_mask.shape[0]):
+                if response[y * width + x] * row_mask[y] == peak[x]:
+                    return y * width + x
+    return -1
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def chosen_features(
     images: np.ndarray,
@@ -54,6 +71,7 @@ def chosen_features(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     out: np.ndarray,
+    places: np.ndarray,
 ) -> None:
     """Write chosen features: a template once for all its masks, only where they reach.
 
@@ -80,6 +98,9 @@ def chosen_features(
         Row mask and its span, column mask and its span, place in ``out``.
     row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
     out : ndarray of shape (n, n_features), float32
+    places : ndarray of shape (n, n_features), int32, or (0, 0)
+        Where each maximum was found, row · positions + column; −1 where the feature is zero.
+        Not written when empty.
     """
     channels = images.shape[3]
     for i in prange(images.shape[0]):
@@ -111,3 +132,10 @@ def chosen_features(
                     v = peak[x] * col_masks[b, left + x]
                     best = v if v > best else best
                 out[i, features[f, 6]] = best
+                if places.size:
+                    first = (top - y0) * width + left - x0
+                    found = _place(best, peak, col_masks[b, left:right], response[first:],
+                                   row_masks[a, top:end], width)  # fmt: skip
+                    row, column = top + found // width, left + found % width
+                    place = row * col_masks.shape[1] + column
+                    places[i, features[f, 6]] = place if found >= 0 else -1

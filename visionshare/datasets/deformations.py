@@ -16,7 +16,7 @@ _BLOCK = 64
 
 
 def _blur(side: int, sigma: float) -> np.ndarray:
-    """Return the matrix (side, side), float32, of a Gaussian along an axis reflected at its ends."""
+    """Return the matrix of a Gaussian along an axis that is reflected at its ends, float32."""
     import cv2
 
     taps = cv2.getGaussianKernel(2 * round(4 * sigma) + 1, sigma, cv2.CV_32F)
@@ -127,7 +127,7 @@ def elastic_deformations(
 def _deformed(
     images: np.ndarray, rng: np.random.Generator, alpha: float, sigma: float, limits: np.ndarray
 ) -> np.ndarray:
-    """Return a deformed copy of each of a block's images, as many random numbers for any of them."""
+    """Return a copy of each image of a block; a block draws the same however few it holds."""
     import cv2
 
     shape = images.shape[1:3]

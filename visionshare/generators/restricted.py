@@ -191,12 +191,12 @@ class RestrictedPlan:
     ) -> None:
         used, windows, place, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
-        self.used = used
+        self._used = used
         self.q, self.pads = q, pads
         self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]
         n_taps = -(-q // 4) * 4
         self.taps = np.zeros((len(used), channels, q, n_taps), np.float32)
-        self.taps[..., :q] = templates[used].transpose(0, 3, 1, 2)
+        self.set_templates(templates)
         widths = windows[:, 3] - windows[:, 2] + q - 1
         pairs = np.stack([windows[:, 2], widths], axis=1)
         self.strips, strip = np.unique(pairs, axis=0, return_inverse=True)
@@ -214,6 +214,10 @@ class RestrictedPlan:
         numbered = np.stack(fields, axis=1)
         self.features = np.ascontiguousarray(numbered[order].astype(np.int64))
         self.row_masks, self.col_masks = row_masks, col_masks
+
+    def set_templates(self, templates: np.ndarray) -> None:
+        """Take on other templates of the same shape."""
+        self.taps[..., : self.q] = templates[self._used].transpose(0, 3, 1, 2)
 
     def evaluate(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return features (n, n_features), float32, of images (n, H, W, C)."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from visionshare.errors import InputError
 from visionshare.solvers.accelerated import Solution, minimise
 from visionshare.solvers.active_set import ActiveSet
+from visionshare.solvers.adam import Adam, one_cycle
 from visionshare.solvers.admm import Admm
 from visionshare.solvers.bounds import ExponentialBound, QuadraticBound, RowBound, bound_of
 from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
@@ -31,6 +32,7 @@ __all__ = [
     "MASTERS",
     "ActiveSet",
     "AdaBoost",
+    "Adam",
     "Admm",
     "ExponentialBound",
     "Fista",
@@ -50,6 +52,7 @@ __all__ = [
     "bound_of",
     "check_master",
     "minimise",
+    "one_cycle",
     "polish",
 ]
 

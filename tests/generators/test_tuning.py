@@ -1,0 +1,106 @@
+"""Features whose parameters move."""
+
+import numpy as np
+import pytest
+
+from visionshare import PatchTemplates, Pixels
+from visionshare.errors import InputError
+from visionshare.generators.tuning import TunableTemplates, tunable
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).integers(0, 256, (40, 11, 9, 2), np.uint8)
+
+
+@pytest.fixture(scope="module")
+def family(images):
+    pool = PatchTemplates(3, 6, grid=3, widths=(2.0, 4.0), cut=0.4, n_patches=500).fit(images)
+    # Templates 0 and 2 serve several features each.
+    return pool.take(np.array([40, 0, 7, 17, 45, 99, 3]))
+
+
+def responses(family, image):
+    """Return the masked responses (features, rows, cols) of one image, position by position."""
+    q, (pad_y, pad_x) = family.patch_size, family._pads
+    padded = np.pad(image / 255.0, ((pad_y, pad_y), (pad_x, pad_x), (0, 0)))
+    rows, cols = family._positions
+    out = np.zeros((family.n_features_, rows, cols))
+    for f, (t, a, b) in enumerate(family.layout_):
+        for y in range(rows):
+            for x in range(cols):
+                response = np.sum(padded[y : y + q, x : x + q] * family.templates_[t])
+                out[f, y, x] = response * family.row_masks_[a, y] * family.col_masks_[b, x]
+    return out
+
+
+def test_places_are_where_the_maxima_are(family, images):
+    features = TunableTemplates(family)
+    values, places = features.forward(images)
+    assert np.array_equal(values, family.evaluate(images))
+    cols = family._positions[1]
+    for i in range(12):
+        masked = responses(family, images[i])
+        for f in range(family.n_features_):
+            if places[i, f] < 0:
+                assert values[i, f] == 0
+                assert masked[f].max() <= 1e-6
+            else:
+                found = masked[f, places[i, f] // cols, places[i, f] % cols]
+                np.testing.assert_allclose(found, masked[f].max(), rtol=1e-5)
+                np.testing.assert_allclose(values[i, f], masked[f].max(), rtol=1e-5)
+    assert (places >= 0).any()
+
+
+def test_no_place_where_a_feature_is_zero(family):
+    dark = np.zeros((3, 11, 9, 2), np.uint8)
+    features = TunableTemplates(family)
+    values, places = features.forward(dark)
+    assert not values.any()
+    assert (places == -1).all()
+    assert not features.backward(dark, places, np.ones_like(values)).any()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_gradient_is_that_of_differences(family, images, dtype):
+    held = images if dtype == np.uint8 else (images / np.float32(255)).astype(dtype)
+    features = TunableTemplates(family)
+    G = np.random.default_rng(1).normal(size=(len(held), family.n_features_))
+    _, places = features.forward(held)
+    gradient = features.backward(held, places, G)
+    direction = np.random.default_rng(2).normal(size=gradient.shape)
+    start, step = features.parameters.copy(), 1e-4
+
+    def value(by):
+        features.move(start + by * direction)
+        return float(np.sum(G * features.forward(held)[0].astype(np.float64)))
+
+    slope = (value(step) - value(-step)) / (2 * step)
+    # Where two positions tie a maximum has no derivative; a few such images move the slope.
+    np.testing.assert_allclose(slope, np.sum(gradient * direction), rtol=0.02)
+
+
+def test_threads_change_nothing(family, images):
+    features = TunableTemplates(family)
+    G = np.random.default_rng(1).normal(size=(len(images), family.n_features_))
+    one, two = (features.forward(images, n) for n in (1, 2))
+    assert np.array_equal(one[0], two[0])
+    assert np.array_equal(one[1], two[1])
+    gradients = [features.backward(images, one[1], G, n) for n in (1, 2)]
+    assert np.array_equal(*gradients)
+
+
+def test_moved_features_are_a_family(family, images):
+    features = TunableTemplates(family)
+    moved = features.parameters * 2
+    features.move(moved)
+    np.testing.assert_allclose(features.forward(images)[0], 2 * family.evaluate(images), rtol=1e-6)
+    assert np.array_equal(features.family().evaluate(images), features.forward(images)[0])
+    assert features.family().macs() == family.macs()
+    # The family that was given stays as it was.
+    assert not np.array_equal(family.templates_, features.family().templates_)
+
+
+def test_families_that_cannot_move():
+    with pytest.raises(InputError, match=r"^family.*'pixels'.*'patches'"):
+        tunable(Pixels().fit(np.zeros((2, 3, 3))))

@@ -1,0 +1,181 @@
+"""Fine-tuning: features and weights that move together."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from visionshare import PatchTemplates, Pixels, ShareBoost
+from visionshare.classifier import CompactClassifier
+from visionshare.errors import InputError
+from visionshare.learners.fine_tuning import FineTuning, fine_tune
+from visionshare.learners.product_kernels import pair_gradients, pair_products
+from visionshare.learners.product_scores import ProductScores
+
+QUICK = {"epochs": 2, "batch": 50, "rate": 0.01}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    held = load_digits()
+    return (held.images * 15).astype(np.uint8), np.array([f"n{c}" for c in held.target])
+
+
+@pytest.fixture(scope="module")
+def greedy(digits):
+    images, y = digits[0][:600], digits[1][:600]
+    pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=2000).fit(images)
+    return ShareBoost(rounds=8).fit(pool.evaluate(images), y).to_classifier(pool)
+
+
+def test_pairs_as_numpy_has_them():
+    rng = np.random.default_rng(0)
+    n, pairs = 5, 15
+    X, D = rng.normal(size=(7, n)).astype(np.float32), rng.normal(size=(7, pairs))
+    offset, scale = rng.normal(size=(2, pairs)).astype(np.float32)
+    i, j = np.triu_indices(n)
+    out = np.empty((7, pairs), np.float32)
+    pair_products(X, offset, scale, out)
+    np.testing.assert_allclose(out, (X[:, i] * X[:, j] - offset) * scale, rtol=1e-5, atol=1e-6)
+    gradient = np.ones((7, n), np.float32)
+    pair_gradients(X, D.astype(np.float32), scale, gradient)
+    expected = np.ones((7, n))
+    for r, (a, b) in enumerate(zip(i, j, strict=True)):
+        expected[:, a] += D[:, r] * scale[r] * X[:, b]
+        expected[:, b] += D[:, r] * scale[r] * X[:, a]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_scores_and_their_gradient(products):
+    rng = np.random.default_rng(0)
+    raw = rng.gamma(2.0, size=(300, 4))
+    raw[:, 2] = 3.0  # a feature that is always the same
+    weights, intercept = rng.normal(size=(3, 4)), rng.normal(size=3)
+    scores = ProductScores.start(weights, intercept, raw, products)
+
+    def of(values):
+        X = scores.standardised(values)
+        return scores.scores(X, scores.products(X))
+
+    expected = raw @ weights.T + intercept
+    np.testing.assert_allclose(of(raw).T, expected, rtol=1e-4, atol=1e-4)
+    scores.Q[...] = rng.normal(size=scores.Q.shape)
+    plain, pairs, c = scores.plain()
+    i, j = np.triu_indices(4)
+    values = raw @ plain.T + c + ((raw[:, i] * raw[:, j]) @ pairs.T if products else 0)
+    np.testing.assert_allclose(of(raw).T, values, rtol=1e-3, atol=1e-3)
+    R = rng.normal(size=(3, 300)).astype(np.float32)
+    X = scores.standardised(raw)
+    gradient = scores.feature_gradient(X, R)
+    for f in (0, 1, 3):
+        moved = [raw.copy(), raw.copy()]
+        moved[0][:, f] += 1e-2
+        moved[1][:, f] -= 1e-2
+        up, down = (np.sum(R * of(m).astype(np.float64), axis=0) for m in moved)
+        np.testing.assert_allclose(gradient[:, f], (up - down) / 2e-2, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, tmp_path):
+    images, y = digits
+    settings = FineTuning(40, 32, 0.03, products, product_rate=0.003, validation_fraction=0.1)
+    tuned = fine_tune(greedy, images[:1200], y[:1200], settings)
+    errors = [float(np.mean(c.predict(images[1200:]) != y[1200:])) for c in (greedy, tuned)]
+    assert errors[1] < (0.7 if products else 0.9) * errors[0]
+    assert abs(tuned.path[0].validation_error - errors[1]) < 0.1
+    pairs = 36 if products else 0
+    assert tuned.n_features == 8 + pairs
+    assert tuned.macs == greedy.macs + pairs * 11
+    assert tuned.path[0].macs == tuned.macs
+    tuned.save(tmp_path / "tuned.safetensors")
+    again = CompactClassifier.load(tmp_path / "tuned.safetensors")
+    held = tuned.decision_function(images)
+    assert np.array_equal(again.decision_function(images), held)
+    assert again.metadata["fine_tuning"]["products"] is products
+    # Guessing costs log(10) = 2.3 an image.
+    shares = tuned.predict_proba(images[1200:])
+    true = shares[np.arange(len(shares)), np.searchsorted(tuned.classes_, y[1200:])]
+    assert np.mean(-np.log(true)) < 0.6
+
+
+def test_no_rate_changes_nothing(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    settings = FineTuning(epochs=1, rate=0.0, product_rate=0.0)
+    same = fine_tune(greedy, images, y, settings)
+    expected = greedy.decision_function(images)
+    found = same.decision_function(images)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
+    images, y = digits[0][:600], digits[1][:600]
+
+    def arrays(classifier):
+        return [*classifier.family.to_state()[1].values(), classifier.weights]
+
+    def same(a, b):
+        return all(np.array_equal(p, q) for p, q in zip(arrays(a), arrays(b), strict=True))
+
+    settings = FineTuning(**QUICK)
+    once = fine_tune(greedy, images, y, settings)
+    assert same(once, fine_tune(greedy, images, y, settings, n_jobs=2))
+    fine_tune(greedy, images, y, settings, checkpoint=tmp_path)
+    (tmp_path / "round-00002.npz").unlink()
+    seen = []
+
+    def of(epoch):
+        seen.append(epoch)
+        return images
+
+    assert same(once, fine_tune(greedy, of, y, settings, checkpoint=tmp_path))
+    assert set(seen) == {0, 1}
+    other = FineTuning(**{**QUICK, "random_state": 1})
+    assert not same(once, fine_tune(greedy, images, y, other))
+    with pytest.raises(InputError, match=r"^checkpoint"):
+        fine_tune(greedy, images, y, other, checkpoint=tmp_path)
+
+
+def test_images_of_each_epoch_are_asked_for(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    seen = []
+
+    def of(epoch):
+        seen.append(epoch)
+        return images
+
+    fine_tune(greedy, of, y, FineTuning(**QUICK))
+    assert sorted(set(seen)) == [0, 1]
+
+
+def test_what_cannot_be_tuned(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    with pytest.raises(InputError, match=r"^labels.*'n11'"):
+        fine_tune(greedy, images, np.where(y == "n3", "n11", y))
+    with pytest.raises(InputError, match=r"^images.*600"):
+        fine_tune(greedy, images[:30], y)
+    with pytest.raises(InputError, match=r"^labels"):
+        fine_tune(greedy, images, y[:, None])
+    family = Pixels().fit(images).take(np.array([3, 9]))
+    pixels = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["n0", "n1"]))
+    with pytest.raises(InputError, match=r"^family"):
+        fine_tune(pixels, images, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", 0),
+        ("batch", 1.5),
+        ("rate", -1),
+        ("rate", float("nan")),
+        ("product_rate", -0.1),
+        ("warm_up", 1.0),
+        ("strength", float("inf")),
+        ("margin", -1.0),
+        ("validation_fraction", 1.0),
+        ("random_state", True),
+    ],
+)
+def test_settings_are_checked(name, value):
+    with pytest.raises(InputError, match=rf"^{name}"):
+        FineTuning(**{name: value})

@@ -1,0 +1,72 @@
+"""Kernels that tell how templates have to move: gradients through the maxima of patch features."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["template_gradients"]
+
+
+@njit(cache=True, nogil=True)
+def _add_patch(image: np.ndarray, y: int, x: int, factor: np.float32, out: np.ndarray) -> None:
+    """Add factor × the patch at row y and column x, zeros outside of the image, to ``out``."""
+    H, W, channels = image.shape
+    q = out.shape[0]
+    for dy in range(max(0, -y), min(q, H - y)):
+        for dx in range(max(0, -x), min(q, W - x)):
+            for c in range(channels):
+                out[dy, dx, c] += factor * np.float32(image[y + dy, x + dx, c])
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def template_gradients(
+    images: np.ndarray,
+    unit: np.float32,
+    pad_y: int,
+    pad_x: int,
+    places: np.ndarray,
+    G: np.ndarray,
+    order: np.ndarray,
+    starts: np.ndarray,
+    layout: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write Σ_i Σ_f G_if · mask_f(p_if) · patch_i(p_if) over the features f of each template.
+
+    The derivative of a maximum is that of the response where it was found, so that an image costs
+    a patch a feature. A template is one thread's, its images in order: the bits do not depend on
+    the number of threads.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W, C), uint8 or float32
+    unit : float32
+        Factor of the pixels.
+    pad_y, pad_x : int
+        Zero pixels on each side.
+    places : ndarray of shape (n, n_features), int32
+        p_if as row · positions + column, −1 where the feature is zero.
+    G : ndarray of shape (n, n_features), float32
+        Derivatives in the features.
+    order : ndarray of shape (n_features,), int64
+        Features by template.
+    starts : ndarray of shape (n_templates + 1,), int64
+        Where each template's features begin in ``order``.
+    layout : ndarray of shape (n_features, 3), int64
+        Template, row mask and column mask of each feature.
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    out : ndarray of shape (n_templates, q, q, C), float32
+    """
+    positions = col_masks.shape[1]
+    for t in prange(out.shape[0]):
+        out[t] = np.float32(0)
+        for f in order[starts[t] : starts[t + 1]]:
+            rows, cols = row_masks[layout[f, 1]], col_masks[layout[f, 2]]
+            for i in range(images.shape[0]):
+                if places[i, f] >= 0 and G[i, f] != 0:
+                    y, x = places[i, f] // positions, places[i, f] % positions
+                    factor = G[i, f] * rows[y] * cols[x] * unit
+                    _add_patch(images[i], y - pad_y, x - pad_x, factor, out[t])

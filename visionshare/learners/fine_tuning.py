@@ -1,0 +1,371 @@
+"""Fine-tuning: the parameters of chosen features and all weights move together, by gradients."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.fingerprints import array_fingerprint
+from visionshare.generators.tuning import Tunable, tunable
+from visionshare.learners.calibration import fit_temperature
+from visionshare.learners.checkpoint import Checkpoint
+from visionshare.learners.product_scores import ProductScores
+from visionshare.losses import MulticlassLogistic
+from visionshare.resources import thread_limit
+from visionshare.solvers import Adam, one_cycle
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["Epoch", "FineTuning", "fine_tune"]
+
+_logger = logging.getLogger(__name__)
+
+# Images that measure how features and products are scattered.
+_MEASURED = 20_000
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """How a classifier is fine-tuned.
+
+    Attributes
+    ----------
+    epochs : int, default 20
+        Passes over the images.
+    batch : int, default 128
+        Images a step.
+    rate : float, default 1e-3
+        Peak rate of the features' parameters, as a share of their root mean square, and of the
+        weights of standardised features.
+    products : bool, default True
+        Whether products of all pairs of features join.
+    product_rate : float, default 3e-4
+        Peak rate of the weights of standardised products.
+    warm_up : float, default 0.2
+        Share of the steps in which the rates grow.
+    strength : float, default 1e-4
+        λ of the ridge on weights of standardised features and products.
+    margin : float, default 1.0
+        Of the loss, as in :class:`visionshare.learners.ShareBoost`.
+    validation_fraction : float, default 0.05
+        Share of the images that teach nothing and say how sure the scores are; with 0 the images
+        that teach do, before they teach.
+    random_state : int, default 0
+        Seed of the images' order and of those that teach nothing.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+    """
+
+    epochs: int = 20
+    batch: int = 128
+    rate: float = 1e-3
+    products: bool = True
+    product_rate: float = 3e-4
+    warm_up: float = 0.2
+    strength: float = 1e-4
+    margin: float = 1.0
+    validation_fraction: float = 0.05
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+                raise InputError(name, value, f"a whole number of at least {least}")
+        for name in ("rate", "product_rate", "strength", "margin"):
+            value = getattr(self, name)
+            if not np.isfinite(value) or value < 0:
+                raise InputError(name, value, "a finite number of at least 0")
+        if not 0 < self.warm_up < 1:
+            raise InputError("warm_up", self.warm_up, "a share between 0 and 1")
+        if not 0 <= self.validation_fraction < 1:
+            raise InputError("validation_fraction", self.validation_fraction, "a share in [0, 1)")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What an epoch left: its figures, and all that the next one begins with, end to end."""
+
+    number: int
+    loss: float
+    train_error: float
+    validation_error: float
+    temperature: float
+    seconds: float
+    state: np.ndarray
+
+
+def fine_tune(
+    classifier: CompactClassifier,
+    images: np.ndarray | Callable[[int], np.ndarray],
+    labels: np.ndarray,
+    settings: FineTuning | None = None,
+    *,
+    n_jobs: int = 1,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> CompactClassifier:
+    """Return the classifier after gradient steps on its features' parameters and its weights.
+
+    The greedy search takes features from a pool as they are; here each moves to where it serves
+    the others best, through the maxima, by the loss that chose it. Products of pairs of features
+    may join: they cost a multiplication each.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+        Of a family whose parameters can move, see :data:`visionshare.generators.tuning.TUNABLE`.
+    images : ndarray of shape (m, *image_shape), or callable
+        The training images; a callable returns those of an epoch (from 0), such as deformed copies,
+        with the same labels.
+    labels : ndarray of shape (m,)
+        Classes of the images.
+    settings : FineTuning, optional
+    n_jobs : int, default 1
+        Threads; the classifier does not depend on it.
+    checkpoint : path-like, optional
+        Folder that keeps each epoch; a run that was killed goes on from there, bit for bit.
+    progress : bool, default False
+        Show a progress bar.
+
+    Returns
+    -------
+    CompactClassifier
+        Of the same masks, at the cost of before and that of the products. Its path is a single
+        step. Its temperature is fitted to the images that taught nothing; without such to the last
+        epoch's scores, each taken before its image taught: those are too sure, less so where the
+        images of each epoch are new.
+
+    Raises
+    ------
+    InputError
+        If the family cannot move, or labels do not fit.
+
+    Notes
+    -----
+    Adam steps with a one-cycle rate. Templates move relative to their own size.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import PatchTemplates, ShareBoost
+    >>> images, y = load_digits().images, load_digits().target
+    >>> images = (images * 15).astype(np.uint8)
+    >>> pool = PatchTemplates(3, 30, grid=3, widths=(2.0,), n_patches=3000).fit(images[:900])
+    >>> greedy = ShareBoost(rounds=10).fit(pool.evaluate(images[:900]), y[:900])
+    >>> before = greedy.to_classifier(pool)
+    >>> after = fine_tune(before, images[:900], y[:900], FineTuning(epochs=10, batch=32, rate=0.01))
+    >>> errors = [np.mean(c.predict(images[900:]) != y[900:]) for c in (before, after)]
+    >>> bool(errors[1] < errors[0])
+    True
+    """
+    settings = FineTuning() if settings is None else settings
+    run = _Run(classifier, images, labels, settings, n_jobs)
+    history: list[Epoch] = []
+    held = None
+    if checkpoint is not None:
+        held = Checkpoint(checkpoint, run.identity(), Epoch)
+        history = held.load()[: settings.epochs]
+    epochs: Iterator[Epoch] = run.epochs(history)
+    if progress:
+        from tqdm import tqdm
+
+        epochs = tqdm(epochs, "fine-tuning", settings.epochs, initial=len(history))
+    for done in epochs:
+        history.append(done)
+        if held is not None:
+            held.save(done, done.number)
+        _logger.info("epoch %d: loss %.4f", done.number, done.loss)
+    return run.classifier(history)
+
+
+class _Run:
+    """A run: the features, the scores, and the steps that move both."""
+
+    def __init__(
+        self,
+        classifier: CompactClassifier,
+        images: np.ndarray | Callable[[int], np.ndarray],
+        labels: np.ndarray,
+        settings: FineTuning,
+        n_jobs: int,
+    ) -> None:
+        self.before, self.settings, self.n_jobs = classifier, settings, n_jobs
+        self.features: Tunable = tunable(classifier.family)
+        labels = np.asarray(labels)
+        if labels.ndim != 1 or len(labels) == 0:
+            raise InputError("labels", labels.shape, "a class for each image")
+        place = {c: q for q, c in enumerate(classifier.classes_.tolist())}
+        unknown = sorted(set(labels.tolist()) - set(place), key=str)
+        if unknown:
+            known = ", ".join(map(str, place))
+            raise InputError("labels", unknown[0], f"classes of the classifier: {known}")
+        self.y = np.array([place[c] for c in labels.tolist()], np.int64)
+        held = np.random.default_rng([settings.random_state, 1]).permutation(len(self.y))
+        n_held = round(settings.validation_fraction * len(self.y))
+        self.judges, self.pupils = np.sort(held[:n_held]), np.sort(held[n_held:])
+        self._images = images if callable(images) else lambda epoch: images
+        self.loss = MulticlassLogistic(settings.margin)
+        first = self.images(0)
+        measured = first[:: max(1, len(first) // _MEASURED)]
+        X, _ = self.features.forward(measured, n_jobs)
+        weights, intercept = (
+            a.astype(np.float64) for a in (classifier.weights, classifier.intercept)
+        )
+        with thread_limit(n_jobs):
+            self.scores = ProductScores.start(weights, intercept, X, settings.products)
+        # Relative to its size every template moves at the same rate.
+        start = self.features.parameters
+        axes = tuple(range(1, start.ndim))
+        size = np.sqrt(np.mean(np.square(start), axis=axes, keepdims=True))
+        self.size = np.where(size > 0, size, 1).astype(np.float32)
+        self.shares = start / self.size
+        moving = [self.shares, self.scores.W, self.scores.c, self.scores.Q]
+        rates = [settings.rate] * 3 + [settings.product_rate]
+        self.adam = Adam(moving, rates)
+
+    def images(self, epoch: int) -> np.ndarray:
+        """Return an epoch's images.
+
+        Raises
+        ------
+        InputError
+            If they are not as many as the labels.
+        """
+        found = np.asarray(self._images(epoch))
+        if len(found) != len(self.y):
+            raise InputError("images", len(found), f"{len(self.y)} images, as many as labels")
+        return found
+
+    def identity(self) -> str:
+        """Return the run's identity: settings, classifier, first images and labels."""
+        held = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
+        return array_fingerprint(held, self.shares, self.scores.W, self.y, self.images(0))
+
+    def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
+        """Yield the epochs that follow ``history``."""
+        if history:
+            self._adopt(history[-1].state)
+        rng = np.random.default_rng(self.settings.random_state)
+        orders = [rng.permutation(self.pupils) for _ in range(self.settings.epochs)]
+        for number in range(len(history), self.settings.epochs):
+            begun = time.perf_counter()
+            images, order = self.images(number), orders[number]
+            with thread_limit(self.n_jobs):
+                loss, Z = self._pass(images, order, number)
+                error = float(np.mean(np.argmax(Z, axis=0) != self.y[order]))
+                judged, truth = Z, self.y[order]
+                if len(self.judges):
+                    judged, truth = self._judged(images), self.y[self.judges]
+            wrong = float(np.mean(np.argmax(judged, axis=0) != truth))
+            wrong = wrong if len(self.judges) else float("nan")
+            temperature = fit_temperature(judged.T, truth, np.ones(len(truth)))
+            seconds = time.perf_counter() - begun
+            figures = (loss, error, wrong, temperature, seconds)
+            yield Epoch(number + 1, *figures, self._state())
+
+    def _pass(self, images: np.ndarray, order: np.ndarray, number: int) -> tuple[float, np.ndarray]:
+        """Take the steps of an epoch; return their mean loss, and scores (k, m) in that order."""
+        batch, epochs = self.settings.batch, self.settings.epochs
+        steps, total = -(-len(order) // batch), 0.0
+        Z = np.empty((len(self.scores.c), len(order)), np.float32)
+        for s in range(steps):
+            places = slice(s * batch, (s + 1) * batch)
+            part = order[places]
+            share = one_cycle(number * steps + s, epochs * steps, self.settings.warm_up)
+            value, Z[:, places] = self._step(images[part], self.y[part], share)
+            total += value * len(part)
+        return total / len(order), Z
+
+    def _judged(self, images: np.ndarray) -> np.ndarray:
+        """Return scores (k, n) of the images that teach nothing."""
+        found = []
+        for start in range(0, len(self.judges), 1024):
+            values, _ = self.features.forward(
+                images[self.judges[start : start + 1024]], self.n_jobs
+            )
+            X = self.scores.standardised(values)
+            found.append(self.scores.scores(X, self.scores.products(X)))
+        return np.concatenate(found, axis=1)
+
+    def _step(self, images: np.ndarray, y: np.ndarray, share: float) -> tuple[float, np.ndarray]:
+        """Take a step on some images; return their mean loss and their scores before it."""
+        scores, strength = self.scores, np.float32(self.settings.strength)
+        values, seen = self.features.forward(images, self.n_jobs)
+        X = scores.standardised(values)
+        P = scores.products(X)
+        Z = scores.scores(X, P)
+        value, R = self.loss.residual(Z, y, np.full(len(y), 1 / len(y)))
+        G = scores.feature_gradient(X, R)
+        moved = self.features.backward(images, seen, G, self.n_jobs)
+        gradients = [
+            moved * self.size, R @ X + strength * scores.W, R.sum(axis=1),
+            R @ P + strength * scores.Q,
+        ]  # fmt: skip
+        self.adam.step(gradients, share)
+        self.features.move(self.shares * self.size)
+        return value, Z
+
+    def _arrays(self) -> list[np.ndarray]:
+        return [*self.adam.parameters, *self.adam.means, *self.adam.squares]
+
+    def _state(self) -> np.ndarray:
+        """Return all that moves, end to end, the number of steps last."""
+        flat = [a.ravel() for a in self._arrays()]
+        return np.concatenate([*flat, [self.adam.steps]]).astype(np.float64)
+
+    def _adopt(self, state: np.ndarray) -> None:
+        arrays = self._arrays()
+        ends = np.cumsum([a.size for a in arrays])
+        parts = np.split(state, ends)
+        for array, part in zip(arrays, parts, strict=False):
+            array[...] = part.reshape(array.shape).astype(np.float32)
+        self.adam.steps = int(parts[-1][0])
+        self.features.move(self.shares * self.size)
+
+    def classifier(self, history: list[Epoch]) -> CompactClassifier:
+        """Return the classifier as it is now."""
+        from visionshare.classifier import CompactClassifier, PathStep
+
+        family: Any = self.features.family()
+        weights, products, intercept = self.scores.plain()
+        if products.size:
+            from visionshare.generators.monomials import Monomials
+
+            n = weights.shape[1]
+            pairs = zip(*np.triu_indices(n), strict=True)
+            family = Monomials.of(family, [*((j,) for j in range(n)), *pairs])
+            weights = np.concatenate([weights, products], axis=1)
+        weights, intercept = weights.astype(np.float32), intercept.astype(np.float32)
+        last, before = history[-1], self.before
+        path = PathStep(
+            round=1,
+            feature=tuple(range(family.n_features_)),
+            n_features=family.n_features_,
+            weights=weights,
+            intercept=intercept,
+            loss=last.loss,
+            train_error=last.train_error,
+            validation_error=None if np.isnan(last.validation_error) else last.validation_error,
+            test_error=None,
+            seconds=sum(e.seconds for e in history) + sum(s.seconds for s in before.path[-1:]),
+            macs=int(family.macs()) + weights.size,
+            score=0.0,
+        )
+        metadata = {**before.metadata, "fine_tuning": asdict(self.settings)}
+        return CompactClassifier(
+            family, weights, intercept, before.classes_, last.temperature, (path,), metadata,
+            preprocessing=before.preprocessing,
+        )  # fmt: skip

@@ -1,0 +1,122 @@
+"""Scores that are linear in a few features and in the products of their pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.learners.product_kernels import pair_gradients, pair_products
+
+__all__ = ["ProductScores"]
+
+# Below this share of a mean square a variance is taken as rounding.
+_FLAT = 1e-6
+
+
+@dataclass
+class ProductScores:
+    """z = W x̃ + Q p̃ + c, x̃ the standardised features and p̃ their standardised products.
+
+    Offsets and scales are measured once and then stay: they are a metric in which all weights
+    can move at similar rates.
+
+    Attributes
+    ----------
+    W : ndarray of shape (k, n), float32
+    Q : ndarray of shape (k, n(n+1)/2), float32
+        Weights of the products x̃_i x̃_j, i ≤ j, in the order of ``np.triu_indices``; (k, 0) leaves
+        the products out.
+    c : ndarray of shape (k,), float32
+    offset, scale : ndarray of shape (n,), float32
+        x̃ = (x − offset) · scale.
+    product_offset, product_scale : ndarray of shape (n(n+1)/2,), float32
+    """
+
+    W: np.ndarray
+    Q: np.ndarray
+    c: np.ndarray
+    offset: np.ndarray
+    scale: np.ndarray
+    product_offset: np.ndarray
+    product_scale: np.ndarray
+
+    @classmethod
+    def start(
+        cls, weights: np.ndarray, intercept: np.ndarray, X: np.ndarray, products: bool
+    ) -> ProductScores:
+        """Return the scores of a linear classifier, with products that do not count yet.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (k, n)
+            Of features as they are.
+        intercept : ndarray of shape (k,)
+        X : ndarray of shape (m, n)
+            Features of examples that say how they are scattered.
+        products : bool
+            Whether products are wanted.
+        """
+        k, n = weights.shape
+        mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        flat = deviation**2 <= _FLAT * np.mean(np.square(X), axis=0)
+        scale = np.where(flat, 0.0, 1 / np.where(flat, 1.0, deviation))
+        pairs = n * (n + 1) // 2 if products else 0
+        made = cls(
+            W=(weights * np.where(flat, 0.0, deviation)).astype(np.float32),
+            Q=np.zeros((k, pairs), np.float32),
+            c=(intercept + weights @ mean).astype(np.float32),
+            offset=mean.astype(np.float32),
+            scale=scale.astype(np.float32),
+            product_offset=np.zeros(pairs, np.float32),
+            product_scale=np.ones(pairs, np.float32),
+        )
+        if products:
+            P = made.products(made.standardised(X))
+            spread = P.std(axis=0, dtype=np.float64)
+            made.product_offset = P.mean(axis=0, dtype=np.float64).astype(np.float32)
+            made.product_scale = np.where(spread > 0, 1 / np.maximum(spread, _FLAT), 0.0).astype(
+                np.float32
+            )
+        return made
+
+    def standardised(self, X: np.ndarray) -> np.ndarray:
+        """Return x̃ (m, n), float32, of features as they are."""
+        return np.asarray((X - self.offset) * self.scale, np.float32)
+
+    def products(self, X: np.ndarray) -> np.ndarray:
+        """Return p̃ (m, pairs), float32, of standardised features."""
+        P = np.empty((len(X), self.Q.shape[1]), np.float32)
+        if P.size:
+            pair_products(X, self.product_offset, self.product_scale, P)
+        return P
+
+    def scores(self, X: np.ndarray, P: np.ndarray) -> np.ndarray:
+        """Return Z (k, m), float32, of standardised features and products."""
+        return np.ascontiguousarray(self.W @ X.T + self.Q @ P.T + self.c[:, None])
+
+    def feature_gradient(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+        """Return the gradient (m, n) in the features as they are, of Σ R · Z with R (k, m)."""
+        G = np.ascontiguousarray(R.T @ self.W)
+        if self.Q.size:
+            pair_gradients(X, np.ascontiguousarray(R.T @ self.Q), self.product_scale, G)
+        return np.asarray(G * self.scale)
+
+    def plain(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return weights of features and of products as they are, and intercepts, all float64."""
+        W, Q = self.W.astype(np.float64), self.Q * self.product_scale.astype(np.float64)
+        offset, scale = self.offset.astype(np.float64), self.scale.astype(np.float64)
+        c = self.c - Q @ self.product_offset.astype(np.float64)
+        n = W.shape[1]
+        if Q.size:
+            # x̃_i x̃_j = s_i s_j (x_i x_j − o_i x_j − o_j x_i + o_i o_j)
+            i, j = np.triu_indices(n)
+            c = c + Q @ (scale[i] * scale[j] * offset[i] * offset[j])
+            Q = Q * (scale[i] * scale[j])
+        weights = W * scale
+        c = c - weights @ offset
+        if Q.size:
+            for q in range(len(weights)):
+                np.add.at(weights[q], j, -Q[q] * offset[i])
+                np.add.at(weights[q], i, -Q[q] * offset[j])
+        return weights, Q, c

@@ -10,7 +10,8 @@ import visionshare
 from visionshare.bundled import bundled
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import list_pipelines, load_recipe, train
-from visionshare.recipes.schema import FeaturePart, read_pool
+from visionshare.recipes.pools import read_pool
+from visionshare.recipes.schema import FeaturePart
 
 SMALL = ["learner.rounds=6", "features.parameters.n_templates=20", "data.limit=400"]
 

@@ -12,7 +12,8 @@ from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 from visionshare.errors import ClassifierFileError, DataError, InputError, RecipeError
 from visionshare.recipes import load_recipe, train
-from visionshare.recipes.schema import FeaturePart, read_pool
+from visionshare.recipes.pools import read_pool
+from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.sources import learn_sources, read_sources, sources_family
 from visionshare.recipes.transfer import Task, transfer, transferability
 

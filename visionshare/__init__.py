@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from visionshare.generators.sources import SourceClassifiers
     from visionshare.generators.stumps import Stumps
     from visionshare.generators.union import UnionOfFamilies
+    from visionshare.learners.fine_tuning import FineTuning, fine_tune
     from visionshare.learners.forward_greedy import (
         ForwardGreedyClassifier,
         ForwardGreedyRegressor,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
+    "FineTuning",
     "ForwardGreedyClassifier",
     "ForwardGreedyRegressor",
     "GaborBank",
@@ -56,11 +58,13 @@ __all__ = [
     "Stumps",
     "UnionOfFamilies",
     "__version__",
+    "fine_tune",
     "load",
 ]
 
 _HOMES = {
     "CompactClassifier": "visionshare.classifier",
+    "FineTuning": "visionshare.learners.fine_tuning",
     "ForwardGreedyClassifier": "visionshare.learners.forward_greedy",
     "ForwardGreedyRegressor": "visionshare.learners.forward_greedy",
     "GaborBank": "visionshare.generators.gabor",
@@ -82,6 +86,7 @@ _HOMES = {
     "StructuralBoostingRegressor": "visionshare.learners.structural_boosting",
     "Stumps": "visionshare.generators.stumps",
     "UnionOfFamilies": "visionshare.generators.union",
+    "fine_tune": "visionshare.learners.fine_tuning",
     "load": "visionshare.classifier",
 }
 

@@ -125,7 +125,8 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     import numpy as np
 
     from visionshare.datasets.folders import read_image, read_images
-    from visionshare.recipes.schema import FeaturePart, read_pool
+    from visionshare.recipes.pools import read_pool
+    from visionshare.recipes.schema import FeaturePart
 
     if options.sample < 1:
         raise InputError("--sample", options.sample, "a number of images of at least 1")

@@ -64,6 +64,7 @@ def elastic_deformations(
     shear: float = 0.1,
     random_state: int = 0,
     batch: int = 4096,
+    first_copy: int = 0,
 ) -> Iterator[tuple[int, slice, np.ndarray]]:
     """Yield deformed copies of images, batch by batch.
 
@@ -86,6 +87,8 @@ def elastic_deformations(
     random_state : int, default 0
     batch : int, default 4096
         Images a batch, rounded up to blocks of 64.
+    first_copy : int, default 0
+        Number of the first copy: more copies than these can be made later.
 
     Yields
     ------
@@ -105,13 +108,18 @@ def elastic_deformations(
     if images.ndim not in (3, 4):
         raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
     sizes = {"alpha": alpha, "rotation": rotation, "scale": scale, "shear": shear}
-    for name, value in {"n_copies": n_copies, "sigma": sigma - 1e-9, **sizes}.items():
+    for name, value in {
+        "n_copies": n_copies,
+        "first_copy": first_copy,
+        "sigma": sigma - 1e-9,
+        **sizes,
+    }.items():
         if not np.isfinite(value) or value < 0:
             raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
     # Whole blocks, so that batches of any size yield the same copies.
     step = -(-batch // _BLOCK) * _BLOCK
-    for copy in range(n_copies):
+    for copy in range(first_copy, first_copy + n_copies):
         for start in range(0, len(images), step):
             places = slice(start, min(start + step, len(images)))
             yield copy, places, np.concatenate([

@@ -1,5 +1,6 @@
 """Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
+from visionshare.learners.fine_tuning import FineTuning, fine_tune
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
@@ -15,6 +16,7 @@ from visionshare.learners.structural_boosting import (
 )
 
 __all__ = [
+    "FineTuning",
     "ForwardGreedyClassifier",
     "ForwardGreedyRegressor",
     "GreedyTL",
@@ -27,6 +29,7 @@ __all__ = [
     "StructuralBoostingClassifier",
     "StructuralBoostingRegressor",
     "Transferability",
+    "fine_tune",
     "leave_one_class_out",
     "strength_path",
 ]

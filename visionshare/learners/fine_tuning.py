@@ -217,6 +217,7 @@ class _Run:
         n_held = round(settings.validation_fraction * len(self.y))
         self.judges, self.pupils = np.sort(held[:n_held]), np.sort(held[n_held:])
         self._images = images if callable(images) else lambda epoch: images
+        self._held: tuple[int, np.ndarray] | None = None
         self.loss = MulticlassLogistic(settings.margin)
         first = self.images(0)
         measured = first[:: max(1, len(first) // _MEASURED)]
@@ -244,7 +245,11 @@ class _Run:
         InputError
             If they are not as many as the labels.
         """
+        # The first epoch's are asked for by all that comes before it too.
+        if self._held is not None and self._held[0] == epoch:
+            return self._held[1]
         found = np.asarray(self._images(epoch))
+        self._held = epoch, found
         if len(found) != len(self.y):
             raise InputError("images", len(found), f"{len(self.y)} images, as many as labels")
         return found

@@ -2,37 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import os
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from visionshare.bundled import bundled
 from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.errors import RecipeError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-__all__ = ["Recipe", "list_pipelines", "load_recipe", "parse_setting", "read_pool"]
-
-
-_DEEPEST_POOL = 4
+__all__ = ["LEARNERS", "LearnerPart", "PoolFile", "Recipe", "as_settings"]
 
 
 class _Strict(BaseModel):
@@ -215,7 +193,7 @@ class GreedyTLPart(_Strict):
 
 
 _FIRST_KIND = "shareboost"
-_LEARNERS: dict[str, type[_Strict]] = {
+LEARNERS: dict[str, type[_Strict]] = {
     "shareboost": ShareBoostPart,
     "grfl": GroupFeaturePart,
     "greedytl": GreedyTLPart,
@@ -238,14 +216,32 @@ LearnerPart = Annotated[
 
 
 class DeformationPart(_Strict):
-    """Deformed copies of the training images."""
+    """Deformed copies of the training images, and how much they are deformed."""
 
-    copies: int = Field(ge=1)
+    copies: int = Field(ge=0)
     alpha: float = 1.0
     sigma: float = 4.0
     rotation: float = 10.0
     scale: float = 0.1
     shear: float = 0.1
+
+
+class FineTuningPart(_Strict):
+    """How the chosen features move, see :class:`visionshare.learners.FineTuning`.
+
+    ``deformed``: each epoch sees new copies of the images, deformed as [deformations] says.
+    """
+
+    epochs: int = 20
+    batch: int = 128
+    rate: float = 1e-3
+    products: bool = True
+    product_rate: float = 3e-4
+    warm_up: float = 0.2
+    strength: float = 1e-4
+    margin: float = 1.0
+    validation_fraction: float = 0.05
+    deformed: bool = False
 
 
 class EarlyExitPart(_Strict):
@@ -270,6 +266,7 @@ class Recipe(_Strict):
     learner: LearnerPart = ShareBoostPart()
     draws: DrawsPart | None = None
     deformations: DeformationPart | None = None
+    fine_tuning: FineTuningPart | None = None
     early_exit: EarlyExitPart | None = None
 
     @model_validator(mode="after")
@@ -286,204 +283,20 @@ class Recipe(_Strict):
         return self
 
     @model_validator(mode="after")
+    def _tuning_fits(self) -> Recipe:
+        if self.fine_tuning is not None and self.early_exit is not None:
+            raise ValueError("early_exit: not with fine_tuning, whose classifier has no prefixes")
+        deformed = self.fine_tuning is not None and self.fine_tuning.deformed
+        if deformed and self.deformations is None:
+            raise ValueError("fine_tuning.deformed: needs [deformations], which says how much")
+        return self
+
+    @model_validator(mode="after")
     def _draws_are_wanted(self) -> Recipe:
         if self.draws is not None and self.learner.search != "sampled":
             given = self.learner.search
             raise ValueError(f'draws: they need learner.search = "sampled" (got {given!r})')
         return self
-
-
-def list_pipelines() -> list[str]:
-    """Return the names of the bundled recipes."""
-    return sorted(bundled("pipelines"))
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise RecipeError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not sound TOML ({error})") from None
-
-
-def parse_setting(text: str) -> tuple[list[str], Any]:
-    """Return keys and value of ``part.key=value``; the value is read as TOML, else as text.
-
-    Examples
-    --------
-    >>> parse_setting("learner.rounds=20")
-    (['learner', 'rounds'], 20)
-    >>> parse_setting("store.dtype=float32")
-    (['store', 'dtype'], 'float32')
-    """
-    key, equals, value = text.partition("=")
-    if not equals or not all(key.split(".")):
-        raise RecipeError(f"--set {text!r}: a setting such as learner.rounds=20 is wanted")
-    try:
-        return key.split("."), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key.split("."), value
-
-
-def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = ()) -> Recipe:
-    """Return a bundled recipe or one of a TOML file, with settings changed.
-
-    Parameters
-    ----------
-    name_or_path : str or path-like
-        A name of :func:`list_pipelines`, or a file.
-    settings : sequence of str
-        Changes such as ``"learner.rounds=20"``.
-
-    Raises
-    ------
-    RecipeError
-        If there is no such recipe, or a key or a value of it is not accepted.
-    """
-    known = bundled("pipelines")
-    path = known.get(str(name_or_path), Path(name_or_path))
-    if not path.is_file():
-        hint = _hint(str(name_or_path), known)
-        names = ", ".join(sorted(known))
-        raise RecipeError(
-            f"no pipeline {str(name_or_path)!r}{hint} Known: {names}; or a .toml file"
-        )
-    values = _read_toml(path)
-    for text in settings:
-        keys, value = parse_setting(text)
-        table: Any = values
-        for key in keys[:-1]:
-            table = table.setdefault(key, {})
-            if not isinstance(table, dict):
-                raise RecipeError(f"--set {text!r}: {key!r} is no table")
-        table[keys[-1]] = value
-    try:
-        return Recipe(**_tuples(values))
-    except ValidationError as error:
-        raise RecipeError(f"{path}: {_first_problem(error, Recipe)}") from None
-
-
-def _tuples(values: Any) -> Any:
-    return {str(k): v for k, v in values.items()} if isinstance(values, dict) else values
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else "."
-
-
-def _first_problem(error: ValidationError, model: Any) -> str:
-    problems = error.errors()
-    # A misspelt key is also a missing one: its right name says more.
-    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    keys, part = _place(problem["loc"], model)
-    where = ".".join(keys)
-    if problem["type"] == "union_tag_invalid":
-        given = str(problem["ctx"]["tag"])
-        known = ", ".join(_LEARNERS)
-        return f"{where}.kind: no learner {given!r}{_hint(given, _LEARNERS)} Known: {known}"
-    if not keys:
-        return problem["msg"].removeprefix("Value error, ")
-    if problem["type"] != "extra_forbidden":
-        return f"{where}: {problem['msg']} (got {problem['input']!r})"
-    names = list(part.model_fields)
-    return f"unknown key {where!r}{_hint(keys[-1], names)} Known: {', '.join(names)}"
-
-
-def _place(loc: tuple[Any, ...], model: Any) -> tuple[list[str], Any]:
-    """Return a problem's keys as they stand in the file, and the model of the last one's table."""
-    keys: list[str] = []
-    part, table = model, model
-    for key in loc:
-        if part is LearnerPart:
-            # Not a key: pydantic says which kind of learner it took the table for.
-            part = _LEARNERS[key]
-            continue
-        keys.append(str(key))
-        # The number of an entry stands between a list and the keys of its entries.
-        if isinstance(key, str):
-            table = part
-            fields = getattr(part, "model_fields", {})
-            part = _model_of(fields[key]) if key in fields else None
-    return keys, table
-
-
-def _model_of(field: Any) -> Any:
-    from typing import get_args
-
-    if field.metadata:
-        return LearnerPart if any(isinstance(m, Discriminator) for m in field.metadata) else None
-    annotation = field.annotation
-    return next((a for a in get_args(annotation) if a is not type(None)), annotation)
-
-
-def read_pool(part: FeaturePart, seed: int) -> Any:
-    """Return the unfitted feature family of a recipe.
-
-    The parameters of a pool of several parts are tables by the names of the parts.
-
-    Raises
-    ------
-    RecipeError
-        If the pool is unknown, or a key or a parameter of it.
-    """
-    return _family(part.pool, Path(), part.parameters, seed, _DEEPEST_POOL)
-
-
-def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, levels: int) -> Any:
-    from visionshare.generators import FAMILIES, family_class
-
-    known = bundled("features")
-    path = known.get(pool, folder / pool)
-    if not path.is_file():
-        hint = _hint(pool, known)
-        raise RecipeError(f"no pool of features {pool!r}{hint} Known: {', '.join(known)}")
-    try:
-        file = PoolFile(**_read_toml(path))
-    except ValidationError as error:
-        raise RecipeError(f"{path}: {_first_problem(error, PoolFile)}") from None
-    if file.family not in FAMILIES:
-        hint = _hint(file.family, FAMILIES)
-        raise RecipeError(f"{path}: no family {file.family!r}{hint} Known: {', '.join(FAMILIES)}")
-    if (file.family == "union") != bool(file.parts):
-        raise RecipeError(f"{path}: parts: a union has [[parts]], and nothing else has")
-    family, parameters = family_class(file.family), {**file.parameters, **changes}
-    if file.parts:
-        return family(_parts(path, file.parts, parameters, seed, levels))
-    names = list(family().get_params())
-    for key in parameters:
-        if key not in names:
-            hint = _hint(key, names)
-            raise RecipeError(f"{path}: unknown parameter {key!r}{hint} Known: {', '.join(names)}")
-    if "random_state" in names:
-        parameters.setdefault("random_state", seed)
-    return family(**parameters)
-
-
-def _parts(
-    path: Path, parts: Sequence[PoolPart], changes: Mapping[str, Any], seed: int, levels: int
-) -> list[Any]:
-    """Return the families of a pool's parts."""
-    if levels == 0:
-        raise RecipeError(f"{path}: parts: at most {_DEEPEST_POOL} pools inside each other")
-    names = [part.name or part.pool for part in parts]
-    for name, change in changes.items():
-        if name not in names:
-            hint = _hint(name, names)
-            raise RecipeError(f"{path}: unknown part {name!r}{hint} Known: {', '.join(names)}")
-        if names.count(name) > 1:
-            raise RecipeError(f"{path}: parts: several have the name {name!r}; give each its own")
-        if not isinstance(change, dict):
-            raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
-    families = []
-    for name, part in zip(names, parts, strict=True):
-        parameters = {**part.parameters, **changes.get(name, {})}
-        try:
-            families.append(_family(part.pool, path.parent, parameters, seed, levels - 1))
-        except RecipeError as error:
-            raise RecipeError(f"{path}: part {name!r}: {error}") from None
-    return families
 
 
 def as_settings(recipe: Recipe) -> Mapping[str, Any]:

@@ -26,14 +26,14 @@ from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.score_sources import LinearSource
 from visionshare.recipes.columns import check_columns, make_columns
+from visionshare.recipes.fine_tuning import deformed_copies, fine_tuned, tuning_of
+from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import (
-    DeformationPart,
     EarlyExitPart,
     FeaturePart,
     FontsPart,
     Recipe,
     as_settings,
-    read_pool,
 )
 from visionshare.recipes.sources import learn_sources, read_sources, sources_family
 from visionshare.resources import parse_size, peak_memory
@@ -106,6 +106,7 @@ def train(
     family.check_parameters()
     learner.check_parameters()
     check_columns(recipe, family)
+    tuning_of(recipe)
     parse_size(recipe.store.memory, "store.memory")
     steps = _preprocessing(recipe)
     with stages("data"):
@@ -136,6 +137,12 @@ def train(
     classes = [training.classes[c] for c in learner.classes_]
     classifier = learner.to_classifier(features, classes, metadata)
     classifier = classifier.with_preprocessing(steps)
+    if recipe.fine_tuning is not None:
+        originals = _originals(recipe, training)
+        with stages("fine-tuning"):
+            classifier = fine_tuned(
+                classifier, training, originals, recipe, out / "work", jobs, progress
+            )
     if recipe.early_exit is not None:
         with stages("early exit"):
             held = training.subset(np.flatnonzero(judges[: _originals(recipe, training)]))
@@ -206,24 +213,15 @@ def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
         training = training.subset(np.sort(rng.permutation(len(training))[: part.limit]))
     if test.classes != training.classes or test.images.shape[1:] != training.images.shape[1:]:
         raise RecipeError(f"{part.source}: training and test images differ in classes or shape")
-    if recipe.deformations is not None:
-        training = _deformed(training, recipe.deformations, recipe.seed)
-    return training, test
+    return _with_copies(training, recipe), test
 
 
-def _deformed(training: ImageSet, part: DeformationPart, seed: int) -> ImageSet:
-    from visionshare.datasets import elastic_deformations
-
-    n = len(training)
-    images = np.empty((n * (part.copies + 1), *training.images.shape[1:]), training.images.dtype)
-    images[:n] = training.images
-    settings = part.model_dump(exclude={"copies"})
-    for copy, places, batch in elastic_deformations(
-        training.images, part.copies, random_state=seed, **settings
-    ):
-        start = (copy + 1) * n
-        images[start + places.start : start + places.stop] = batch
-    labels = np.tile(training.labels, part.copies + 1)
+def _with_copies(training: ImageSet, recipe: Recipe) -> ImageSet:
+    if recipe.deformations is None or recipe.deformations.copies == 0:
+        return training
+    copies = recipe.deformations.copies
+    images = np.concatenate([training.images, deformed_copies(training.images, recipe, 0, copies)])
+    labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
 
 

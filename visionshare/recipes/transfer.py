@@ -15,7 +15,8 @@ from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.score_sources import LinearSource
 from visionshare.learners import GreedyTL
 from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
-from visionshare.recipes.schema import FeaturePart, read_pool
+from visionshare.recipes.pools import read_pool
+from visionshare.recipes.schema import FeaturePart
 from visionshare.recipes.sources import sources_family
 
 __all__ = ["ChosenFeature", "Task", "Transferred", "transfer", "transferability"]

@@ -1,0 +1,87 @@
+"""Pools of features: a family and its parameters from a file, with a recipe's changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from visionshare.bundled import bundled
+from visionshare.errors import RecipeError
+from visionshare.recipes.reading import first_problem, hint, read_toml
+from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
+
+__all__ = ["read_pool"]
+
+_DEEPEST_POOL = 4
+
+
+def read_pool(part: FeaturePart, seed: int) -> Any:
+    """Return the unfitted feature family of a recipe.
+
+    The parameters of a pool of several parts are tables by the names of the parts.
+
+    Raises
+    ------
+    RecipeError
+        If the pool is unknown, or a key or a parameter of it.
+    """
+    return _family(part.pool, Path(), part.parameters, seed, _DEEPEST_POOL)
+
+
+def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, levels: int) -> Any:
+    from visionshare.generators import FAMILIES, family_class
+
+    known = bundled("features")
+    path = known.get(pool, folder / pool)
+    if not path.is_file():
+        raise RecipeError(
+            f"no pool of features {pool!r}{hint(pool, known)} Known: {', '.join(known)}"
+        )
+    try:
+        file = PoolFile(**read_toml(path))
+    except ValidationError as error:
+        raise RecipeError(f"{path}: {first_problem(error, PoolFile)}") from None
+    if file.family not in FAMILIES:
+        near = hint(file.family, FAMILIES)
+        raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(FAMILIES)}")
+    if (file.family == "union") != bool(file.parts):
+        raise RecipeError(f"{path}: parts: a union has [[parts]], and nothing else has")
+    family, parameters = family_class(file.family), {**file.parameters, **changes}
+    if file.parts:
+        return family(_parts(path, file.parts, parameters, seed, levels))
+    names = list(family().get_params())
+    for key in parameters:
+        if key not in names:
+            near = hint(key, names)
+            raise RecipeError(f"{path}: unknown parameter {key!r}{near} Known: {', '.join(names)}")
+    if "random_state" in names:
+        parameters.setdefault("random_state", seed)
+    return family(**parameters)
+
+
+def _parts(
+    path: Path, parts: Sequence[PoolPart], changes: Mapping[str, Any], seed: int, levels: int
+) -> list[Any]:
+    """Return the families of a pool's parts."""
+    if levels == 0:
+        raise RecipeError(f"{path}: parts: at most {_DEEPEST_POOL} pools inside each other")
+    names = [part.name or part.pool for part in parts]
+    for name, change in changes.items():
+        if name not in names:
+            near = hint(name, names)
+            raise RecipeError(f"{path}: unknown part {name!r}{near} Known: {', '.join(names)}")
+        if names.count(name) > 1:
+            raise RecipeError(f"{path}: parts: several have the name {name!r}; give each its own")
+        if not isinstance(change, dict):
+            raise RecipeError(f"{path}: {name}: a table of parameters is wanted (got {change!r})")
+    families = []
+    for name, part in zip(names, parts, strict=True):
+        parameters = {**part.parameters, **changes.get(name, {})}
+        try:
+            families.append(_family(part.pool, path.parent, parameters, seed, levels - 1))
+        except RecipeError as error:
+            raise RecipeError(f"{path}: part {name!r}: {error}") from None
+    return families

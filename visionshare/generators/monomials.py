@@ -12,6 +12,7 @@ from visionshare.errors import InputError
 from visionshare.generators.base import check_features, check_images, check_state
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.pixels import image_shape
+from visionshare.resources import thread_limit
 
 __all__ = ["Monomials"]
 
@@ -58,6 +59,7 @@ class Monomials(BaseEstimator):
     factors_: list[np.ndarray]
     image_shape_: tuple[int, ...]
     n_features_: int
+    _held: tuple[np.ndarray, np.ndarray] | None
 
     def __init__(self, family: Any = None, monomials: Sequence[Sequence[int]] | None = None):
         self.family = family
@@ -99,6 +101,7 @@ class Monomials(BaseEstimator):
         chosen = self.of(base, alone if self.monomials is None else self.monomials)
         self.base_, self.factors_ = chosen.base_, chosen.factors_
         self.image_shape_, self.n_features_ = chosen.image_shape_, chosen.n_features_
+        self._held = None
         return self
 
     @classmethod
@@ -118,6 +121,7 @@ class Monomials(BaseEstimator):
         made.base_ = base.take(used)
         made.factors_ = [np.searchsorted(used, m) for m in held]
         made.image_shape_, made.n_features_ = tuple(base.image_shape_), len(held)
+        made._held = None
         return made
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -128,14 +132,30 @@ class Monomials(BaseEstimator):
         """Return the factors that these monomials need, ascending."""
         return np.unique(np.concatenate([np.empty(0, np.int64), *(self.factors_[i] for i in ids)]))
 
-    def _products(self, values: np.ndarray, used: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return monomials (n, n_images), float32, of their factors' values."""
-        out = np.empty((len(ids), values.shape[1]), np.float32)
-        for row, i in enumerate(ids):
-            places = np.searchsorted(used, self.factors_[i])
-            out[row] = values[places[0]]
-            for place in places[1:]:
-                out[row] *= values[place]
+    def _flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all monomials' factors, one after the other, and where each begins."""
+        if self._held is None:
+            self._held = _joined(self.factors_)
+        return self._held
+
+    def _products(
+        self, values: np.ndarray, used: np.ndarray | None, ids: np.ndarray | None, n_jobs: int
+    ) -> np.ndarray:
+        """Return monomials (n_images, n), float32, of the values of all or of the used factors."""
+        from visionshare.generators.monomial_kernels import multiplied
+
+        flat, starts = self._flat()
+        if ids is not None:
+            flat, starts = _joined([self.factors_[i] for i in ids])
+        if used is not None:
+            flat = np.searchsorted(used, flat)
+        out = np.empty((len(values), len(starts) - 1), np.float32)
+        if len(values) == 1:
+            # No thread pool for one image: setting it up costs more than the image.
+            multiplied(values, flat, starts, out)
+        else:
+            with thread_limit(n_jobs):
+                multiplied(values, flat, starts, out)
         return out
 
     def evaluate(
@@ -153,12 +173,12 @@ class Monomials(BaseEstimator):
         """
         images = np.asarray(images)
         check_images(images, self.image_shape_)
+        if features is None:
+            return self._products(self.base_.evaluate(images, None, n_jobs), None, None, n_jobs)
         ids = check_features(features, self.n_features_)
         used = self._used(ids)
-        # Without ids the factors' family need not restrict itself anew for each call.
-        whole = len(used) == self.base_.n_features_
-        values = self.base_.evaluate(images, None if whole else used, n_jobs)
-        return np.ascontiguousarray(self._products(values.T, used, ids).T)
+        values = self.base_.evaluate(images, used, n_jobs)
+        return self._products(values, used, ids, n_jobs)
 
     def evaluate_columns(
         self,
@@ -174,8 +194,8 @@ class Monomials(BaseEstimator):
         check_images(images, self.image_shape_)
         ids = check_features(features, self.n_features_)
         used = self._used(ids)
-        values = self.base_.evaluate_columns(images, used, n_jobs)
-        return self._products(values, used, ids).astype(dtype)
+        values = np.ascontiguousarray(self.base_.evaluate_columns(images, used, n_jobs).T)
+        return np.ascontiguousarray(self._products(values, used, ids, n_jobs).T, dtype)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups of a thousand."""
@@ -208,9 +228,7 @@ class Monomials(BaseEstimator):
             "image_shape": list(self.image_shape_),
             "parts": states,
         }
-        sizes = [len(m) for m in self.factors_]
-        flat = np.concatenate([np.empty(0, np.int64), *self.factors_])
-        starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+        flat, starts = self._flat()
         return state, {"factors": flat, "starts": starts, **arrays}
 
     @classmethod
@@ -229,3 +247,10 @@ class Monomials(BaseEstimator):
             raise InputError("factors", len(flat), f"at most {_MOST_FACTORS}")
         check_features(flat, parts[0].n_features_)
         return cls.of(parts[0], np.split(flat, starts[1:-1]) if len(starts) > 1 else [])
+
+
+def _joined(factors: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists of factors, one after the other, and where each begins, both int64."""
+    flat = np.concatenate([np.empty(0, np.int64), *factors]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum([len(m) for m in factors], dtype=np.int64)])
+    return flat, starts.astype(np.int64)

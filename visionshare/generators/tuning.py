@@ -17,7 +17,7 @@ from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.restricted import RestrictedPlan
 from visionshare.resources import thread_limit
 
-__all__ = ["TUNABLE", "Tunable", "TunableTemplates", "tunable"]
+__all__ = ["TUNABLE", "Tunable", "TunableTemplates", "check_tunable", "tunable"]
 
 
 class Tunable(Protocol):
@@ -125,14 +125,25 @@ class TunableTemplates:
 TUNABLE: dict[str, Callable[[Any], Tunable]] = {"patches": TunableTemplates}
 
 
+def check_tunable(family: Any) -> None:
+    """Check that the parameters of such a family can move.
+
+    Raises
+    ------
+    InputError
+        If they cannot.
+    """
+    if family.name not in TUNABLE:
+        raise InputError("family", family.name, " or ".join(map(repr, TUNABLE)))
+
+
 def tunable(family: Any) -> Tunable:
-    """Return the features of a family as a function of their parameters.
+    """Return the features of a fitted family as a function of their parameters.
 
     Raises
     ------
     InputError
         If the parameters of such a family cannot move.
     """
-    if family.name not in TUNABLE:
-        raise InputError("family", family.name, " or ".join(map(repr, TUNABLE)))
+    check_tunable(family)
     return TUNABLE[family.name](family)

@@ -9,22 +9,28 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet, elastic_deformations
+from visionshare.generators.tuning import check_tunable
 from visionshare.learners import FineTuning, fine_tune
 from visionshare.recipes.schema import Recipe
 
-__all__ = ["deformed_copies", "fine_tuned", "tuning_of"]
+__all__ = ["check_tuning", "deformed_copies", "fine_tuned"]
 
 
-def tuning_of(recipe: Recipe) -> FineTuning | None:
-    """Return how a recipe's classifier is fine-tuned, if it is.
+def check_tuning(recipe: Recipe, family: Any) -> None:
+    """Check before any work that a recipe's classifier can be fine-tuned, if it asks for it.
 
     Raises
     ------
     InputError
-        If a value is out of range.
+        If a value is out of range, or the family's parameters cannot move.
     """
-    if recipe.fine_tuning is None:
-        return None
+    if recipe.fine_tuning is not None:
+        _settings(recipe)
+        check_tunable(family)
+
+
+def _settings(recipe: Recipe) -> FineTuning:
+    assert recipe.fine_tuning is not None
     values = recipe.fine_tuning.model_dump(exclude={"deformed"})
     return FineTuning(**values, random_state=recipe.seed)
 
@@ -75,8 +81,7 @@ def fine_tuned(
     jobs : int
     progress : bool
     """
-    settings, part, deformations = tuning_of(recipe), recipe.fine_tuning, recipe.deformations
-    assert settings is not None
+    settings, part, deformations = _settings(recipe), recipe.fine_tuning, recipe.deformations
     assert part is not None
     truth = np.asarray(training.classes)[training.labels]
     options: dict[str, Any] = {"n_jobs": jobs, "progress": progress}

@@ -26,7 +26,7 @@ from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.score_sources import LinearSource
 from visionshare.recipes.columns import check_columns, make_columns
-from visionshare.recipes.fine_tuning import deformed_copies, fine_tuned, tuning_of
+from visionshare.recipes.fine_tuning import check_tuning, deformed_copies, fine_tuned
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import (
     EarlyExitPart,
@@ -106,7 +106,7 @@ def train(
     family.check_parameters()
     learner.check_parameters()
     check_columns(recipe, family)
-    tuning_of(recipe)
+    check_tuning(recipe, family)
     parse_size(recipe.store.memory, "store.memory")
     steps = _preprocessing(recipe)
     with stages("data"):

@@ -1,0 +1,112 @@
+"""Recipes with [fine_tuning]: training, files, stops, errors."""
+
+import json
+
+import numpy as np
+import pytest
+
+import visionshare
+from visionshare.errors import InputError, RecipeError
+from visionshare.recipes import load_recipe, train
+from visionshare.recipes.fine_tuning import deformed_copies
+
+SMALL = [
+    "learner.rounds=6", "data.limit=300", "features.parameters.n_templates=20",
+    "fine_tuning.epochs=3", "fine_tuning.batch=32", "fine_tuning.rate=0.01",
+]  # fmt: skip
+DEFORMED = ["fine_tuning.deformed=true", "deformations.copies=0"]
+
+
+def arrays(classifier):
+    return [*classifier.family.to_state()[1].values(), classifier.weights, classifier.intercept]
+
+
+def same(a, b):
+    return all(np.array_equal(p, q) for p, q in zip(arrays(a), arrays(b), strict=True))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(load_recipe("digits", SMALL), tmp_path_factory.mktemp("tuned") / "out")
+
+
+def test_everything_is_written(run):
+    names = {p.name for p in run.out.iterdir()}
+    assert names == {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    metrics = json.loads((run.out / "metrics.json").read_text())
+    assert metrics["features"] == 6 + 21
+    assert metrics["rounds"] == 1
+    assert metrics["macs"] == run.classifier.macs
+    assert metrics["seconds"]["fine-tuning"] > 0
+    model = visionshare.load(run.out / "classifier.safetensors")
+    assert same(model, run.classifier)
+    assert model.metadata["recipe"]["fine_tuning"]["epochs"] == 3
+    assert "<svg" in (run.out / "report.html").read_text()
+
+
+def test_tuned_templates_are_none_of_the_pool(run, tmp_path):
+    plain = [s for s in SMALL if not s.startswith("fine_tuning")]
+    before = train(load_recipe("digits", plain), tmp_path / "out").classifier.family
+    after = run.classifier.family.base_
+    assert np.array_equal(before.layout_, after.layout_)
+    assert not np.array_equal(before.templates_, after.templates_)
+
+
+def test_each_epoch_sees_other_copies(tmp_path, run):
+    recipe = load_recipe("digits", [*SMALL, *DEFORMED])
+    images = np.random.default_rng(0).integers(0, 256, (70, 8, 8), np.uint8)
+    both = deformed_copies(images, recipe, 3, 2)
+    assert np.array_equal(both[70:], deformed_copies(images, recipe, 4, 1))
+    assert not np.array_equal(both[:70], both[70:])
+    first = train(recipe, tmp_path / "one")
+    assert first.metrics["train_images"] == 300
+    assert same(first.classifier, train(recipe, tmp_path / "two", jobs=2).classifier)
+    assert not same(first.classifier, run.classifier)
+    # Copies that train the search are not those of the epochs: there are more of them.
+    more = load_recipe("digits", [*SMALL, *DEFORMED, "deformations.copies=2"])
+    assert train(more, tmp_path / "three").metrics["train_images"] == 900
+
+
+@pytest.mark.parametrize("deformed", [[], DEFORMED])
+def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch, deformed):
+    from visionshare.learners.checkpoint import Checkpoint
+
+    recipe = load_recipe("digits", [*SMALL, *deformed])
+    whole = train(recipe, tmp_path / "whole").classifier
+    save = Checkpoint.save
+
+    def stops(self, done, place):
+        save(self, done, place)
+        if done.number == 2 and self.folder.name == "epochs":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "save", stops)
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, tmp_path / "out")
+    monkeypatch.setattr(Checkpoint, "save", save)
+    assert same(whole, train(recipe, tmp_path / "out", resume=True).classifier)
+
+
+@pytest.mark.parametrize(
+    "setting", ["fine_tuning.epochs=0", "fine_tuning.rate=-1.0", "fine_tuning.warm_up=2.0"]
+)
+def test_bad_values_stop_before_work(tmp_path, setting):
+    with pytest.raises(InputError):
+        train(load_recipe("digits", [setting]), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_does_not_go_together():
+    with pytest.raises(RecipeError, match=r"deformed: needs \[deformations\]"):
+        load_recipe("digits", ["fine_tuning.deformed=true"])
+    with pytest.raises(RecipeError, match="not with fine_tuning"):
+        load_recipe("digits-early", ["fine_tuning.epochs=2"])
+    with pytest.raises(RecipeError, match=r"unknown key 'fine_tuning\.epoch'.*epochs"):
+        load_recipe("digits", ["fine_tuning.epoch=2"])
+
+
+def test_a_family_that_cannot_move_is_refused_before_work(tmp_path):
+    recipe = load_recipe("digits", [*SMALL[:2], "fine_tuning.epochs=2", "features.pool=pixels"])
+    with pytest.raises(InputError, match=r"^family.*'pixels'"):
+        train(recipe, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -8,6 +8,7 @@ import pytest
 
 import visionshare
 from visionshare.bundled import bundled
+from visionshare.datasets import load_images
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import list_pipelines, load_recipe, train
 from visionshare.recipes.pools import read_pool
@@ -249,6 +250,27 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
 def test_deformed_copies_train(tmp_path):
     recipe = load_recipe("digits", [*SMALL, "deformations.copies=2"])
     assert train(recipe, tmp_path).metrics["train_images"] == 1200
+
+
+def test_held_out_images_are_judged_and_teach_nothing(tmp_path):
+    digits = load_images("digits", "train")
+    recipe = load_recipe("digits", [*SMALL[:2], "data.held_out=0.25", "deformations.copies=1"])
+    found = train(recipe, tmp_path / "one").metrics
+    counts = np.bincount(digits.labels)
+    held = int(sum(round(0.25 * n) for n in counts))
+    assert found["test_images"] == held
+    assert found["train_images"] == 2 * (len(digits) - held)
+    # Another seed has the same judges.
+    from visionshare.recipes.training import _images
+
+    parts = [
+        _images(load_recipe("digits", ["data.held_out=0.25", f"seed={s}"]), None) for s in (0, 5)
+    ]
+    assert np.array_equal(parts[0][1].images, parts[1][1].images)
+    whole = np.concatenate([parts[0][0].images, parts[0][1].images])
+    assert sorted(map(bytes, whole)) == sorted(map(bytes, digits.images))
+    with pytest.raises(RecipeError, match="held_out"):
+        load_recipe("digits", ["data.held_out=1.0"])
 
 
 def test_bad_values_stop_before_work(tmp_path):

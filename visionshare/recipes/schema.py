@@ -45,7 +45,11 @@ class FontsPart(_Strict):
 
 
 class DataPart(_Strict):
-    """Which images: a name of the catalogue, a file or a folder."""
+    """Which images: a name of the catalogue, a file or a folder.
+
+    ``held_out``: share of the training images of each class that teach nothing and are judged in
+    place of the test images, the same ones for every seed: for choosing settings.
+    """
 
     source: str
     cut: CutPart | None = None
@@ -57,6 +61,7 @@ class DataPart(_Strict):
     classes: list[str] | None = Field(default=None, min_length=2)
     per_class: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
+    held_out: float = Field(default=0.0, ge=0, lt=1)
 
 
 class PreprocessingPart(_Strict):

@@ -203,6 +203,10 @@ def _with_sources(family: Any, sources: list[LinearSource], images: np.ndarray) 
 def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
     part = recipe.data
     training, test = (_loaded(recipe, split, data_dir) for split in ("train", "test"))
+    if part.held_out:
+        judges = _some_of_each(training.labels, part.held_out, 0)
+        test = training.subset(np.flatnonzero(judges))
+        training = training.subset(np.flatnonzero(~judges))
     if part.classes is not None:
         training, test = training.of_classes(part.classes), test.of_classes(part.classes)
     if part.per_class is not None:
@@ -233,13 +237,19 @@ def _originals(recipe: Recipe, training: ImageSet) -> int:
 def _judges(recipe: Recipe, training: ImageSet) -> np.ndarray:
     """Return which images judge where others may stop: some of each class, with their copies."""
     n = _originals(recipe, training)
-    held, labels = np.zeros(n, bool), training.labels[:n]
+    held = np.zeros(n, bool)
     if recipe.early_exit is not None:
-        rng = np.random.default_rng(recipe.seed)
-        for c in range(len(training.classes)):
-            members = rng.permutation(np.flatnonzero(labels == c))
-            held[members[: round(recipe.early_exit.fraction * len(members))]] = True
+        held = _some_of_each(training.labels[:n], recipe.early_exit.fraction, recipe.seed)
     return np.tile(held, len(training) // n)
+
+
+def _some_of_each(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Return a mask of a share of each class, drawn at random."""
+    rng, held = np.random.default_rng(seed), np.zeros(len(labels), bool)
+    for c in range(int(labels.max()) + 1):
+        members = rng.permutation(np.flatnonzero(labels == c))
+        held[members[: round(share * len(members))]] = True
+    return held
 
 
 def _with_exits(

@@ -44,6 +44,18 @@ def test_everything_is_written(run):
     assert "<svg" in (run.out / "report.html").read_text()
 
 
+def test_few_images_choose_and_all_tune(tmp_path, run):
+    recipe = load_recipe("digits", [*SMALL, "fine_tuning.search_images=150"])
+    found = train(recipe, tmp_path / "out")
+    assert found.metrics["train_images"] == 300
+    assert found.classifier.family.base_.n_features_ == 6
+    assert not np.array_equal(
+        found.classifier.family.base_.layout_, run.classifier.family.base_.layout_
+    )
+    all_of_them = load_recipe("digits", [*SMALL, "fine_tuning.search_images=300"])
+    assert same(train(all_of_them, tmp_path / "all").classifier, run.classifier)
+
+
 def test_tuned_templates_are_none_of_the_pool(run, tmp_path):
     plain = [s for s in SMALL if not s.startswith("fine_tuning")]
     before = train(load_recipe("digits", plain), tmp_path / "out").classifier.family

@@ -31,7 +31,7 @@ def check_tuning(recipe: Recipe, family: Any) -> None:
 
 def _settings(recipe: Recipe) -> FineTuning:
     assert recipe.fine_tuning is not None
-    values = recipe.fine_tuning.model_dump(exclude={"deformed"})
+    values = recipe.fine_tuning.model_dump(exclude={"deformed", "search_images"})
     return FineTuning(**values, random_state=recipe.seed)
 
 

@@ -235,6 +235,7 @@ class FineTuningPart(_Strict):
     """How the chosen features move, see :class:`visionshare.learners.FineTuning`.
 
     ``deformed``: each epoch sees new copies of the images, deformed as [deformations] says.
+    ``search_images``: so many images, drawn by class, choose the features; all of them tune.
     """
 
     epochs: int = 20
@@ -247,6 +248,7 @@ class FineTuningPart(_Strict):
     margin: float = 1.0
     validation_fraction: float = 0.05
     deformed: bool = False
+    search_images: int | None = Field(default=None, ge=1)
 
 
 class EarlyExitPart(_Strict):

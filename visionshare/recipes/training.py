@@ -121,14 +121,16 @@ def train(
     _claim(out / "work", recipe, training, resume)
     with stages("features"):
         family.fit(training.images[: _originals(recipe, training)])
+    searched = _searched(recipe, training)
     with stages("columns"):
         columns, features = make_columns(
-            recipe, family, training.images, out / "work", jobs, progress
+            recipe, family, searched.images, out / "work", jobs, progress
         )
     judges = _judges(recipe, training)
     with stages("learning"):
         others = {} if recipe.early_exit is None else {"validation": judges}
-        learner.fit(columns, training.labels, **others)
+        learner.fit(columns, searched.labels, **others)
+    del columns
     metadata = {
         "pipeline": recipe.name,
         "recipe": as_settings(recipe),
@@ -227,6 +229,15 @@ def _with_copies(training: ImageSet, recipe: Recipe) -> ImageSet:
     images = np.concatenate([training.images, deformed_copies(training.images, recipe, 0, copies)])
     labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
+
+
+def _searched(recipe: Recipe, training: ImageSet) -> ImageSet:
+    """Return the images that the search looks at."""
+    n = None if recipe.fine_tuning is None else recipe.fine_tuning.search_images
+    if n is None or n >= len(training):
+        return training
+    chosen = _some_of_each(training.labels, n / len(training), recipe.seed)
+    return training.subset(np.flatnonzero(chosen))
 
 
 def _originals(recipe: Recipe, training: ImageSet) -> int:

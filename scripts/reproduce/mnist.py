@@ -125,9 +125,9 @@ def write(options: Any) -> None:
     tried = ["pipeline", "setting", "error on images held out, %", "multiply-accumulates"]
     parts = [
         "`visionshare train NAME --data DIR` makes each. The error is the mean ± standard "
-        "deviation over seeds (each run in parentheses), on the 10 000 test images, which were read "
-        "once for each final setting and seed. A seed changes templates, draws, deformations and the "
-        "order of images. Products of pairs count as features too where a classifier has them.",
+        "deviation over seeds (each run in parentheses), on the 10 000 test images, which were "
+        "read once for each final setting and seed. A seed changes templates, draws, deformations "
+        "and the order of images. Products of pairs count as features where a classifier has any.",
         table(header, measured(options)),
         "## How settings were chosen",
         "A sixth of the training images, 10 000 and always the same ones, taught nothing and "

@@ -264,7 +264,7 @@ def test_held_out_images_are_judged_and_teach_nothing(tmp_path):
     from visionshare.recipes.training import _images
 
     parts = [
-        _images(load_recipe("digits", ["data.held_out=0.25", f"seed={s}"]), None) for s in (0, 5)
+        _images(load_recipe("digits", ["data.held_out=0.25", f"seed={s}"]), None, 1) for s in (0, 5)
     ]
     assert np.array_equal(parts[0][1].images, parts[1][1].images)
     whole = np.concatenate([parts[0][0].images, parts[0][1].images])

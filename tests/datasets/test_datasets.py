@@ -258,6 +258,10 @@ def test_deformations_depend_on_seed_image_and_copy_alone():
     assert_array_equal(collected(150), collected(40))
     _, _, few = next(elastic_deformations(images[:70], 1))
     assert_array_equal(few, collected(150)[0, :70])
+    _, _, threaded = next(elastic_deformations(images, 1, n_jobs=2))
+    assert_array_equal(threaded, collected(150)[0])
+    _, _, second = next(elastic_deformations(images, 1, first_copy=1))
+    assert_array_equal(second, collected(150)[1])
     assert not np.array_equal(collected(150), collected(150, seed=1))
     assert not np.array_equal(collected(150)[0], collected(150)[1])
     still = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}

@@ -101,14 +101,16 @@ class TunableTemplates:
         from visionshare.generators.tuning_kernels import template_gradients
 
         family, held = self._family, check_images(images, self._family.image_shape_)
-        out = np.empty_like(self.parameters)
+        templates, q, _, _ = self.parameters.shape
+        out = np.empty((templates, q, self.parameters[0, 0].size), np.float32)
+        rows = np.ascontiguousarray(held).reshape(*held.shape[:2], -1)
         unit = np.float32(1 / 255) if held.dtype == np.uint8 else np.float32(1)
         with thread_limit(n_jobs):
             template_gradients(
-                held, unit, *family._pads, seen, np.asarray(G, np.float32), self._order,
+                rows, unit, *family._pads, seen, np.asarray(G, np.float32), self._order,
                 self._starts, family.layout_, family.row_masks_, family.col_masks_, out,
             )  # fmt: skip
-        return out
+        return out.reshape(self.parameters.shape)
 
     def move(self, parameters: np.ndarray) -> None:
         """Take on other templates of the same shape."""

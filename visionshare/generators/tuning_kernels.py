@@ -10,13 +10,14 @@ __all__ = ["template_gradients"]
 
 @njit(cache=True, nogil=True)
 def _add_patch(image: np.ndarray, y: int, x: int, factor: np.float32, out: np.ndarray) -> None:
-    """Add factor × the patch at row y and column x, zeros outside of the image, to ``out``."""
-    H, W, channels = image.shape
-    q = out.shape[0]
-    for dy in range(max(0, -y), min(q, H - y)):
-        for dx in range(max(0, -x), min(q, W - x)):
-            for c in range(channels):
-                out[dy, dx, c] += factor * np.float32(image[y + dy, x + dx, c])
+    """Add factor × the patch at row y and value x of a row, zeros outside, to ``out``."""
+    height, width = image.shape
+    left = max(0, -x)
+    length = min(out.shape[1], width - x) - left
+    for dy in range(max(0, -y), min(out.shape[0], height - y)):
+        pixels, taps = image[y + dy, x + left :], out[dy, left:]
+        for i in range(length):
+            taps[i] += factor * np.float32(pixels[i])
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -42,7 +43,7 @@ def template_gradients(
 
     Parameters
     ----------
-    images : ndarray of shape (n, H, W, C), uint8 or float32
+    images : ndarray of shape (n, H, W · C), uint8 or float32
     unit : float32
         Factor of the pixels.
     pad_y, pad_x : int
@@ -58,9 +59,9 @@ def template_gradients(
     layout : ndarray of shape (n_features, 3), int64
         Template, row mask and column mask of each feature.
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
-    out : ndarray of shape (n_templates, q, q, C), float32
+    out : ndarray of shape (n_templates, q, q · C), float32
     """
-    positions = col_masks.shape[1]
+    positions, channels = col_masks.shape[1], out.shape[2] // out.shape[1]
     for t in prange(out.shape[0]):
         out[t] = np.float32(0)
         for f in order[starts[t] : starts[t + 1]]:
@@ -69,4 +70,4 @@ def template_gradients(
                 if places[i, f] >= 0 and G[i, f] != 0:
                     y, x = places[i, f] // positions, places[i, f] % positions
                     factor = G[i, f] * rows[y] * cols[x] * unit
-                    _add_patch(images[i], y - pad_y, x - pad_x, factor, out[t])
+                    _add_patch(images[i], y - pad_y, (x - pad_x) * channels, factor, out[t])

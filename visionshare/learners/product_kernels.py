@@ -20,13 +20,15 @@ def pair_products(X: np.ndarray, offset: np.ndarray, scale: np.ndarray, out: np.
     """
     m, n = X.shape
     for row in prange(m):
-        x, products = X[row], out[row]
-        start = 0
+        x, start = X[row], 0
         for i in range(n):
-            for j in range(i, n):
-                r = start + j - i
-                products[r] = (x[i] * x[j] - offset[r]) * scale[r]
-            start += n - i
+            # Slices that begin at 0 are what a compiler turns into vectors.
+            size, others = n - i, x[i:]
+            products = out[row, start : start + size]
+            o, s = offset[start : start + size], scale[start : start + size]
+            for j in range(size):
+                products[j] = (x[i] * others[j] - o[j]) * s[j]
+            start += size
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -34,14 +36,14 @@ def pair_gradients(X: np.ndarray, D: np.ndarray, scale: np.ndarray, out: np.ndar
     """Add to ``out`` (m, n) the gradient in X of Σ D · scale · x_i x_j, all arrays float32."""
     m, n = X.shape
     for row in prange(m):
-        x, d, g = X[row], D[row], out[row]
-        start = 0
+        x, g, start = X[row], out[row], 0
         for i in range(n):
+            size, others, moved = n - i, x[i:], g[i:]
+            d, s = D[row, start : start + size], scale[start : start + size]
             own = np.float32(0)
-            for j in range(i, n):
-                r = start + j - i
-                h = d[r] * scale[r]
-                own += h * x[j]
-                g[j] += h * x[i]
+            for j in range(size):
+                h = d[j] * s[j]
+                own += h * others[j]
+                moved[j] += h * x[i]
             g[i] += own
-            start += n - i
+            start += size

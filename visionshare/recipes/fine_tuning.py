@@ -35,7 +35,9 @@ def _settings(recipe: Recipe) -> FineTuning:
     return FineTuning(**values, random_state=recipe.seed)
 
 
-def deformed_copies(images: np.ndarray, recipe: Recipe, first: int, n: int) -> np.ndarray:
+def deformed_copies(
+    images: np.ndarray, recipe: Recipe, first: int, n: int, jobs: int = 1
+) -> np.ndarray:
     """Return copies of images, (n · images, …), deformed as the recipe says.
 
     Parameters
@@ -45,12 +47,14 @@ def deformed_copies(images: np.ndarray, recipe: Recipe, first: int, n: int) -> n
         With deformations.
     first, n : int
         Number of the first copy, and how many.
+    jobs : int, default 1
+        Threads.
     """
     assert recipe.deformations is not None
     out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
     settings = recipe.deformations.model_dump(exclude={"copies"})
     for copy, places, batch in elastic_deformations(
-        images, n, random_state=recipe.seed, first_copy=first, **settings
+        images, n, random_state=recipe.seed, first_copy=first, n_jobs=jobs, **settings
     ):
         start = (copy - first) * len(images)
         out[start + places.start : start + places.stop] = batch
@@ -92,6 +96,6 @@ def fine_tuned(
     first, held = deformations.copies, training.images[:originals]
 
     def copy_of(epoch: int) -> np.ndarray:
-        return deformed_copies(held, recipe, first + epoch, 1)
+        return deformed_copies(held, recipe, first + epoch, 1, jobs)
 
     return fine_tune(classifier, copy_of, truth[:originals], settings, **options)

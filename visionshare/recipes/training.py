@@ -110,7 +110,7 @@ def train(
     parse_size(recipe.store.memory, "store.memory")
     steps = _preprocessing(recipe)
     with stages("data"):
-        training, test = _images(recipe, data_dir)
+        training, test = _images(recipe, data_dir, jobs)
     shape = training.images.shape[1:]
     if len(shape) > 1:
         steps.check_size((shape[0], shape[1]))
@@ -202,7 +202,7 @@ def _with_sources(family: Any, sources: list[LinearSource], images: np.ndarray) 
     return UnionOfFamilies((family, sources_family(sources, images)))
 
 
-def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
+def _images(recipe: Recipe, data_dir: Any, jobs: int) -> tuple[ImageSet, ImageSet]:
     part = recipe.data
     training, test = (_loaded(recipe, split, data_dir) for split in ("train", "test"))
     if part.held_out:
@@ -219,14 +219,16 @@ def _images(recipe: Recipe, data_dir: Any) -> tuple[ImageSet, ImageSet]:
         training = training.subset(np.sort(rng.permutation(len(training))[: part.limit]))
     if test.classes != training.classes or test.images.shape[1:] != training.images.shape[1:]:
         raise RecipeError(f"{part.source}: training and test images differ in classes or shape")
-    return _with_copies(training, recipe), test
+    return _with_copies(training, recipe, jobs), test
 
 
-def _with_copies(training: ImageSet, recipe: Recipe) -> ImageSet:
+def _with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
     if recipe.deformations is None or recipe.deformations.copies == 0:
         return training
     copies = recipe.deformations.copies
-    images = np.concatenate([training.images, deformed_copies(training.images, recipe, 0, copies)])
+    images = np.concatenate(
+        [training.images, deformed_copies(training.images, recipe, 0, copies, jobs)]
+    )
     labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
 

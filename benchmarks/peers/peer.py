@@ -1,4 +1,4 @@
-"""What a peer is: a function that learns from images and returns what was learned and its cost."""
+"""What peers share: what a training may take, what it returns, and parts of the training images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from visionshare.datasets import ImageSet
 
-__all__ = ["Effort", "Learner", "Peer", "Trained", "pixel_rows", "two_parts"]
+__all__ = ["Effort", "Trained", "pixel_rows", "two_parts"]
 
 JUDGING = 1 / 6
 
@@ -45,17 +45,6 @@ class Trained:
     settings: str
     seconds: float | None
     tuning: float = 0.0
-
-
-Learner = Callable[[ImageSet, Effort], Trained]
-
-
-class Peer(NamedTuple):
-    """A name for the table, what learns, and the modules that it wants."""
-
-    name: str
-    learn: Learner
-    modules: tuple[str, ...] = ()
 
 
 def pixel_rows(images: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,7 @@ from visionshare.datasets import ImageSet
 
 __all__ = ["inputs_of", "learn", "torch_lenet", "weights_of"]
 
-EPOCHS, QUICK_EPOCHS, BATCH = 10, 3, 128
+EPOCHS, QUICK_EPOCHS, BATCH = 10, 6, 128
 RATES, TRIED_EPOCHS = (1e-3, 2e-3, 4e-3, 8e-3), 4
 
 
@@ -35,7 +36,7 @@ def torch_lenet() -> Any:
             parts[f"{layer.name}_relu"] = nn.ReLU()
         if layer.convolves:
             parts[f"{layer.name}_pool"] = nn.MaxPool2d(2)
-    return nn.Sequential(parts)
+    return nn.Sequential(OrderedDict(parts))
 
 
 def weights_of(network: Any) -> dict[str, np.ndarray]:

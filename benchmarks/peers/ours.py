@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,10 +13,14 @@ from visionshare import CompactClassifier, load
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
 
-__all__ = ["ours", "read"]
+__all__ = ["WAYS", "name_of", "ours", "read"]
 
 # Of a run's stages, those that make the classifier from images in memory.
 STAGES = ("features", "columns", "learning", "early exit")
+WAYS: dict[str, Callable[[CompactClassifier], Callable[[np.ndarray], np.ndarray]]] = {
+    "Python": lambda classifier: classifier.decision_function,
+    "C": lambda classifier: classifier.compile().decision_function,
+}
 
 
 def read(file: Path, test: ImageSet) -> CompactClassifier:
@@ -35,39 +38,40 @@ def read(file: Path, test: ImageSet) -> CompactClassifier:
     return classifier
 
 
-def ours(file: Path, classifier: CompactClassifier, test: ImageSet) -> dict[str, Trained]:
-    """Return the classifier in Python and compiled, by name."""
-    metrics: dict[str, Any] = {}
-    if (file.parent / "metrics.json").is_file():
-        metrics = json.loads((file.parent / "metrics.json").read_text(encoding="utf-8"))
-    seconds = None
-    if "seconds" in metrics:
-        seconds = sum(metrics["seconds"].get(stage, 0.0) for stage in STAGES)
+def name_of(file: Path) -> str:
+    """Return what to call a classifier: its file, or the folder where a run left it."""
+    return file.resolve().parent.name if file.stem == "classifier" else file.stem
+
+
+def ours(file: Path, classifier: CompactClassifier, way: str, test: ImageSet) -> Trained:
+    """Return the classifier computed in one of WAYS.
+
+    Raises
+    ------
+    ExportError
+        If there is no C compiler.
+    """
+    scores = WAYS[way](classifier)
     places = np.array([test.classes.index(str(name)) for name in classifier.classes_])
-    compiled = classifier.compile()
+    seconds, training = _training(file.parent / "metrics.json")
     settings = (
         f"A compact classifier of {classifier.n_features} features, all of them computed for each "
-        "image. "
+        f"image. {training}"
     )
-    if seconds is None:
-        settings += "What its training took is not known."
-    else:
-        settings += (
-            f"Training is its run's {', '.join(STAGES)}, with {metrics['train_images']:,} images, "
-            "as noted beside the file: at another time, perhaps elsewhere; tuning is not in it."
-        )
-    ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        "Python": classifier.decision_function,
-        "C": compiled.decision_function,
-    }
 
-    def predictor(scores: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda images: places[np.argmax(scores(images), axis=1)]
+    def predict(images: np.ndarray) -> np.ndarray:
+        return places[np.argmax(scores(images), axis=1)]
 
-    name = metrics.get("pipeline", file.stem)
-    return {
-        f"visionshare, {name}, {way}": Trained(
-            predictor(scores), f"{classifier.macs:,}", settings, seconds
-        )
-        for way, scores in ways.items()
-    }
+    return Trained(predict, f"{classifier.macs:,}", settings, seconds)
+
+
+def _training(noted: Path) -> tuple[float | None, str]:
+    """Return the seconds of training that a run noted, and what they are."""
+    if not noted.is_file():
+        return None, "What its training took is not known."
+    metrics = json.loads(noted.read_text(encoding="utf-8"))
+    stages = {name: metrics["seconds"][name] for name in STAGES if name in metrics["seconds"]}
+    return sum(stages.values()), (
+        f"Training is its run's {', '.join(stages)}, with {metrics['train_images']:,} images, as "
+        "noted beside the file: at another time, perhaps elsewhere; tuning is not in it."
+    )

@@ -26,7 +26,7 @@ from visionshare.datasets import ImageSet
 __all__ = ["Convolutions", "Ridge", "draw", "learn"]
 
 FEATURES, QUICK_FEATURES = 10_000, 1_000
-SIDES, GRIDS, THRESHOLDS = (3, 5, 7), (1, 2, 4, 7), (1, 4)
+SIDES, GRIDS, THRESHOLDS = (3, 5, 7), (2, 4, 7), (1, 4)
 # Of the mean of the features' variances.
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # What the search for kernels sees.
@@ -190,67 +190,83 @@ class Ridge:
         )
 
 
-def _tried(
-    part: ImageSet, judges: ImageSet, settings: tuple[int, int, int], n: int
-) -> dict[float, float]:
+def _sums(lift: Convolutions, held: ImageSet, ridge: Ridge | None = None) -> Ridge:
+    """Return the sums over a set of images, added to those that are there."""
+    ridge = Ridge(lift.n_features, len(held.classes)) if ridge is None else ridge
+    for i in range(0, len(held), BATCH):
+        ridge.add(lift.transform(held.images[i : i + BATCH]), held.labels[i : i + BATCH])
+    return ridge
+
+
+def _errors(lift: Convolutions, ridge: Ridge, judges: ImageSet) -> list[float]:
     """Return the error on the images that judge, for each penalty."""
-    side, thresholds, grid = settings
-    lift = draw(part.images, n, side, thresholds, grid)
-    ridge = Ridge(lift.n_features, len(part.classes))
-    _add(ridge, lift, part)
-    Q, found = lift.transform(judges.images), {}
+    Q, found = lift.transform(judges.images), []
     for penalty in PENALTIES:
         weights, intercept = ridge.solve(penalty)
         wrong = np.argmax(Q @ weights + intercept, axis=1) != judges.labels
-        found[penalty] = float(np.mean(wrong))
+        found.append(float(np.mean(wrong)))
     return found
 
 
-def _add(ridge: Ridge, lift: Convolutions, held: ImageSet) -> None:
-    for i in range(0, len(held), BATCH):
-        ridge.add(lift.transform(held.images[i : i + BATCH]), held.labels[i : i + BATCH])
+def _searched(
+    train: ImageSet, n: int, tried: list[tuple[int, int, int]]
+) -> tuple[tuple[int, int, int], str]:
+    """Return the side, thresholds and grid that were chosen, and what they were judged by.
 
-
-def _least(errors: dict[float, float]) -> float:
-    return min(errors, key=lambda penalty: errors[penalty])
+    Of those within a standard error of the fewest errors, the one with the fewest operations.
+    """
+    part, judges = two_parts(train, MOST, JUDGES)
+    errors, macs = [], []
+    for settings in tried:
+        lift = draw(part.images, n, *settings)
+        errors.append(min(_errors(lift, _sums(lift, part), judges)))
+        macs.append(lift.macs(train.images.shape[1:]))
+    least = min(errors)
+    enough = least + np.sqrt(least * (1 - least) / len(judges))
+    chosen = min(
+        (m, i) for i, (m, error) in enumerate(zip(macs, errors, strict=True)) if error <= enough
+    )
+    return tried[chosen[1]], (
+        f"the errors on {len(judges)} training images after learning from {len(part)} others with "
+        f"{n} features (of those within a standard error of the best, the one with the fewest "
+        "multiply-accumulates)"
+    )
 
 
 def learn(train: ImageSet, effort: Effort) -> Trained:
     """Choose kernels, grid and penalty on parts of the training images and train on all."""
     n = QUICK_FEATURES if effort.quick else FEATURES
-    sides, grids = (SIDES[:2], GRIDS[:3]) if effort.quick else (SIDES, GRIDS)
-    fitting = [side for side in sides if side <= min(train.images.shape[1:])]
-    tried = list(itertools.product(fitting, THRESHOLDS, grids))
+    sides, grids = (SIDES[:2], GRIDS[:2]) if effort.quick else (SIDES, GRIDS)
+    tried = list(itertools.product(sides, THRESHOLDS, grids))
     with threads(effort.jobs):
-        with stopwatch() as tuning:
-            part, judges = two_parts(train, MOST, JUDGES)
-            searched = [_tried(part, judges, each, min(n, SEARCHED)) for each in tried]
-            chosen = tried[int(np.argmin([min(errors.values()) for errors in searched]))]
-            at_full = _tried(part, judges, chosen, n)
-            penalty = _least(at_full)
-        with stopwatch() as seconds:
-            side, thresholds, grid = chosen
+        with stopwatch() as searching:
+            (side, thresholds, grid), judged = _searched(train, min(n, SEARCHED), tried)
+        part, judges = two_parts(train)
+        with stopwatch() as most:
             lift = draw(train.images, n, side, thresholds, grid)
-            ridge = Ridge(lift.n_features, len(train.classes))
-            _add(ridge, lift, train)
-            weights, intercept = ridge.solve(penalty)
+            ridge = _sums(lift, part)
+        with stopwatch() as judging:
+            errors = _errors(lift, ridge, judges)
+        penalty = PENALTIES[int(np.argmin(errors))]
+        # The sums over all images are those over both parts.
+        with stopwatch() as rest:
+            weights, intercept = _sums(lift, judges, ridge).solve(penalty)
     settings = (
-        f"{len(lift.kernels)} random {side}×{side} kernels of mean 0, each with a random dilation "
-        f"and {thresholds} thresholds, which are quantiles of responses on training images; the "
-        f"features are the shares of responses above them in each cell of a {grid}×{grid} grid, "
-        f"{lift.n_features:,} in all. Numba, training on {effort.jobs} threads, prediction on one. "
-        f"Sides among {_listed(fitting)}, thresholds among {_listed(THRESHOLDS)}, grids among "
-        f"{_listed(grids)} by the errors on {len(judges)} training images after learning from "
-        f"{len(part)} others with {min(n, SEARCHED)} features; then, with all features, the ridge "
-        f"penalty among {_listed(PENALTIES)} of the mean variance: {penalty:g} "
-        f"({100 * at_full[penalty]:.2f} % there)."
+        f"{len(lift.kernels)} random {side}×{side} kernels of mean 0, each with a random dilation; "
+        f"the features are shares of their responses above a threshold (a quantile of responses on "
+        f"training images; {thresholds} a kernel) in each cell of a {grid}×{grid} grid, "
+        f"{lift.n_features:,} in all. Numba, training on {effort.jobs} threads. Sides among "
+        f"{_listed(sides)}, thresholds a kernel among {_listed(THRESHOLDS)} and grids among "
+        f"{_listed(grids)} by {judged}; then the ridge penalty among {_listed(PENALTIES)} of the "
+        f"mean variance by the errors on {len(judges)} training images after learning from the "
+        f"{len(part)} others with all features: {penalty:g} ({100 * min(errors):.2f} % there)."
     )
 
     def predict(images: np.ndarray) -> np.ndarray:
         return np.argmax(lift.transform(images) @ weights + intercept, axis=1)
 
     macs = lift.macs(train.images.shape[1:]) + weights.size
-    return Trained(predict, f"{macs:,}", settings, seconds[0], tuning[0])
+    return Trained(predict, f"{macs:,}", settings, most[0] + rest[0], searching[0] + judging[0])
 
 
 def _listed(values: Sequence[float]) -> str:

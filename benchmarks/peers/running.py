@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -13,18 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.peers.ours import ours, read
+from benchmarks.peers.ours import WAYS, name_of, ours, read
 from benchmarks.peers.peer import Effort, Trained
 from benchmarks.peers.timing import BATCH, microseconds, threads
 from scripts.reproduce.results import RESULTS, table, write_page
 from visionshare.datasets import ImageSet, load_images
-from visionshare.errors import VisionshareError
+from visionshare.errors import ExportError, InputError, VisionshareError
 from visionshare.resources import resolve_jobs
 
 __all__ = ["PEERS", "Peer", "main", "missing"]
 
 DATASETS = ("mnist", "fashion-mnist", "digits")
-QUICK = 2000
+QUICK, ROUNDS, QUICK_ROUNDS = 1000, 5, 2
 
 
 class Peer(NamedTuple):
@@ -82,7 +83,9 @@ def _page(
     rows: dict[str, Row], left_out: Sequence[str], train: ImageSet, test: ImageSet, effort: Effort
 ) -> list[str]:
     """Time all that was trained and return the parts of the page."""
-    timed = microseconds({name: row.trained.predict for name, row in rows.items()}, test.images)
+    predictors = {name: row.trained.predict for name, row in rows.items()}
+    rounds = QUICK_ROUNDS if effort.quick else ROUNDS
+    timed = microseconds(predictors, test.images, rounds)
     cells = []
     for name, (trained, errors) in rows.items():
         seconds = "–" if trained.seconds is None else f"{trained.seconds:.1f}"
@@ -101,8 +104,8 @@ def _page(
         *left_out,
         f"Training and tuning may use {effort.jobs} threads; training is that with the chosen "
         "settings, on all training images. Prediction is on one thread, from images of bytes in "
-        "memory to labels, called from Python; all classifiers are timed in turn, five times, and "
-        "medians are shown.",
+        "memory to labels, called from Python; all classifiers are timed in turn, "
+        f"{rounds} times, and medians are shown.",
         "Settings, all chosen on training images alone:\n\n"
         + "\n".join(f"- **{name}**: {row.trained.settings}" for name, row in rows.items()),
         f"Processor: {_processor()}. Versions: {versions}.",
@@ -131,23 +134,26 @@ def _measure(options: argparse.Namespace) -> None:
     if options.quick:
         order = np.random.default_rng(0).permutation(len(train))
         train, test = train.subset(order[:QUICK]), test.subset(slice(QUICK))
-    classifiers = {file: read(file, test) for file in options.ours}
+    classifiers = {name_of(file): (file, read(file, test)) for file in options.ours}
+    if len(classifiers) < len(options.ours):
+        raise InputError("ours", sorted(map(name_of, options.ours)), "files of different names")
     rows: dict[str, Row] = {}
     left_out = []
 
     def add(name: str, trained: Trained) -> None:
         rows[name] = Row(trained, _errors(trained.predict, test))
-        print(name, f"{100 * rows[name].errors / len(test):.2f} %", trained, flush=True)
+        print(name, f"{100 * rows[name].errors / len(test):.2f} %", trained.settings, flush=True)
 
-    for file, classifier in classifiers.items():
-        for name, trained in ours(file, classifier, test).items():
-            add(name, trained)
-    for key in options.peers:
-        lacking = missing(PEERS[key])
-        if lacking:
-            left_out.append(f"{PEERS[key].name} is left out: no {', '.join(lacking)} here.")
+    for (name, held), way in itertools.product(classifiers.items(), WAYS):
+        try:
+            add(f"visionshare, {name}, {way}", ours(*held, way, test))
+        except ExportError as error:
+            left_out.append(f"{name} in {way} is left out: {error}")
+    for peer in (PEERS[key] for key in options.peers):
+        if lacking := missing(peer):
+            left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
         else:
-            add(PEERS[key].name, PEERS[key].learn(train, effort))
+            add(peer.name, peer.learn(train, effort))
     name = "peers" if options.dataset == "mnist" else f"peers-{options.dataset}"
     parts = _page(rows, left_out, train, test, effort)
     write_page(options.out, name, f"Other classifiers beside ours: {train.name}", parts)

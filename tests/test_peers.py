@@ -1,4 +1,4 @@
-"""The harness of benchmarks/peers on digits, and each peer's own arithmetic against a plain form."""
+"""The harness of benchmarks/peers on digits, and each peer's arithmetic against a plain form."""
 
 import re
 
@@ -18,12 +18,12 @@ from benchmarks.peers.running import PEERS, Peer, missing
 from benchmarks.peers.svm import PairwiseVotes
 from benchmarks.peers.timing import microseconds
 from visionshare import CompactClassifier, Pixels
-from visionshare.datasets import load_digits
+from visionshare.datasets import load_images
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return load_digits("train"), load_digits("test")
+    return load_images("digits", "train"), load_images("digits", "test")
 
 
 @pytest.fixture

@@ -100,9 +100,9 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         f"{', '.join(f'{w:g}' for w in WIDTHS)} of {scale:.4f}, one over inputs times variance) "
         f"the one with the fewest errors on {len(judges)} training images after learning from "
         f"{len(part)} others: C = {cost:g}, γ = {gamma:.4f} ({100 * errors[best]:.2f} % there). "
-        f"{len(model.support_vectors_):,} support vectors. It trains on "
-        f"one thread; the search used {effort.jobs}. Scores are computed by matrix products in float32, "
-        "which is faster than SVC's own predict; exponentials are not counted."
+        f"{len(model.support_vectors_):,} support vectors. It trains on one thread, the search "
+        f"used {effort.jobs}. Scores are computed by matrix products in float32, which is faster than "
+        "SVC's own predict; exponentials are not counted."
     )
     return Trained(
         lambda images: votes.predict(pixel_rows(images)),

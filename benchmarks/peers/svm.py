@@ -85,7 +85,7 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         X, Q = pixel_rows(part.images), pixel_rows(judges.images)
         scale = 1 / (X.shape[1] * float(X.var(dtype=np.float64)))
         pairs = [(cost, width * scale) for cost in COSTS for width in WIDTHS]
-        errors = Parallel(effort.jobs)(
+        errors = Parallel(effort.jobs, prefer="threads")(
             delayed(_error)(X, part.labels, Q, judges.labels, pair) for pair in pairs
         )
     best = int(np.argmin(errors))
@@ -101,7 +101,7 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         f"the one with the fewest errors on {len(judges)} training images after learning from "
         f"{len(part)} others: C = {cost:g}, γ = {gamma:.4f} ({100 * errors[best]:.2f} % there). "
         f"{len(model.support_vectors_):,} support vectors. It trains on one thread, the search "
-        f"used {effort.jobs}. Scores are computed by matrix products in float32, which is faster than "
+        f"used {effort.jobs}. Scores are computed by matrix products in float32, faster than by "
         "SVC's own predict; exponentials are not counted."
     )
     return Trained(

@@ -38,7 +38,7 @@ class Peer(NamedTuple):
     def learn(self, train: ImageSet, effort: Effort) -> Trained:
         """Train it; its packages are imported here and not before."""
         module = importlib.import_module(f"benchmarks.peers.{self.module}")
-        return module.learn(train, effort)  # type: ignore[no-any-return]
+        return module.learn(train, effort)
 
 
 PEERS = {
@@ -106,7 +106,7 @@ def _page(
         "settings, on all training images. Prediction is on one thread, from images of bytes in "
         "memory to labels, called from Python; all classifiers are timed in turn, "
         f"{rounds} times, and medians are shown.",
-        "Settings, all chosen on training images alone:\n\n"
+        "Settings; those of the peers were chosen on training images alone:\n\n"
         + "\n".join(f"- **{name}**: {row.trained.settings}" for name, row in rows.items()),
         f"Processor: {_processor()}. Versions: {versions}.",
     ]
@@ -142,11 +142,12 @@ def _measure(options: argparse.Namespace) -> None:
 
     def add(name: str, trained: Trained) -> None:
         rows[name] = Row(trained, _errors(trained.predict, test))
-        print(name, f"{100 * rows[name].errors / len(test):.2f} %", trained.settings, flush=True)
+        error = f"{100 * rows[name].errors / len(test):.2f} %"
+        print(name, error, trained.seconds, trained.tuning, trained.settings, flush=True)
 
-    for (name, held), way in itertools.product(classifiers.items(), WAYS):
+    for (name, (file, classifier)), way in itertools.product(classifiers.items(), WAYS):
         try:
-            add(f"visionshare, {name}, {way}", ours(*held, way, test))
+            add(f"visionshare, {name}, {way}", ours(file, classifier, way, test))
         except ExportError as error:
             left_out.append(f"{name} in {way} is left out: {error}")
     for peer in (PEERS[key] for key in options.peers):

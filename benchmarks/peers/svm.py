@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -73,9 +72,11 @@ class PairwiseVotes:
         return int(self._vectors.size + self._duals.size)
 
 
-def _error(X: np.ndarray, y: np.ndarray, Q: np.ndarray, truth: np.ndarray, pair: Any) -> float:
+def _error(
+    X: np.ndarray, y: np.ndarray, Q: np.ndarray, truth: np.ndarray, pair: tuple[float, float]
+) -> float:
     model = SVC(C=pair[0], gamma=pair[1], cache_size=500).fit(X, y)
-    return float(np.mean(model.predict(Q) != truth))
+    return float(np.mean(PairwiseVotes(model, pair[1]).predict(Q) != truth))
 
 
 def learn(train: ImageSet, effort: Effort) -> Trained:

@@ -17,7 +17,7 @@ from visionshare.datasets import ImageSet
 __all__ = ["inputs_of", "learn", "torch_lenet", "weights_of"]
 
 EPOCHS, QUICK_EPOCHS, BATCH = 10, 6, 128
-RATES, TRIED_EPOCHS = (1e-3, 2e-3, 4e-3, 8e-3), 4
+RATES, TRIED_EPOCHS = (1e-3, 2e-3, 4e-3, 8e-3, 16e-3), 4
 
 
 def torch_lenet() -> Any:

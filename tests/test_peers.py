@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from benchmarks.lenet import LAYERS, MACS, SIDE, lenet_session
-from benchmarks.peers import running
+from benchmarks.peers import random_convolutions, running
 from benchmarks.peers.neighbours import NearestNeighbours
 from benchmarks.peers.ours import name_of
 from benchmarks.peers.peer import pixel_rows, two_parts
@@ -172,6 +172,17 @@ def test_ridge_is_the_minimum():
     penalty = 0.1 * Z.var(axis=0).mean()
     np.testing.assert_allclose(Z.T @ errors / 60 + penalty * weights, 0, atol=2e-5)
     np.testing.assert_allclose(errors.mean(axis=0), 0, atol=1e-5)
+
+
+def test_penalties_without_a_solution_are_not_chosen(digits, monkeypatch):
+    part, judges = two_parts(digits[0], 40, 40)
+    lift = draw(part.images, 100, 3, 1, 2)
+    monkeypatch.setattr(random_convolutions, "PENALTIES", (-1.0, 0.1))
+    ridge = random_convolutions._sums(lift, part)
+    with pytest.raises(np.linalg.LinAlgError):
+        ridge.solve(-1.0)
+    impossible, sound = random_convolutions._errors(lift, ridge, judges)
+    assert impossible == 1 > sound
 
 
 def test_comparisons_are_counted_along_the_path():

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit, prange
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from benchmarks.peers.peer import Effort, Trained, two_parts
 from benchmarks.peers.timing import threads
@@ -199,10 +199,18 @@ def _sums(lift: Convolutions, held: ImageSet, ridge: Ridge | None = None) -> Rid
 
 
 def _errors(lift: Convolutions, ridge: Ridge, judges: ImageSet) -> list[float]:
-    """Return the error on the images that judge, for each penalty."""
+    """Return the error on the images that judge, for each penalty.
+
+    With more features than examples a penalty may be below what sums in float32 can show: its
+    error counts as 1.
+    """
     Q, found = lift.transform(judges.images), []
     for penalty in PENALTIES:
-        weights, intercept = ridge.solve(penalty)
+        try:
+            weights, intercept = ridge.solve(penalty)
+        except LinAlgError:
+            found.append(1.0)
+            continue
         wrong = np.argmax(Q @ weights + intercept, axis=1) != judges.labels
         found.append(float(np.mean(wrong)))
     return found

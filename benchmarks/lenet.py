@@ -1,4 +1,4 @@
-"""LeNet-5 as a network of ONNX, with random weights: what it costs does not depend on them.
+"""LeNet-5: its layers, said once, and the network of ONNX that is timed.
 
 References
 ----------
@@ -8,61 +8,113 @@ recognition", Proceedings of the IEEE 86, 1998; with the maxima and the padding 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["MACS", "lenet_session"]
+__all__ = ["LAYERS", "MACS", "SIDE", "Layer", "lenet_session"]
 
-MACS = 28 * 28 * 6 * 25 + 10 * 10 * 16 * 6 * 25 + 400 * 120 + 120 * 84 + 84 * 10
+SIDE = 28
 
 
-def _network() -> Any:
+class Layer(NamedTuple):
+    """A layer with weights; all but the last are followed by max(0, ·).
+
+    ``shape`` is (out, in, 5, 5) of a convolution, whose maxima of 2×2 are kept, and (out, in) of a
+    full layer.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    padding: int = 0
+
+    @property
+    def convolves(self) -> bool:
+        return len(self.shape) == 4
+
+
+LAYERS = (
+    Layer("c1", (6, 1, 5, 5), padding=2),
+    Layer("c2", (16, 6, 5, 5)),
+    Layer("f1", (120, 400)),
+    Layer("f2", (84, 120)),
+    Layer("scores", (10, 84)),
+)
+
+
+def _macs() -> int:
+    side, found = SIDE, 0
+    for layer in LAYERS:
+        outputs = 1
+        if layer.convolves:
+            side += 2 * layer.padding - layer.shape[-1] + 1
+            outputs, side = side * side, side // 2
+        found += outputs * int(np.prod(layer.shape))
+    return found
+
+
+MACS = _macs()
+
+
+def _random_weights() -> dict[str, np.ndarray]:
+    rng, found = np.random.default_rng(0), {}
+    for layer in LAYERS:
+        found[f"{layer.name}.weight"] = rng.normal(0, 0.1, layer.shape)
+        found[f"{layer.name}.bias"] = rng.normal(0, 0.1, layer.shape[0])
+    return found
+
+
+def _network(weights: Mapping[str, np.ndarray]) -> Any:
     from onnx import TensorProto, helper, numpy_helper
 
-    rng, tensors = np.random.default_rng(0), []
+    nodes: list[Any] = []
+    last, flat = "image", False
 
-    def weights(name: str, *shape: int) -> str:
-        values = rng.normal(0, 0.1, shape).astype(np.float32)
-        tensors.append(numpy_helper.from_array(values, name))
-        return name
+    def add(kind: str, target: str, *inputs: str, **settings: Any) -> None:
+        nonlocal last
+        nodes.append(helper.make_node(kind, [last, *inputs], [target], **settings))
+        last = target
 
-    def layer(kind: str, source: str, target: str, *shape: int, **settings: Any) -> Any:
-        inputs = [source, weights(f"{target}_w", *shape), weights(f"{target}_b", shape[0])]
-        return helper.make_node(kind, inputs, [target], **settings)
-
-    def halved(source: str, target: str) -> Any:
-        sides = {"kernel_shape": [2, 2], "strides": [2, 2]}
-        return helper.make_node("MaxPool", [source], [target], **sides)
-
-    nodes = [
-        layer("Conv", "image", "c1", 6, 1, 5, 5, pads=[2, 2, 2, 2]),
-        helper.make_node("Relu", ["c1"], ["r1"]),
-        halved("r1", "p1"),
-        layer("Conv", "p1", "c2", 16, 6, 5, 5),
-        helper.make_node("Relu", ["c2"], ["r2"]),
-        halved("r2", "p2"),
-        helper.make_node("Flatten", ["p2"], ["flat"]),
-        layer("Gemm", "flat", "f1", 120, 400, transB=1),
-        helper.make_node("Relu", ["f1"], ["a1"]),
-        layer("Gemm", "a1", "f2", 84, 120, transB=1),
-        helper.make_node("Relu", ["f2"], ["a2"]),
-        layer("Gemm", "a2", "scores", 10, 84, transB=1),
+    for layer in LAYERS:
+        inputs = [f"{layer.name}.weight", f"{layer.name}.bias"]
+        if not layer.convolves and not flat:
+            add("Flatten", "flat")
+            flat = True
+        if layer.convolves:
+            add("Conv", layer.name, *inputs, pads=[layer.padding] * 4)
+        else:
+            add("Gemm", layer.name, *inputs, transB=1)
+        if layer is not LAYERS[-1]:
+            add("Relu", f"{layer.name}.relu")
+        if layer.convolves:
+            add("MaxPool", f"{layer.name}.pool", kernel_shape=[2, 2], strides=[2, 2])
+    tensors = [
+        numpy_helper.from_array(np.asarray(values, np.float32), name)
+        for name, values in weights.items()
     ]
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 1, 28, 28])
-    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n", 10])
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["n", 1, SIDE, SIDE])
+    scores = helper.make_tensor_value_info(last, TensorProto.FLOAT, ["n", LAYERS[-1].shape[0]])
     graph = helper.make_graph(nodes, "lenet5", [image], [scores], tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
     model.ir_version = 9
     return model
 
 
-def lenet_session() -> Any:
-    """Return a session of onnxruntime on one thread; inputs are named ``image``."""
+def lenet_session(weights: Mapping[str, np.ndarray] | None = None) -> Any:
+    """Return a session of onnxruntime on one thread; inputs are named ``image``.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray, optional
+        ``NAME.weight`` and ``NAME.bias`` of each layer; random when omitted: what the network
+        costs does not depend on them.
+    """
     import onnxruntime
 
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    network = _network(_random_weights() if weights is None else weights)
     return onnxruntime.InferenceSession(
-        _network().SerializeToString(), settings, providers=["CPUExecutionProvider"]
+        network.SerializeToString(), settings, providers=["CPUExecutionProvider"]
     )

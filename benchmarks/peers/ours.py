@@ -1,0 +1,77 @@
+"""Compact classifiers from files, computed by Python and by their own C."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.peers.peer import Trained
+from visionshare import CompactClassifier, load
+from visionshare.datasets import ImageSet
+from visionshare.errors import InputError
+
+__all__ = ["WAYS", "name_of", "ours", "read"]
+
+# Of a run's stages, those that make the classifier from images in memory.
+STAGES = ("features", "columns", "learning", "early exit")
+WAYS: dict[str, Callable[[CompactClassifier], Callable[[np.ndarray], np.ndarray]]] = {
+    "Python": lambda classifier: classifier.decision_function,
+    "C": lambda classifier: classifier.compile().decision_function,
+}
+
+
+def read(file: Path, test: ImageSet) -> CompactClassifier:
+    """Return the classifier of a file, one of such images and classes."""
+    classifier = load(file)
+    if classifier.image_shape != test.images.shape[1:]:
+        accepted = f"classifiers of images of shape {test.images.shape[1:]}"
+        raise InputError("ours", f"{file.name} of shape {classifier.image_shape}", accepted)
+    unknown = set(map(str, classifier.classes_)) ^ set(test.classes)
+    if unknown:
+        accepted = f"classifiers of the classes {', '.join(test.classes)}"
+        raise InputError(
+            "ours", f"{file.name} of {', '.join(map(str, classifier.classes_))}", accepted
+        )
+    return classifier
+
+
+def name_of(file: Path) -> str:
+    """Return what to call a classifier: its file, or the folder where a run left it."""
+    return file.resolve().parent.name if file.stem == "classifier" else file.stem
+
+
+def ours(file: Path, classifier: CompactClassifier, way: str, test: ImageSet) -> Trained:
+    """Return the classifier computed in one of WAYS.
+
+    Raises
+    ------
+    ExportError
+        If there is no C compiler.
+    """
+    scores = WAYS[way](classifier)
+    places = np.array([test.classes.index(str(name)) for name in classifier.classes_])
+    seconds, training = _training(file.parent / "metrics.json")
+    settings = (
+        f"A compact classifier of {classifier.n_features} features, all of them computed for each "
+        f"image. {training}"
+    )
+
+    def predict(images: np.ndarray) -> np.ndarray:
+        return places[np.argmax(scores(images), axis=1)]
+
+    return Trained(predict, f"{classifier.macs:,}", settings, seconds)
+
+
+def _training(noted: Path) -> tuple[float | None, str]:
+    """Return the seconds of training that a run noted, and what they are."""
+    if not noted.is_file():
+        return None, "What its training took is not known."
+    metrics = json.loads(noted.read_text(encoding="utf-8"))
+    stages = {name: metrics["seconds"][name] for name in STAGES if name in metrics["seconds"]}
+    return sum(stages.values()), (
+        f"Training is its run's {', '.join(stages)}, with {metrics['train_images']:,} images, as "
+        "noted beside the file: at another time, perhaps elsewhere; tuning is not in it."
+    )

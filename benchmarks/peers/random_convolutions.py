@@ -1,0 +1,281 @@
+"""Random dilated convolutions of images, pooled to shares of positive values, and ridge regression.
+
+References
+----------
+A. Dempster, D. F. Schmidt, G. I. Webb, "MiniRocket: a very fast (almost) deterministic transform
+for time series classification", KDD 2021: thresholds are quantiles of responses, and what is kept
+of a response is its share of values above them. Here in two dimensions, with random weights, and
+with shares of each cell of a grid, as a digit's parts have places that a time series' have not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from benchmarks.peers.peer import Effort, Trained, two_parts
+from benchmarks.peers.timing import threads
+from scripts.reproduce.results import stopwatch
+from visionshare.datasets import ImageSet
+
+__all__ = ["Convolutions", "Ridge", "draw", "learn"]
+
+FEATURES, QUICK_FEATURES = 10_000, 1_000
+SIDES, GRIDS, THRESHOLDS = (3, 5, 7), (2, 4, 7), (1, 4)
+# Of the mean of the features' variances.
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# What the search for kernels sees.
+MOST, JUDGES, SEARCHED = 10_000, 5_000, 2_000
+BATCH = 1000
+
+
+@njit(cache=True, nogil=True)
+def _pad(image, margin, flat):  # type: ignore[no-untyped-def]
+    """Write an image with zeros around; those at the right of a row are at the left of the next."""
+    flat[:] = 0
+    for y in range(image.shape[0]):
+        start = (y + margin) * (image.shape[1] + margin) + margin
+        flat[start : start + image.shape[1]] = image[y]
+
+
+@njit(cache=True, nogil=True)
+def _respond(flat, kernel, dilation, margin, response):  # type: ignore[no-untyped-def]
+    """Write a kernel's response (H, W + margin); the columns beyond W mean nothing."""
+    stride, reach = response.shape[1], kernel.shape[0] // 2
+    out = response.reshape(-1)
+    out[:] = 0
+    for a in range(kernel.shape[0]):
+        for b in range(kernel.shape[1]):
+            start = (margin + (a - reach) * dilation) * stride + margin + (b - reach) * dilation
+            shifted, weight = flat[start : start + out.size], kernel[a, b]
+            for i in range(out.size):
+                out[i] += weight * shifted[i]
+
+
+@njit(cache=True, nogil=True)
+def _shares(image, kernels, dilations, thresholds, margin, edges, out):  # type: ignore[no-untyped-def]
+    """Write the shares (kernels, thresholds, cells) of one image's responses above thresholds."""
+    height, stride = image.shape[0], image.shape[1] + margin
+    flat = np.empty((height + 2 * margin) * stride + 2 * margin, np.float32)
+    response = np.empty((height, stride), np.float32)
+    _pad(image, margin, flat)
+    place = 0
+    for k in range(len(kernels)):
+        _respond(flat, kernels[k], dilations[k], margin, response)
+        for threshold in thresholds[k]:
+            for i in range(len(edges[0]) - 1):
+                top, bottom = edges[0][i], edges[0][i + 1]
+                for j in range(len(edges[1]) - 1):
+                    left, right = edges[1][j], edges[1][j + 1]
+                    above = 0
+                    for y in range(top, bottom):
+                        for value in response[y, left:right]:
+                            above += value > threshold
+                    out[place] = above / ((bottom - top) * (right - left))
+                    place += 1
+
+
+@njit(cache=True, parallel=True)
+def _all_shares(images, kernels, dilations, thresholds, margin, edges, out):  # type: ignore[no-untyped-def]
+    for n in prange(len(images)):
+        _shares(images[n], kernels, dilations, thresholds, margin, edges, out[n])
+
+
+@dataclass(frozen=True)
+class Convolutions:
+    """Random kernels (n, side, side), a dilation and thresholds (n, t) of each, a grid of cells."""
+
+    kernels: np.ndarray
+    dilations: np.ndarray
+    thresholds: np.ndarray
+    grid: int
+
+    @property
+    def n_features(self) -> int:
+        return int(self.thresholds.size) * self.grid**2
+
+    @property
+    def margin(self) -> int:
+        """Zeros that the widest kernel wants beside the image."""
+        return int(self.dilations.max()) * (self.kernels.shape[1] // 2)
+
+    def transform(self, images: np.ndarray) -> np.ndarray:
+        """Return shares (n, n_features) of images (n, H, W) of bytes, float32."""
+        rows = images.astype(np.float32) * np.float32(1 / 255)
+        out = np.empty((len(images), self.n_features), np.float32)
+        edges = tuple(
+            np.linspace(0, side, self.grid + 1).round().astype(np.int64) for side in rows.shape[1:]
+        )
+        held = self.kernels, self.dilations, self.thresholds, self.margin, edges
+        if len(rows) == 1:
+            _shares(rows[0], *held, out[0])
+        else:
+            _all_shares(rows, *held, out)
+        return out
+
+    def macs(self, shape: tuple[int, ...]) -> int:
+        """Return the multiply-accumulates of an image; taps on zeros outside are not counted."""
+        reach, found = self.kernels.shape[1] // 2, 0
+        for dilation in self.dilations.tolist():
+            shifts = [abs(a) * dilation for a in range(-reach, reach + 1)]
+            rows, columns = ([max(0, side - shift) for shift in shifts] for side in shape)
+            found += sum(rows) * sum(columns)
+        return found
+
+
+def draw(images: np.ndarray, n: int, side: int, thresholds: int, grid: int) -> Convolutions:
+    """Return random kernels with about n features; their thresholds are quantiles of responses.
+
+    Weights are normal and of mean 0. Dilations are even on a logarithmic scale, up to where a
+    kernel is as wide as the image. Each threshold is a random quantile of the response of one of
+    the images.
+    """
+    rng = np.random.default_rng(0)
+    count = max(1, n // (thresholds * grid**2))
+    kernels = rng.normal(size=(count, side, side)).astype(np.float32)
+    kernels -= kernels.mean(axis=(1, 2), keepdims=True)
+    widest = max(1, (min(images.shape[1:]) - 1) // (side - 1))
+    dilations = np.exp2(rng.uniform(0, np.log2(widest + 1), count)).astype(np.int64)
+    levels = np.empty((count, thresholds), np.float32)
+    height, width = images.shape[1:]
+    for k in range(count):
+        image = images[rng.integers(len(images))].astype(np.float32) * np.float32(1 / 255)
+        margin = int(dilations[k]) * (side // 2)
+        flat = np.empty((height + 2 * margin) * (width + margin) + 2 * margin, np.float32)
+        response = np.empty((height, width + margin), np.float32)
+        _pad(image, margin, flat)
+        _respond(flat, kernels[k], dilations[k], margin, response)
+        levels[k] = np.quantile(response[:, :width], rng.random(thresholds))
+    return Convolutions(kernels, dilations, levels, grid)
+
+
+class Ridge:
+    """Least squares for ±1 of each class with a penalty on the weights, from sums over batches."""
+
+    def __init__(self, p: int, classes: int) -> None:
+        self._gram = np.zeros((p, p), np.float64)
+        self._products = np.zeros((p, classes), np.float64)
+        self._sums, self._targets, self._n = np.zeros(p), np.zeros(classes), 0
+        self._shift = np.zeros(p, np.float32)
+
+    def add(self, Z: np.ndarray, y: np.ndarray) -> None:
+        """Add examples."""
+        if not self._n:
+            # Features far from 0 beside their spread would lose their digits in float32.
+            self._shift = Z.mean(axis=0, dtype=np.float64).astype(np.float32)
+        Z = Z - self._shift
+        T = np.where(np.arange(len(self._targets)) == y[:, None], 1, -1).astype(np.float32)
+        self._gram += Z.T @ Z
+        self._products += Z.T @ T
+        self._sums += Z.sum(axis=0, dtype=np.float64)
+        self._targets += T.sum(axis=0, dtype=np.float64)
+        self._n += len(Z)
+
+    def solve(self, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (p, classes) and intercepts for a penalty in shares of mean variance."""
+        mean, target = self._sums / self._n, self._targets / self._n
+        covariance = self._gram / self._n
+        covariance -= np.outer(mean, mean)
+        held = np.einsum("ii->i", covariance)
+        held += penalty * held.mean()
+        products = self._products / self._n - np.outer(mean, target)
+        weights = cho_solve(cho_factor(covariance, overwrite_a=True), products)
+        return weights.astype(np.float32), (target - (mean + self._shift) @ weights).astype(
+            np.float32
+        )
+
+
+def _sums(lift: Convolutions, held: ImageSet, ridge: Ridge | None = None) -> Ridge:
+    """Return the sums over a set of images, added to those that are there."""
+    ridge = Ridge(lift.n_features, len(held.classes)) if ridge is None else ridge
+    for i in range(0, len(held), BATCH):
+        ridge.add(lift.transform(held.images[i : i + BATCH]), held.labels[i : i + BATCH])
+    return ridge
+
+
+def _errors(lift: Convolutions, ridge: Ridge, judges: ImageSet) -> list[float]:
+    """Return the error on the images that judge, for each penalty.
+
+    With more features than examples a penalty may be below what sums in float32 can show: its
+    error counts as 1.
+    """
+    Q, found = lift.transform(judges.images), []
+    for penalty in PENALTIES:
+        try:
+            weights, intercept = ridge.solve(penalty)
+        except LinAlgError:
+            found.append(1.0)
+            continue
+        wrong = np.argmax(Q @ weights + intercept, axis=1) != judges.labels
+        found.append(float(np.mean(wrong)))
+    return found
+
+
+def _searched(
+    train: ImageSet, n: int, tried: list[tuple[int, int, int]]
+) -> tuple[tuple[int, int, int], str]:
+    """Return the side, thresholds and grid that were chosen, and what they were judged by.
+
+    Of those within a standard error of the fewest errors, the one with the fewest operations.
+    """
+    part, judges = two_parts(train, MOST, JUDGES)
+    errors, macs = [], []
+    for settings in tried:
+        lift = draw(part.images, n, *settings)
+        errors.append(min(_errors(lift, _sums(lift, part), judges)))
+        macs.append(lift.macs(train.images.shape[1:]))
+    least = min(errors)
+    enough = least + np.sqrt(least * (1 - least) / len(judges))
+    chosen = min(
+        (m, i) for i, (m, error) in enumerate(zip(macs, errors, strict=True)) if error <= enough
+    )
+    return tried[chosen[1]], (
+        f"the errors on {len(judges)} training images after learning from {len(part)} others with "
+        f"{n} features (of those within a standard error of the best, the one with the fewest "
+        "multiply-accumulates)"
+    )
+
+
+def learn(train: ImageSet, effort: Effort) -> Trained:
+    """Choose kernels, grid and penalty on parts of the training images and train on all."""
+    n = QUICK_FEATURES if effort.quick else FEATURES
+    sides, grids = (SIDES[:2], GRIDS[:2]) if effort.quick else (SIDES, GRIDS)
+    tried = list(itertools.product(sides, THRESHOLDS, grids))
+    with threads(effort.jobs):
+        with stopwatch() as searching:
+            (side, thresholds, grid), judged = _searched(train, min(n, SEARCHED), tried)
+        part, judges = two_parts(train)
+        with stopwatch() as most:
+            lift = draw(train.images, n, side, thresholds, grid)
+            ridge = _sums(lift, part)
+        with stopwatch() as judging:
+            errors = _errors(lift, ridge, judges)
+        penalty = PENALTIES[int(np.argmin(errors))]
+        # The sums over all images are those over both parts.
+        with stopwatch() as rest:
+            weights, intercept = _sums(lift, judges, ridge).solve(penalty)
+    settings = (
+        f"{len(lift.kernels)} random {side}×{side} kernels of mean 0, each with a random dilation; "
+        f"the features are shares of their responses above a threshold (a quantile of responses on "
+        f"training images; {thresholds} a kernel) in each cell of a {grid}×{grid} grid, "
+        f"{lift.n_features:,} in all. Numba, training on {effort.jobs} threads. Sides among "
+        f"{_listed(sides)}, thresholds a kernel among {_listed(THRESHOLDS)} and grids among "
+        f"{_listed(grids)} by {judged}; then the ridge penalty among {_listed(PENALTIES)} of the "
+        f"mean variance by the errors on {len(judges)} training images after learning from the "
+        f"{len(part)} others with all features: {penalty:g} ({100 * min(errors):.2f} % there)."
+    )
+
+    def predict(images: np.ndarray) -> np.ndarray:
+        return np.argmax(lift.transform(images) @ weights + intercept, axis=1)
+
+    macs = lift.macs(train.images.shape[1:]) + weights.size
+    return Trained(predict, f"{macs:,}", settings, most[0] + rest[0], searching[0] + judging[0])
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)

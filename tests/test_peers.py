@@ -1,0 +1,219 @@
+"""The harness of benchmarks/peers on digits, and each peer's arithmetic against a plain form."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.ndimage import correlate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from benchmarks.lenet import LAYERS, MACS, SIDE, lenet_session
+from benchmarks.peers import random_convolutions, running
+from benchmarks.peers.neighbours import NearestNeighbours
+from benchmarks.peers.ours import name_of
+from benchmarks.peers.peer import pixel_rows, two_parts
+from benchmarks.peers.random_convolutions import Ridge, draw
+from benchmarks.peers.running import PEERS, Peer, missing
+from benchmarks.peers.svm import PairwiseVotes
+from benchmarks.peers.timing import microseconds
+from visionshare import CompactClassifier, Pixels
+from visionshare.datasets import load_images
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_images("digits", "train"), load_images("digits", "test")
+
+
+@pytest.fixture
+def file(digits, tmp_path):
+    """A linear classifier of all pixels, as a run leaves it."""
+    train, _ = digits
+    X = pixel_rows(train.images)
+    ridge = Ridge(X.shape[1], 10)
+    ridge.add(X, train.labels)
+    weights, intercept = ridge.solve(1e-2)
+    family = Pixels().fit(train.images)
+    (tmp_path / "linear").mkdir()
+    path = tmp_path / "linear" / "classifier.safetensors"
+    CompactClassifier(family, weights.T, intercept, np.array(train.classes)).save(path)
+    (path.parent / "metrics.json").write_text(
+        '{"seconds": {"data": 9.0, "columns": 0.5, "learning": 2.0}, "train_images": 1198}'
+    )
+    return path
+
+
+def _rows(page):
+    """Return the cells of the page's table by the name of the classifier."""
+    lines = re.findall(r"^\| (.+) \|$", page, flags=re.MULTILINE)
+    return {cells[0]: cells[1:] for cells in (line.split(" | ") for line in lines[1:])}
+
+
+def test_the_page(file, tmp_path, monkeypatch):
+    """Every peer whose packages are there has a row; of the others the page says so."""
+    lacking = Peer("a peer of the future", "never", ("no_such_package",))
+    monkeypatch.setitem(PEERS, "lacking", lacking)
+    command = ["--dataset", "digits", "--quick", "--jobs", "1", "--out", str(tmp_path)]
+    running.main([*command, "--ours", str(file), "--peers", *PEERS])
+    page = (tmp_path / "peers-digits.md").read_text(encoding="utf-8")
+    rows = _rows(page)
+    assert "a peer of the future is left out: no no_such_package here." in page
+    for peer in PEERS.values():
+        assert (peer.name in rows) != bool(missing(peer))
+        assert (f"{peer.name} is left out" in page) == bool(missing(peer))
+    assert rows["visionshare, linear, Python"][0] == "2.5"
+    for name, (_, _, error, cost, single, batch) in rows.items():
+        assert 0 <= float(error) < 40, name
+        assert int(cost.split()[0].replace(",", "")) > 0
+        assert float(single) > 0 < float(batch)
+
+
+def test_bad_files_are_refused_before_training(file, tmp_path):
+    def refused(*files):
+        with pytest.raises(SystemExit, match="ours: got"):
+            running.main(["--dataset", "digits", "--out", str(tmp_path), "--ours", *files])
+
+    refused(str(file), str(file))
+    family = Pixels().fit(np.zeros((1, 3, 3)))
+    parts = np.zeros((10, 9)), np.zeros(10)
+    CompactClassifier(family, *parts, np.array(list("0123456789"))).save(tmp_path / "small")
+    refused(str(tmp_path / "small"))
+    family = Pixels().fit(np.zeros((1, 8, 8)))
+    parts = np.zeros((10, 64)), np.zeros(10)
+    CompactClassifier(family, *parts, np.array(list("abcdefghij"))).save(tmp_path / "letters")
+    refused(str(tmp_path / "letters"))
+    assert not (tmp_path / "peers-digits.md").exists()
+    assert name_of(file) == "linear"
+    assert name_of(tmp_path / "small") == "small"
+
+
+def test_parts_are_disjoint(digits):
+    part, judges = two_parts(digits[0])
+    assert len(part) + len(judges) == len(digits[0])
+    assert not {image.tobytes() for image in part.images} & {
+        image.tobytes() for image in judges.images
+    }
+    assert [len(held) for held in two_parts(digits[0], 30, 20)] == [30, 20]
+
+
+def test_every_predictor_is_timed():
+    asked = []
+    times = microseconds(
+        {"a": lambda images: asked.append(len(images))}, np.zeros((50, 2, 2)), 3, singles=4
+    )
+    assert asked.count(50) == 3
+    assert asked.count(1) == 1 + 3 * 4
+    assert times["a"].single > 0 < times["a"].batch
+
+
+def test_support_vectors_vote_as_libsvm(digits):
+    (train, test), gamma = digits, 0.1
+    model = SVC(C=3.0, gamma=gamma, decision_function_shape="ovo")
+    Q = pixel_rows(test.images)
+    model.fit(pixel_rows(train.images), train.labels)
+    votes = PairwiseVotes(model, gamma)
+    np.testing.assert_allclose(votes.decision_function(Q), model.decision_function(Q), atol=2e-4)
+    np.testing.assert_array_equal(votes.predict(Q), model.predict(Q))
+    assert votes.macs == len(model.support_vectors_) * (64 + 9)
+
+
+def test_neighbours_are_those_of_scikit_learn(digits):
+    train, test = digits
+    X, Q = pixel_rows(train.images), pixel_rows(test.images)
+    plain = KNeighborsClassifier(3, algorithm="brute").fit(X, train.labels)
+    ours = NearestNeighbours(X, train.labels, 3)
+    np.testing.assert_array_equal(ours.predict(Q), plain.predict(Q))
+
+
+@pytest.mark.parametrize("side", [3, 5])
+def test_shares_against_plain_correlation(side):
+    images = np.random.default_rng(0).integers(0, 256, (6, 11, 14), np.uint8)
+    lift = draw(images, 120, side, 2, 3)
+    expected = np.empty((6, len(lift.kernels), 2, 3, 3))
+    margins = []
+    for k, (kernel, dilation) in enumerate(zip(lift.kernels, lift.dilations, strict=True)):
+        wide = np.zeros((dilation * (side - 1) + 1,) * 2, np.float32)
+        wide[::dilation, ::dilation] = kernel
+        for n, image in enumerate(images / np.float32(255)):
+            response = correlate(image, wide, mode="constant")
+            margins.append(np.abs(response[..., None] - lift.thresholds[k]).min())
+            above = response > lift.thresholds[k][:, None, None]
+            for i, rows in enumerate(np.split(np.arange(11), [4, 7])):
+                for j, columns in enumerate(np.split(np.arange(14), [5, 9])):
+                    expected[n, k, :, i, j] = above[:, rows][:, :, columns].mean(axis=(1, 2))
+    found = lift.transform(images)
+    assert lift.dilations.max() > 1
+    # A response as large as its threshold may be on either side of it: one pixel of the least cell.
+    np.testing.assert_allclose(found, expected.reshape(6, -1), atol=1 / 12 + 1e-6)
+    assert np.mean(np.abs(found - expected.reshape(6, -1)) > 1e-6) < 0.01
+    np.testing.assert_array_equal(lift.transform(images[3:4])[0], found[3])
+
+
+def test_macs_of_convolutions_are_taps_inside():
+    lift = draw(np.full((2, 6, 7), 100, np.uint8), 12, 3, 1, 1)
+    inside = 0
+    for dilation in lift.dilations.tolist():
+        shifts = (-dilation, 0, dilation)
+        for y, x, dy, dx in np.ndindex(6, 7, 3, 3):
+            inside += 0 <= y + shifts[dy] < 6 and 0 <= x + shifts[dx] < 7
+    assert lift.macs((6, 7)) == inside
+
+
+def test_ridge_is_the_minimum():
+    rng = np.random.default_rng(0)
+    Z, y = 5 + rng.normal(size=(60, 7)).astype(np.float32), rng.integers(0, 3, 60)
+    ridge = Ridge(7, 3)
+    ridge.add(Z[:25], y[:25])
+    ridge.add(Z[25:], y[25:])
+    weights, intercept = ridge.solve(0.1)
+    T = np.where(np.arange(3) == y[:, None], 1.0, -1.0)
+    errors = Z @ weights + intercept - T
+    penalty = 0.1 * Z.var(axis=0).mean()
+    np.testing.assert_allclose(Z.T @ errors / 60 + penalty * weights, 0, atol=2e-5)
+    np.testing.assert_allclose(errors.mean(axis=0), 0, atol=1e-5)
+
+
+def test_penalties_without_a_solution_are_not_chosen(digits, monkeypatch):
+    part, judges = two_parts(digits[0], 40, 40)
+    lift = draw(part.images, 100, 3, 1, 2)
+    monkeypatch.setattr(random_convolutions, "PENALTIES", (-1.0, 0.1))
+    ridge = random_convolutions._sums(lift, part)
+    with pytest.raises(np.linalg.LinAlgError):
+        ridge.solve(-1.0)
+    impossible, sound = random_convolutions._errors(lift, ridge, judges)
+    assert impossible == 1 > sound
+
+
+def test_comparisons_are_counted_along_the_path():
+    lightgbm = pytest.importorskip("lightgbm")
+    from benchmarks.peers.boosted_trees import comparisons
+
+    images = np.repeat(np.arange(0, 256, 4, dtype=np.uint8), 2).reshape(-1, 1, 2)
+    y = (np.arange(64) // 16 == 3) + 2.0 * (np.arange(64) // 16 == 0)
+    settings = {"num_leaves": 3, "min_data_in_leaf": 1, "verbosity": -1, "num_threads": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(pixel_rows(images), y), 1)
+    # Three leaves: one at depth 1, two at depth 2.
+    tree = booster.dump_model()["tree_info"][0]["tree_structure"]
+    alone = "left_child" if "leaf_index" in tree["left_child"] else "right_child"
+    shallow = tree[alone]["leaf_count"]
+    assert comparisons(booster, images) == pytest.approx((shallow + 2 * (64 - shallow)) / 64)
+
+
+def test_lenet_is_one_network():
+    """The network that PyTorch trains computes what onnxruntime does with its weights."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    from benchmarks.peers.lenet import inputs_of, torch_lenet, weights_of
+
+    inputs = inputs_of(np.random.default_rng(0).integers(0, 256, (5, SIDE, SIDE), np.uint8))
+    network = torch_lenet()
+    with torch.no_grad():
+        expected = network(torch.from_numpy(inputs)).numpy()
+    (scores,) = lenet_session(weights_of(network)).run(None, {"image": inputs})
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
+def test_macs_of_lenet():
+    assert MACS == 28 * 28 * 6 * 25 + 10 * 10 * 16 * 6 * 25 + 400 * 120 + 120 * 84 + 84 * 10
+    assert [layer.name for layer in LAYERS][-1] == "scores"

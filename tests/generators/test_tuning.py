@@ -58,21 +58,22 @@ def test_no_place_where_a_feature_is_zero(family):
     values, places = features.forward(dark)
     assert not values.any()
     assert (places == -1).all()
-    assert not features.backward(dark, places, np.ones_like(values)).any()
+    assert not any(g.any() for g in features.backward(dark, values, places, np.ones_like(values)))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_gradient_is_that_of_differences(family, images, dtype):
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_gradients_are_those_of_differences(family, images, dtype, number):
     held = images if dtype == np.uint8 else (images / np.float32(255)).astype(dtype)
     features = TunableTemplates(family)
     G = np.random.default_rng(1).normal(size=(len(held), family.n_features_))
-    _, places = features.forward(held)
-    gradient = features.backward(held, places, G)
+    gradient = features.backward(held, *features.forward(held), G)[number]
     direction = np.random.default_rng(2).normal(size=gradient.shape)
-    start, step = features.parameters.copy(), 1e-4
+    start, step = features.parameters[number].copy(), 1e-3
 
     def value(by):
-        features.move(start + by * direction)
+        features.parameters[number][...] = start + by * direction
+        features.moved()
         return float(np.sum(G * features.forward(held)[0].astype(np.float64)))
 
     slope = (value(step) - value(-step)) / (2 * step)
@@ -86,19 +87,26 @@ def test_threads_change_nothing(family, images):
     one, two = (features.forward(images, n) for n in (1, 2))
     assert np.array_equal(one[0], two[0])
     assert np.array_equal(one[1], two[1])
-    gradients = [features.backward(images, one[1], G, n) for n in (1, 2)]
-    assert np.array_equal(*gradients)
+    for a, b in zip(*(features.backward(images, *one, G, n) for n in (1, 2)), strict=True):
+        assert np.array_equal(a, b)
 
 
 def test_moved_features_are_a_family(family, images):
     features = TunableTemplates(family)
-    moved = features.parameters * 2
-    features.move(moved)
-    np.testing.assert_allclose(features.forward(images)[0], 2 * family.evaluate(images), rtol=1e-6)
-    assert np.array_equal(features.family().evaluate(images), features.forward(images)[0])
+    np.testing.assert_allclose(features.family().evaluate(images), family.evaluate(images))
+    features.parameters[0] *= 2
+    features.parameters[1] += np.log(3)
+    features.moved()
+    values = features.forward(images)[0]
+    np.testing.assert_allclose(values, 6 * family.evaluate(images), rtol=1e-5)
+    assert np.array_equal(features.family().evaluate(images), values)
     assert features.family().macs() == family.macs()
-    # The family that was given stays as it was.
-    assert not np.array_equal(family.templates_, features.family().templates_)
+    # The family that was given stays as it was, and so does one that was taken.
+    taken = features.family()
+    features.parameters[0] *= 2
+    features.moved()
+    assert np.array_equal(taken.evaluate(images), values)
+    assert not np.array_equal(family.templates_, taken.templates_)
 
 
 def test_families_that_cannot_move():

@@ -196,7 +196,7 @@ class RestrictedPlan:
         self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]
         n_taps = -(-q // 4) * 4
         self.taps = np.zeros((len(used), channels, q, n_taps), np.float32)
-        self.set_templates(templates)
+        self.set_parameters(templates, row_masks, col_masks)
         widths = windows[:, 3] - windows[:, 2] + q - 1
         pairs = np.stack([windows[:, 2], widths], axis=1)
         self.strips, strip = np.unique(pairs, axis=0, return_inverse=True)
@@ -213,11 +213,13 @@ class RestrictedPlan:
         fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
         numbered = np.stack(fields, axis=1)
         self.features = np.ascontiguousarray(numbered[order].astype(np.int64))
-        self.row_masks, self.col_masks = row_masks, col_masks
 
-    def set_templates(self, templates: np.ndarray) -> None:
-        """Take on other templates of the same shape."""
+    def set_parameters(
+        self, templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
+    ) -> None:
+        """Take on other templates, and masks that reach as far."""
         self.taps[..., : self.q] = templates[self._used].transpose(0, 3, 1, 2)
+        self.row_masks, self.col_masks = row_masks, col_masks
 
     def evaluate(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return features (n, n_features), float32, of images (n, H, W, C)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["template_gradients"]
+__all__ = ["mask_gradients", "template_gradients"]
 
 
 @njit(cache=True, nogil=True)
@@ -71,3 +71,32 @@ def template_gradients(
                     y, x = places[i, f] // positions, places[i, f] % positions
                     factor = G[i, f] * rows[y] * cols[x] * unit
                     _add_patch(images[i], y - pad_y, (x - pad_x) * channels, factor, out[t])
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def mask_gradients(
+    values: np.ndarray, places: np.ndarray, G: np.ndarray, rows: np.ndarray, cols: np.ndarray
+) -> None:
+    """Write the gradients in the logarithms of masks, a feature's own: Σ_i G_if x_if where it is.
+
+    A feature is proportional to the mask's value at the row, and at the column, of its maximum.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_features), float32
+        Features x.
+    places : ndarray of shape (n, n_features), int32
+        Where each maximum was found, row · positions + column; −1 where the feature is zero.
+    G : ndarray of shape (n, n_features), float32
+        Derivatives in the features.
+    rows, cols : ndarray of shape (n_features, positions), float32
+    """
+    positions = cols.shape[1]
+    for f in prange(rows.shape[0]):
+        rows[f] = np.float32(0)
+        cols[f] = np.float32(0)
+        for i in range(values.shape[0]):
+            if places[i, f] >= 0:
+                change = G[i, f] * values[i, f]
+                rows[f, places[i, f] // positions] += change
+                cols[f, places[i, f] % positions] += change

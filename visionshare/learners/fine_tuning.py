@@ -44,8 +44,8 @@ class FineTuning:
     batch : int, default 128
         Images a step.
     rate : float, default 1e-3
-        Peak rate of the features' parameters, as a share of their root mean square, and of the
-        weights of standardised features.
+        Peak rate of the features' parameters, in their own units, and of the weights of
+        standardised features.
     products : bool, default True
         Whether products of all pairs of features join.
     product_rate : float, default 3e-4
@@ -143,7 +143,7 @@ def fine_tune(
     Returns
     -------
     CompactClassifier
-        Of the same masks, at the cost of before and that of the products. Its path is a single
+        At the cost of before and that of the products. Its path is a single
         step. Its temperature is fitted to the images that taught nothing; without such to the last
         epoch's scores, each taken before its image taught: those are too sure, less so where the
         images of each epoch are new.
@@ -155,7 +155,7 @@ def fine_tune(
 
     Notes
     -----
-    Adam steps with a one-cycle rate. Templates move relative to their own size.
+    Adam steps with a one-cycle rate.
 
     Examples
     --------
@@ -227,14 +227,8 @@ class _Run:
         )
         with thread_limit(n_jobs):
             self.scores = ProductScores.start(weights, intercept, X, settings.products)
-        # Relative to its size every template moves at the same rate.
-        start = self.features.parameters
-        axes = tuple(range(1, start.ndim))
-        size = np.sqrt(np.mean(np.square(start), axis=axes, keepdims=True))
-        self.size = np.where(size > 0, size, 1).astype(np.float32)
-        self.shares = start / self.size
-        moving = [self.shares, self.scores.W, self.scores.c, self.scores.Q]
-        rates = [settings.rate] * 3 + [settings.product_rate]
+        moving = [*self.features.parameters, self.scores.W, self.scores.c, self.scores.Q]
+        rates = [settings.rate] * (len(moving) - 1) + [settings.product_rate]
         self.adam = Adam(moving, rates)
 
     def images(self, epoch: int) -> np.ndarray:
@@ -257,7 +251,8 @@ class _Run:
     def identity(self) -> str:
         """Return the run's identity: settings, classifier, first images and labels."""
         held = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
-        return array_fingerprint(held, self.shares, self.scores.W, self.y, self.images(0))
+        moving = self.adam.parameters
+        return array_fingerprint(held, *moving, self.y, self.images(0))
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
@@ -314,13 +309,12 @@ class _Run:
         Z = scores.scores(X, P)
         value, R = self.loss.residual(Z, y, np.full(len(y), 1 / len(y)))
         G = scores.feature_gradient(X, R)
-        moved = self.features.backward(images, seen, G, self.n_jobs)
         gradients = [
-            moved * self.size, R @ X + strength * scores.W, R.sum(axis=1),
-            R @ P + strength * scores.Q,
+            *self.features.backward(images, values, seen, G, self.n_jobs),
+            R @ X + strength * scores.W, R.sum(axis=1), R @ P + strength * scores.Q,
         ]  # fmt: skip
         self.adam.step(gradients, share)
-        self.features.move(self.shares * self.size)
+        self.features.moved()
         return value, Z
 
     def _arrays(self) -> list[np.ndarray]:
@@ -338,7 +332,7 @@ class _Run:
         for array, part in zip(arrays, parts, strict=False):
             array[...] = part.reshape(array.shape).astype(np.float32)
         self.adam.steps = int(parts[-1][0])
-        self.features.move(self.shares * self.size)
+        self.features.moved()
 
     def classifier(self, history: list[Epoch]) -> CompactClassifier:
         """Return the classifier as it is now."""

@@ -49,9 +49,7 @@ def test_few_images_choose_and_all_tune(tmp_path, run):
     found = train(recipe, tmp_path / "out")
     assert found.metrics["train_images"] == 300
     assert found.classifier.family.base_.n_features_ == 6
-    assert not np.array_equal(
-        found.classifier.family.base_.layout_, run.classifier.family.base_.layout_
-    )
+    assert not same(found.classifier, run.classifier)
     all_of_them = load_recipe("digits", [*SMALL, "fine_tuning.search_images=300"])
     assert same(train(all_of_them, tmp_path / "all").classifier, run.classifier)
 
@@ -60,7 +58,8 @@ def test_tuned_templates_are_none_of_the_pool(run, tmp_path):
     plain = [s for s in SMALL if not s.startswith("fine_tuning")]
     before = train(load_recipe("digits", plain), tmp_path / "out").classifier.family
     after = run.classifier.family.base_
-    assert np.array_equal(before.layout_, after.layout_)
+    assert np.array_equal(before.layout_[:, 0], after.layout_[:, 0])
+    assert before.macs() == after.macs()
     assert not np.array_equal(before.templates_, after.templates_)
 
 

@@ -16,7 +16,7 @@ from visionshare.errors import InputError
 __all__ = ["WAYS", "name_of", "ours", "read"]
 
 # Of a run's stages, those that make the classifier from images in memory.
-STAGES = ("features", "columns", "learning", "early exit")
+STAGES = ("features", "columns", "learning", "fine-tuning", "early exit")
 WAYS: dict[str, Callable[[CompactClassifier], Callable[[np.ndarray], np.ndarray]]] = {
     "Python": lambda classifier: classifier.decision_function,
     "C": lambda classifier: classifier.compile().decision_function,

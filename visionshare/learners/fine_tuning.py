@@ -96,7 +96,10 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch left: its figures, and all that the next one begins with, end to end."""
+    """What an epoch left: its figures, and all that the next one begins with, end to end.
+
+    The temperature is fitted after the last epoch alone, NaN before.
+    """
 
     number: int
     loss: float
@@ -271,7 +274,9 @@ class _Run:
                     judged, truth = self._judged(images), self.y[self.judges]
             wrong = float(np.mean(np.argmax(judged, axis=0) != truth))
             wrong = wrong if len(self.judges) else float("nan")
-            temperature = fit_temperature(judged.T, truth, np.ones(len(truth)))
+            temperature = float("nan")
+            if number + 1 == self.settings.epochs:
+                temperature = fit_temperature(judged.T, truth, np.ones(len(truth)))
             seconds = time.perf_counter() - begun
             figures = (loss, error, wrong, temperature, seconds)
             yield Epoch(number + 1, *figures, self._state())

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["multiplied"]
+__all__ = ["multiplied", "multiplied_alone"]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def multiplied(
+def _multiplied(
     values: np.ndarray, factors: np.ndarray, starts: np.ndarray, out: np.ndarray
 ) -> None:
     """Write the product of each monomial's factors, multiplied in their order.
@@ -29,3 +28,8 @@ def multiplied(
             for place in range(starts[m] + 1, starts[m + 1]):
                 product *= values[i, factors[place]]
             out[i, m] = product
+
+
+multiplied = njit(cache=True, nogil=True, parallel=True)(_multiplied)
+# For one image: a second thread has nothing to do, and on a busy machine is waited for.
+multiplied_alone = njit(cache=True, nogil=True)(_multiplied)

@@ -142,7 +142,7 @@ class Monomials(BaseEstimator):
         self, values: np.ndarray, used: np.ndarray | None, ids: np.ndarray | None, n_jobs: int
     ) -> np.ndarray:
         """Return monomials (n_images, n), float32, of the values of all or of the used factors."""
-        from visionshare.generators.monomial_kernels import multiplied
+        from visionshare.generators.monomial_kernels import multiplied, multiplied_alone
 
         flat, starts = self._flat()
         if ids is not None:
@@ -151,8 +151,7 @@ class Monomials(BaseEstimator):
             flat = np.searchsorted(used, flat)
         out = np.empty((len(values), len(starts) - 1), np.float32)
         if len(values) == 1:
-            # No thread pool for one image: setting it up costs more than the image.
-            multiplied(values, flat, starts, out)
+            multiplied_alone(values, flat, starts, out)
         else:
             with thread_limit(n_jobs):
                 multiplied(values, flat, starts, out)

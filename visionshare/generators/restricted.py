@@ -234,7 +234,10 @@ class RestrictedPlan:
         return self._evaluate(images, n_jobs, places), places
 
     def _evaluate(self, images: np.ndarray, n_jobs: int, places: np.ndarray) -> np.ndarray:
-        from visionshare.generators.restricted_kernels import chosen_features
+        from visionshare.generators.restricted_kernels import (
+            chosen_features,
+            chosen_features_alone,
+        )
 
         out = np.empty((len(images), len(self.features)), np.float32)
         unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
@@ -244,8 +247,7 @@ class RestrictedPlan:
             self.row_masks, self.col_masks, out, places,
         )  # fmt: skip
         if len(images) == 1:
-            # No thread pool for one image: setting it up costs more than the image.
-            chosen_features(*arguments)
+            chosen_features_alone(*arguments)
         else:
             with thread_limit(n_jobs):
                 chosen_features(*arguments)

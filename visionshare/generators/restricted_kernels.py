@@ -7,7 +7,7 @@ from numba import njit, prange
 
 from visionshare.generators.patch_kernels import raise_to
 
-__all__ = ["chosen_features"]
+__all__ = ["chosen_features", "chosen_features_alone"]
 
 
 @njit(cache=True, nogil=True)
@@ -53,8 +53,7 @@ def _place(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: n
     return -1
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def chosen_features(
+def _chosen_features(
     images: np.ndarray,
     unit: np.float32,
     pad_y: int,
@@ -139,3 +138,8 @@ def chosen_features(
                     row, column = top + found // width, left + found % width
                     place = row * col_masks.shape[1] + column
                     places[i, features[f, 6]] = place if found >= 0 else -1
+
+
+chosen_features = njit(cache=True, nogil=True, parallel=True)(_chosen_features)
+# For one image: a second thread has nothing to do, and on a busy machine is waited for.
+chosen_features_alone = njit(cache=True, nogil=True)(_chosen_features)

@@ -79,7 +79,7 @@ def warmup() -> None:
     import numpy as np
 
     from visionshare.generators.patches import PatchTemplates
-    from visionshare.learners import ShareBoost
+    from visionshare.learners import FineTuning, ShareBoost, fine_tune
     from visionshare.store import ArrayColumns
 
     rng = np.random.default_rng(0)
@@ -92,5 +92,10 @@ def warmup() -> None:
         for dtype in ("float32", "float16"):
             columns = ArrayColumns.from_family(family, images, dtype)
             model = ShareBoost(rounds=2).fit(columns, labels)
-            model.to_classifier(family).decision_function(images)
+            classifier = model.to_classifier(family)
+            classifier.decision_function(images)
+        # A single image has kernels of its own.
+        classifier.decision_function(images[:1])
+        tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1))
+        tuned.decision_function(images[:1])
     typer.echo("the kernels are compiled")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to"]
+__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to", "raise_to_rows"]
 
 BLOCK = 16
 # Images whose features are turned into columns together: 32 float16 fill a cache line.
@@ -79,7 +79,7 @@ def raise_to(values: np.ndarray, weight: np.float32, peak: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _raise_to_rows(values: np.ndarray, length: int, w0: np.float32, w1: np.float32,
+def raise_to_rows(values: np.ndarray, length: int, w0: np.float32, w1: np.float32,
                    w2: np.float32, w3: np.float32, peak: np.ndarray) -> None:  # fmt: skip
     """Raise ``peak`` to four weighted rows ``length`` apart, reading and writing it once."""
     one, two, three = values[length:], values[2 * length :], values[3 * length :]
@@ -125,7 +125,7 @@ def _profiles(
             if count == ROWS:
                 # Rows of the four that the mask does not reach have the weight 0.
                 w = masks[a, y : y + ROWS]
-                _raise_to_rows(flat, size, w[0], w[1], w[2], w[3], peak)
+                raise_to_rows(flat, size, w[0], w[1], w[2], w[3], peak)
             else:
                 for row in range(count):
                     raise_to(flat[row * size : (row + 1) * size], masks[a, y + row], peak)

@@ -165,6 +165,22 @@ def added_templates_macs(
     return taps * positions + heights * widths + widths
 
 
+def _pairs(windows: np.ndarray) -> np.ndarray:
+    """Return windows by twos of the same rectangle, (n_pairs, 2) int64, with −1 where one is left.
+
+    Examples
+    --------
+    >>> _pairs(np.array([[0, 1], [2, 1], [0, 1], [0, 1]])).tolist()
+    [[0, 2], [3, -1], [1, -1]]
+    """
+    _, group = np.unique(windows, axis=0, return_inverse=True)
+    pairs: list[tuple[int, int]] = []
+    for g in range(int(group.max(initial=-1)) + 1):
+        held = [*np.flatnonzero(group == g).tolist(), -1]
+        pairs += [(held[i], held[i + 1]) for i in range(0, len(held) - 1, 2)]
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
 class RestrictedPlan:
     """Everything about chosen features that does not depend on the image, made once.
 
@@ -207,6 +223,7 @@ class RestrictedPlan:
         heights = windows[:, 1] - windows[:, 0]
         columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2])
         self.windows = np.stack(columns, axis=1).astype(np.int64)
+        self.pairs = _pairs(self.windows)
         order = np.argsort(place, kind="stable")
         self.members = np.searchsorted(place[order], np.arange(len(used) + 1)).astype(np.int64)
         y0, y1, x0, x1 = rectangles.T
@@ -243,7 +260,7 @@ class RestrictedPlan:
         unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
         arguments = (
             images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
-            self.scratch, self.windows, self.members, self.features,
+            self.scratch, self.windows, self.pairs, self.members, self.features,
             self.row_masks, self.col_masks, out, places,
         )  # fmt: skip
         if len(images) == 1:

@@ -49,7 +49,7 @@ def run(pipeline: str, settings: Sequence[str], folder: Path, options: Any) -> d
     """Return the figures of a run, which is made where its folder is not there yet."""
     figures = folder / "metrics.json"
     if not figures.is_file():
-        command = [sys.executable, "-m", "visionshare", "train", pipeline, "--out", str(folder)]
+        command = [sys.executable, "-m", "visionshare.cli", "train", pipeline, "--out", str(folder)]
         command += ["--data", str(options.data), "--jobs", str(options.jobs), "--resume"]
         for setting in settings:
             command += ["--set", setting]

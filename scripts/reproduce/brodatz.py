@@ -5,6 +5,7 @@ Rakotomamonjy, Flamary and Yger, "Learning with infinitely many features", §6.2
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from PIL import Image
 from scripts.reproduce import brodatz_page
 from scripts.reproduce.results import arguments
 from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
+from visionshare.durable import write_text
 from visionshare.generators.draws import Draws
 from visionshare.learners.generation_path import unscaled_tasks
 from visionshare.store import ArrayColumns, Columns, DrawnColumns
@@ -252,6 +254,41 @@ def best(scores: dict[float, float]) -> float:
     return max(scores, key=lambda strength: scores[strength])
 
 
+def as_values(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what an experiment found as JSON can hold it."""
+
+    def values(held: Any) -> Any:
+        if isinstance(held, Run):
+            return [held.counts.tolist(), held.accuracy.tolist(), held.seconds.tolist()]
+        if isinstance(held, dict):
+            return {str(key): values(value) for key, value in held.items()}
+        return [values(value) for value in held] if isinstance(held, list) else held
+
+    return {key: values(value) for key, value in found.items()}
+
+
+def from_values(held: dict[str, Any]) -> dict[str, Any]:
+    """Return what :func:`as_values` was given."""
+
+    def runs(values: list[Any]) -> list[Run]:
+        return [Run(*map(np.array, value)) for value in values]
+
+    def named(values: dict[str, Any]) -> dict[str, list[Run]]:
+        return {name: runs(value) for name, value in values.items()}
+
+    scores = {
+        name: {float(s): accuracy for s, accuracy in value.items()}
+        for name, value in held["scores"].items()
+    }
+    return {
+        "scores": scores,
+        "n": held["n"],
+        "runs": named(held["runs"]),
+        "grids": {int(k): runs(value) for k, value in held["grids"].items()},
+        "sizes": {int(n): named(value) for n, value in held["sizes"].items()},
+    }
+
+
 def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str, Any]:
     """Return strengths and runs of one set of plates; ``whole`` with all variants."""
     begun = time.perf_counter()
@@ -295,15 +332,23 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--patches", type=int, default=500, help="a class, for the main tables")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000, 10000])
+    parser.add_argument(
+        "--runs", type=Path, default=Path("out/brodatz"),
+        help="folder that keeps each set of plates; what is there is not run again",
+    )  # fmt: skip
     args = parser.parse_args()
     logging.basicConfig()
     _logger.setLevel(logging.INFO)
     # Compiled before anything is timed.
     fixed(task([np.random.default_rng(0).normal(size=(64, 64))] * 2, 20, 0), 1.0)
-    found = {}
+    found: dict[str, Any] = {}
     for name, files in SETS.items():
-        plates = [plate(args.data / "brodatz" / file) for _, file in files]
-        found[name] = experiment(plates, args, whole=not found)
+        kept = args.runs / f"{name.replace(' ', '-')}.json"
+        if not kept.is_file():
+            plates = [plate(args.data / "brodatz" / file) for _, file in files]
+            values = as_values(experiment(plates, args, whole=not found))
+            write_text(kept, json.dumps(values))
+        found[name] = from_values(json.loads(kept.read_text()))
         settings = {"draws": DRAWS, "pool": POOL, "counts": COUNTS}
         brodatz_page.write(args.out, SETS, found, settings, WORDS)
 

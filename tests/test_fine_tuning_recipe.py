@@ -41,7 +41,10 @@ def test_everything_is_written(run):
     model = visionshare.load(run.out / "classifier.safetensors")
     assert same(model, run.classifier)
     assert model.metadata["recipe"]["fine_tuning"]["epochs"] == 3
-    assert "<svg" in (run.out / "report.html").read_text()
+    report = (run.out / "report.html").read_text()
+    assert "Their weights by class" in report
+    # Its path is a single step: there is no curve to show, and no prefix to promise.
+    assert "Any prefix is a classifier" not in report
 
 
 def test_few_images_choose_and_all_tune(tmp_path, run):

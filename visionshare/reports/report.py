@@ -61,13 +61,15 @@ def write_report(
         source
     )
     wrong = int(np.sum(labels != predictions))
+    # A path of one step is a classifier without prefixes: there is no curve to draw.
+    curves = Markup(figures.learning_curves(classifier)) if len(classifier.path) > 1 else None
     page = template.render(
         title=str(metrics.get("pipeline", "classifier")),
         wrong=wrong,
         n_images=len(images),
         rate=100 * wrong / max(1, len(images)),
         classifier=classifier,
-        curves=Markup(figures.learning_curves(classifier)) if classifier.path else None,
+        curves=curves,
         templates=figures.templates(classifier),
         weights=Markup(figures.weights_by_class(classifier)),
         confusion=Markup(figures.confusion(labels, predictions, classes)),

@@ -44,13 +44,16 @@ def _affine_places(n: int, shape: tuple[int, int], limits: np.ndarray, rng: Any)
     return places.reshape(n, H, W, 2)
 
 
-def _elastic_fields(n: int, shape: tuple[int, int], sigma: float, rng: Any) -> np.ndarray:
-    """Return smooth random fields (n, H, W, 2), float32, of root mean square 1."""
-    H, W = shape
-    field = rng.random((n, 2, H, W), np.float32)
+def _elastic_fields(n: int, blurs: tuple[np.ndarray, np.ndarray], rng: Any) -> np.ndarray:
+    """Return smooth random fields (n, H, W, 2), float32, of root mean square 1.
+
+    ``blurs``: the matrices that smooth columns and rows.
+    """
+    down, across = blurs
+    field = rng.random((n, 2, len(down), len(across)), np.float32)
     field *= 2
     field -= 1
-    field = np.matmul(np.matmul(_blur(H, sigma), field), _blur(W, sigma).T)
+    field = np.matmul(np.matmul(down, field), across.T)
     # A smoothed field is weak: what is left of it sets the unit.
     field /= np.maximum(np.sqrt(np.mean(field**2, axis=(1, 2, 3), keepdims=True)), 1e-12)
     return field.transpose(0, 2, 3, 1)
@@ -122,6 +125,7 @@ def elastic_deformations(
         if not np.isfinite(value) or value < 0:
             raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
+    blurs = _blur(images.shape[1], sigma), _blur(images.shape[2], sigma)
     # Whole blocks, so that batches of any size yield the same copies.
     step = -(-batch // _BLOCK) * _BLOCK
     threads = resolve_jobs(n_jobs)
@@ -130,7 +134,7 @@ def elastic_deformations(
 
             def block(first: int, copy: int = copy) -> np.ndarray:
                 rng = np.random.default_rng([random_state, copy, first // _BLOCK])
-                return _deformed(images[first : first + _BLOCK], rng, alpha, sigma, limits)
+                return _deformed(images[first : first + _BLOCK], rng, alpha, blurs, limits)
 
             for start in range(0, len(images), step):
                 places = slice(start, min(start + step, len(images)))
@@ -141,7 +145,11 @@ def elastic_deformations(
 
 
 def _deformed(
-    images: np.ndarray, rng: np.random.Generator, alpha: float, sigma: float, limits: np.ndarray
+    images: np.ndarray,
+    rng: np.random.Generator,
+    alpha: float,
+    blurs: tuple[np.ndarray, np.ndarray],
+    limits: np.ndarray,
 ) -> np.ndarray:
     """Return a copy of each image of a block; a block draws the same however few it holds."""
     import cv2
@@ -149,7 +157,7 @@ def _deformed(
     shape = images.shape[1:3]
     places = _affine_places(_BLOCK, shape, limits, rng)
     if alpha > 0:
-        places += np.float32(alpha) * _elastic_fields(_BLOCK, shape, sigma, rng)
+        places += np.float32(alpha) * _elastic_fields(_BLOCK, blurs, rng)
     out = np.empty_like(images)
     for image, where, copy in zip(images, places, out, strict=False):
         copy[...] = cv2.remap(

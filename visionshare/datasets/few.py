@@ -1,4 +1,4 @@
-"""A few labelled examples: images of one class, and of all others."""
+"""A part of labelled examples: a few or a share of each class, a few of one and of all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["few_of_each", "few_of_one"]
+__all__ = ["few_of_each", "few_of_one", "share_of_each"]
 
 
 def few_of_one(
@@ -68,3 +68,27 @@ def _drawn(name: str, which: np.ndarray, n: int | None, rng: np.random.Generator
     if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= len(places):
         raise InputError(name, n, f"a number of images from 1 to {len(places)}, all there are")
     return np.sort(rng.choice(places, n, replace=False))
+
+
+def share_of_each(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Return a mask (m,) of a random share of each class's examples.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,)
+        Classes of all examples.
+    share : float
+        From 0 to 1, of each class to the nearest number of examples.
+    seed : int
+
+    Examples
+    --------
+    >>> drawn = share_of_each(np.array([0, 1, 0, 0, 1, 0]), 0.5, 0)
+    >>> int(drawn[[0, 2, 3, 5]].sum()), int(drawn[[1, 4]].sum())
+    (2, 1)
+    """
+    rng, drawn = np.random.default_rng(seed), np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        drawn[members[: round(share * len(members))]] = True
+    return drawn

@@ -59,7 +59,7 @@ class Monomials(BaseEstimator):
     factors_: list[np.ndarray]
     image_shape_: tuple[int, ...]
     n_features_: int
-    _held: tuple[np.ndarray, np.ndarray] | None
+    _flattened: tuple[np.ndarray, np.ndarray] | None
 
     def __init__(self, family: Any = None, monomials: Sequence[Sequence[int]] | None = None):
         self.family = family
@@ -101,7 +101,7 @@ class Monomials(BaseEstimator):
         chosen = self.of(base, alone if self.monomials is None else self.monomials)
         self.base_, self.factors_ = chosen.base_, chosen.factors_
         self.image_shape_, self.n_features_ = chosen.image_shape_, chosen.n_features_
-        self._held = None
+        self._flattened = None
         return self
 
     @classmethod
@@ -121,7 +121,7 @@ class Monomials(BaseEstimator):
         made.base_ = base.take(used)
         made.factors_ = [np.searchsorted(used, m) for m in held]
         made.image_shape_, made.n_features_ = tuple(base.image_shape_), len(held)
-        made._held = None
+        made._flattened = None
         return made
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -134,9 +134,9 @@ class Monomials(BaseEstimator):
 
     def _flat(self) -> tuple[np.ndarray, np.ndarray]:
         """Return all monomials' factors, one after the other, and where each begins."""
-        if self._held is None:
-            self._held = _joined(self.factors_)
-        return self._held
+        if self._flattened is None:
+            self._flattened = _joined(self.factors_)
+        return self._flattened
 
     def _products(
         self, values: np.ndarray, used: np.ndarray | None, ids: np.ndarray | None, n_jobs: int

@@ -220,7 +220,7 @@ class _Run:
         n_held = round(settings.validation_fraction * len(self.y))
         self.judges, self.pupils = np.sort(held[:n_held]), np.sort(held[n_held:])
         self._images = images if callable(images) else lambda epoch: images
-        self._held: tuple[int, np.ndarray] | None = None
+        self._last_images: tuple[int, np.ndarray] | None = None
         self.loss = MulticlassLogistic(settings.margin)
         first = self.images(0)
         measured = first[:: max(1, len(first) // _MEASURED)]
@@ -243,10 +243,10 @@ class _Run:
             If they are not as many as the labels.
         """
         # The first epoch's are asked for by all that comes before it too.
-        if self._held is not None and self._held[0] == epoch:
-            return self._held[1]
+        if self._last_images is not None and self._last_images[0] == epoch:
+            return self._last_images[1]
         found = np.asarray(self._images(epoch))
-        self._held = epoch, found
+        self._last_images = epoch, found
         if len(found) != len(self.y):
             raise InputError("images", len(found), f"{len(self.y)} images, as many as labels")
         return found
@@ -261,11 +261,12 @@ class _Run:
         """Yield the epochs that follow ``history``."""
         if history:
             self._adopt(history[-1].state)
-        rng = np.random.default_rng(self.settings.random_state)
-        orders = [rng.permutation(self.pupils) for _ in range(self.settings.epochs)]
         for number in range(len(history), self.settings.epochs):
             begun = time.perf_counter()
-            images, order = self.images(number), orders[number]
+            images = self.images(number)
+            order = np.random.default_rng([self.settings.random_state, 0, number]).permutation(
+                self.pupils
+            )
             with thread_limit(self.n_jobs):
                 loss, Z = self._pass(images, order, number)
                 error = float(np.mean(np.argmax(Z, axis=0) != self.y[order]))

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from visionshare.datasets.few import share_of_each
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.learners.backward import backward_steps, nested_path
@@ -309,11 +310,8 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             if judged.dtype != bool or judged.shape != y.shape:
                 raise InputError("validation", judged.shape, f"a mask of shape {y.shape}")
         else:
-            judged = np.zeros(len(y), bool)
-            rng = np.random.default_rng(self.random_state)
-            for c in range(len(self.classes_) if self.validation_fraction else 0):
-                members = rng.permutation(np.flatnonzero((y == c) & (omega > 0)))
-                judged[members[: round(self.validation_fraction * len(members))]] = True
+            judged = omega > 0
+            judged[judged] = share_of_each(y[judged], self.validation_fraction, self.random_state)
         if not (omega * ~judged).any():
             raise InputError("validation", "all examples", "some examples left to train on")
         return judged

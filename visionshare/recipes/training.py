@@ -20,7 +20,7 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, learn_exit_rule
 from visionshare.datasets import Cut, Fonts, ImageSet, Preprocessing, load_images
-from visionshare.datasets.few import few_of_each
+from visionshare.datasets.few import few_of_each, share_of_each
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
@@ -206,7 +206,7 @@ def _images(recipe: Recipe, data_dir: Any, jobs: int) -> tuple[ImageSet, ImageSe
     part = recipe.data
     training, test = (_loaded(recipe, split, data_dir) for split in ("train", "test"))
     if part.held_out:
-        judges = _some_of_each(training.labels, part.held_out, 0)
+        judges = share_of_each(training.labels, part.held_out, 0)
         test = training.subset(np.flatnonzero(judges))
         training = training.subset(np.flatnonzero(~judges))
     if part.classes is not None:
@@ -238,7 +238,7 @@ def _searched(recipe: Recipe, training: ImageSet) -> ImageSet:
     n = None if recipe.fine_tuning is None else recipe.fine_tuning.search_images
     if n is None or n >= len(training):
         return training
-    chosen = _some_of_each(training.labels, n / len(training), recipe.seed)
+    chosen = share_of_each(training.labels, n / len(training), recipe.seed)
     return training.subset(np.flatnonzero(chosen))
 
 
@@ -252,17 +252,8 @@ def _judges(recipe: Recipe, training: ImageSet) -> np.ndarray:
     n = _originals(recipe, training)
     held = np.zeros(n, bool)
     if recipe.early_exit is not None:
-        held = _some_of_each(training.labels[:n], recipe.early_exit.fraction, recipe.seed)
+        held = share_of_each(training.labels[:n], recipe.early_exit.fraction, recipe.seed)
     return np.tile(held, len(training) // n)
-
-
-def _some_of_each(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return a mask of a share of each class, drawn at random."""
-    rng, held = np.random.default_rng(seed), np.zeros(len(labels), bool)
-    for c in range(int(labels.max()) + 1):
-        members = rng.permutation(np.flatnonzero(labels == c))
-        held[members[: round(share * len(members))]] = True
-    return held
 
 
 def _with_exits(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
+from scipy import ndimage
 
 from visionshare.datasets import catalogue as catalogue_room
 from visionshare.datasets import (
@@ -272,15 +273,25 @@ def test_deformations_depend_on_seed_image_and_copy_alone():
     assert_array_equal(three[..., 0], collected(150)[0])
 
 
-def test_deformations_are_as_large_as_asked():
-    y, x = np.mgrid[:40, :40].astype(np.float32)
-    for channel in (x, y):
-        image = channel[None]
-        _, _, moved = next(
-            elastic_deformations(image, 1, alpha=1.5, sigma=4, rotation=0, scale=0, shear=0)
-        )
-        inner = (moved[0] - channel)[8:-8, 8:-8]
-        assert_allclose(np.sqrt(np.mean(inner**2)), 1.5, rtol=0.35)
+def test_elastic_displacements_are_scattered_as_blurred_noise_is():
+    n, side, inner = 300, 40, np.s_[..., 8:-8, 8:-8]
+    noise = np.random.default_rng(0).standard_normal((n, side, side))
+    blurred = ndimage.gaussian_filter(noise, (0, 4, 4), mode="reflect", truncate=4)
+    blurred *= 1.5 / np.sqrt(np.mean(blurred**2, axis=(1, 2), keepdims=True))
+    only = {"alpha": 1.5, "sigma": 4, "rotation": 0, "scale": 0, "shear": 0}
+    y, x = np.mgrid[:side, :side].astype(np.float32)
+    for image in (x, y):
+        images = np.repeat(image[None], n, axis=0)
+        _, _, copies = next(elastic_deformations(images, 1, **only))
+        moved, expected = (copies - images)[inner], blurred[inner]
+        assert_allclose(np.sqrt(np.mean(moved**2)), np.sqrt(np.mean(expected**2)), rtol=0.07)
+        for shift in (2, 5):
+            products = [np.mean(d[..., shift:] * d[..., :-shift]) for d in (moved, expected)]
+            assert_allclose(*products, rtol=0.15)
+
+
+def test_deformations_out_of_range_are_refused():
+    image = np.zeros((1, 40, 40), np.float32)
     with pytest.raises(InputError, match=r"^sigma"):
         next(elastic_deformations(image, 1, sigma=0))
     with pytest.raises(InputError, match=r"^alpha"):

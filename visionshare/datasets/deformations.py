@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.resources import resolve_jobs
+from visionshare.resources import resolve_jobs, thread_limit
 
 __all__ = ["elastic_deformations"]
 
 # Images that share a stream of random numbers: a generator each would take half of the time.
 _BLOCK = 64
+# Share of a blurred field's variance that is kept.
+_ENERGY = 0.9999
 
 
 def _blur(side: int, sigma: float) -> np.ndarray:
@@ -27,36 +29,70 @@ def _blur(side: int, sigma: float) -> np.ndarray:
     return np.asarray(cv2.sepFilter2D(eye, -1, one, taps, borderType=cv2.BORDER_REFLECT))
 
 
-def _affine_places(n: int, shape: tuple[int, int], limits: np.ndarray, rng: Any) -> np.ndarray:
-    """Return where the pixels of n copies come from, (n, H, W, 2): x, y under small affine maps.
+@dataclass(frozen=True)
+class _Maps:
+    """What places of pixels are sums of: smooth fields of random size, and affine maps.
+
+    Attributes
+    ----------
+    deviations : ndarray of shape (n_modes,), float32
+        Standard deviations of the smooth fields' factors.
+    basis : ndarray of shape (n_modes + 3, H · W), float32
+        The smooth fields, each of unit length, then x and y from the image's middle, then ones.
+    shape : tuple of int
+        H, W.
+    """
+
+    deviations: np.ndarray
+    basis: np.ndarray
+    shape: tuple[int, int]
+
+
+def _maps(shape: tuple[int, int], sigma: float) -> _Maps:
+    """Return the maps of images of a shape.
+
+    White noise blurred along both axes, B N Aᵀ, is a sum of the products of left singular vectors
+    of B and A with independent normal factors, as large as the products of their singular values.
+    Few of those are not nearly 0: a fifth of the random numbers, and no blurring.
+    """
+    (U, s, _), (V, t, _) = (np.linalg.svd(_blur(side, sigma).astype(np.float64)) for side in shape)
+    strength = np.outer(s, t).ravel()
+    order = np.argsort(-strength, kind="stable")
+    energy = np.cumsum(np.square(strength[order]))
+    kept = order[: 1 + int(np.searchsorted(energy, _ENERGY * energy[-1]))]
+    i, j = np.unravel_index(kept, (len(s), len(t)))
+    fields = U.T[i][:, :, None] * V.T[j][:, None, :]
+    y, x = np.indices(shape) - (np.array(shape)[:, None, None] - 1) / 2
+    planes = [x.ravel(), y.ravel(), np.ones(x.size)]
+    basis = np.concatenate([fields.reshape(len(kept), -1), planes])
+    return _Maps(strength[kept].astype(np.float32), basis.astype(np.float32), shape)
+
+
+def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return n small linear maps, (n, 2, 2), float32.
 
     ``limits``: largest angle in radians, relative change of width and of height, and shear.
     """
-    H, W = shape
     angle, sx, sy, tilt = (rng.uniform(-1, 1, (n, 4)) * limits).T
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     zero = np.zeros(n)
-    affine = np.einsum("ijn,jkn->nik", turn, np.array([[1 + sx, tilt], [zero, 1 + sy]]))
-    y, x = np.indices(shape, np.float32)
-    centre = np.array([(W - 1) / 2, (H - 1) / 2], np.float32)
-    grid = np.stack([x, y], axis=-1).reshape(-1, 2) - centre
-    places = np.matmul(grid, affine.transpose(0, 2, 1).astype(np.float32)) + centre
-    return places.reshape(n, H, W, 2)
+    stretch = np.array([[1 + sx, tilt], [zero, 1 + sy]])
+    return np.einsum("ijn,jkn->nik", turn, stretch).astype(np.float32)
 
 
-def _elastic_fields(n: int, blurs: tuple[np.ndarray, np.ndarray], rng: Any) -> np.ndarray:
-    """Return smooth random fields (n, H, W, 2), float32, of root mean square 1.
-
-    ``blurs``: the matrices that smooth columns and rows.
-    """
-    down, across = blurs
-    field = rng.random((n, 2, len(down), len(across)), np.float32)
-    field *= 2
-    field -= 1
-    field = np.matmul(np.matmul(down, field), across.T)
-    # A smoothed field is weak: what is left of it sets the unit.
-    field /= np.maximum(np.sqrt(np.mean(field**2, axis=(1, 2, 3), keepdims=True)), 1e-12)
-    return field.transpose(0, 2, 3, 1)
+def _places(
+    n: int, maps: _Maps, alpha: float, limits: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Return where the pixels of n copies come from: x and y, (n, 2, H, W), float32."""
+    H, W = maps.shape
+    factors = np.empty((n, 2, len(maps.basis)), np.float32)
+    factors[..., -3:-1] = _affine(n, limits, rng)
+    factors[..., -1] = (W - 1) / 2, (H - 1) / 2
+    smooth = rng.standard_normal((n, 2, len(maps.deviations)), np.float32) * maps.deviations
+    # The fields are orthonormal, so that the factors tell the root mean square displacement.
+    size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=1) / (H * W))
+    factors[..., :-3] = smooth * (np.float32(alpha) / np.maximum(size, 1e-12))[:, None, None]
+    return (factors.reshape(2 * n, -1) @ maps.basis).reshape(n, 2, H, W)
 
 
 def elastic_deformations(
@@ -125,7 +161,7 @@ def elastic_deformations(
         if not np.isfinite(value) or value < 0:
             raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
-    blurs = _blur(images.shape[1], sigma), _blur(images.shape[2], sigma)
+    maps = _maps(images.shape[1:3], sigma)
     # Whole blocks, so that batches of any size yield the same copies.
     step = -(-batch // _BLOCK) * _BLOCK
     threads = resolve_jobs(n_jobs)
@@ -134,33 +170,31 @@ def elastic_deformations(
 
             def block(first: int, copy: int = copy) -> np.ndarray:
                 rng = np.random.default_rng([random_state, copy, first // _BLOCK])
-                return _deformed(images[first : first + _BLOCK], rng, alpha, blurs, limits)
+                return _deformed(images[first : first + _BLOCK], rng, alpha, maps, limits)
 
             for start in range(0, len(images), step):
                 places = slice(start, min(start + step, len(images)))
                 firsts = range(start, places.stop, _BLOCK)
-                # One thread: no pool is waited for between pieces of a tenth of a millisecond.
-                parts = pool.map(block, firsts) if threads > 1 else map(block, firsts)
-                yield copy, places, np.concatenate(list(parts))
+                with thread_limit(threads):
+                    # One thread: no pool is waited for between pieces of a millisecond.
+                    parts = list(pool.map(block, firsts) if threads > 1 else map(block, firsts))
+                yield copy, places, np.concatenate(parts)
 
 
 def _deformed(
     images: np.ndarray,
     rng: np.random.Generator,
     alpha: float,
-    blurs: tuple[np.ndarray, np.ndarray],
+    maps: _Maps,
     limits: np.ndarray,
 ) -> np.ndarray:
     """Return a copy of each image of a block; a block draws the same however few it holds."""
     import cv2
 
-    shape = images.shape[1:3]
-    places = _affine_places(_BLOCK, shape, limits, rng)
-    if alpha > 0:
-        places += np.float32(alpha) * _elastic_fields(_BLOCK, blurs, rng)
     out = np.empty_like(images)
-    for image, where, copy in zip(images, places, out, strict=False):
+    places = _places(_BLOCK, maps, alpha, limits, rng)
+    for image, (x, y), copy in zip(images, places, out, strict=False):
         copy[...] = cv2.remap(
-            image, where, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT
+            image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT
         ).reshape(copy.shape)
     return out

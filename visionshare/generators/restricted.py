@@ -11,6 +11,9 @@ from visionshare.resources import thread_limit
 
 __all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
 
+# Fewer images than these are computed one by one, others sixteen side by side.
+_FEW = 6
+
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return windows that hold all rectangles (y0, y1, x0, x1), and the window of each.
@@ -209,7 +212,8 @@ class RestrictedPlan:
         _, q, _, channels = templates.shape
         self._used = used
         self.q, self.pads = q, pads
-        self.height = (1 if len(shape) == 1 else shape[0]) + 2 * pads[0]
+        sides = (1, *shape) if len(shape) == 1 else shape
+        self.height, self.width = sides[0] + 2 * pads[0], sides[1] + 2 * pads[1]
         n_taps = -(-q // 4) * 4
         self.taps = np.zeros((len(used), channels, q, n_taps), np.float32)
         self.set_parameters(templates, row_masks, col_masks)
@@ -221,7 +225,7 @@ class RestrictedPlan:
         # The four taps at a time read a little past a strip's end.
         self.scratch = int(sizes.sum()) + n_taps
         heights = windows[:, 1] - windows[:, 0]
-        columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2])
+        columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2], widths - q + 1)
         self.windows = np.stack(columns, axis=1).astype(np.int64)
         self.pairs = _pairs(self.windows)
         order = np.argsort(place, kind="stable")
@@ -251,21 +255,23 @@ class RestrictedPlan:
         return self._evaluate(images, n_jobs, places), places
 
     def _evaluate(self, images: np.ndarray, n_jobs: int, places: np.ndarray) -> np.ndarray:
-        from visionshare.generators.restricted_kernels import (
-            chosen_features,
-            chosen_features_alone,
-        )
+        from visionshare.generators.restricted_kernels import chosen_features_alone
+        from visionshare.generators.side_by_side_kernels import chosen_features_side_by_side
 
         out = np.empty((len(images), len(self.features)), np.float32)
         unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
-        arguments = (
-            images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
-            self.scratch, self.windows, self.pairs, self.members, self.features,
-            self.row_masks, self.col_masks, out, places,
+        chosen = (
+            self.windows, self.pairs, self.members, self.features, self.row_masks, self.col_masks,
+            out, places,
         )  # fmt: skip
-        if len(images) == 1:
-            chosen_features_alone(*arguments)
+        if len(images) < _FEW:
+            chosen_features_alone(
+                images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
+                self.scratch, *chosen,
+            )  # fmt: skip
         else:
             with thread_limit(n_jobs):
-                chosen_features(*arguments)
+                chosen_features_side_by_side(
+                    images, unit, *self.pads, self.height, self.width, self.q, self.taps, *chosen
+                )
         return out

@@ -1,13 +1,13 @@
-"""The kernel of chosen patch features: for one image or many, what they need and no more."""
+"""The kernel of chosen patch features of few images: what they need and no more."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from visionshare.generators.patch_kernels import raise_to, raise_to_rows
 
-__all__ = ["chosen_features", "chosen_features_alone"]
+__all__ = ["chosen_features_alone"]
 
 
 @njit(cache=True, nogil=True)
@@ -123,7 +123,8 @@ def _pool(
             places[features[f, 6]] = position if found >= 0 else -1
 
 
-def _chosen_features(
+@njit(cache=True, nogil=True)
+def chosen_features_alone(
     images: np.ndarray,
     unit: np.float32,
     pad_y: int,
@@ -145,6 +146,8 @@ def _chosen_features(
 ) -> None:
     """Write chosen features: a template once for all its masks, only where they reach.
 
+    One thread: for a single image another has nothing to do, and on a busy machine is waited for.
+
     Parameters
     ----------
     images : ndarray of shape (n, H, W, C)
@@ -160,8 +163,8 @@ def _chosen_features(
         Where each strip begins in the scratch buffer.
     scratch : int
         Floats of the scratch buffer.
-    windows : ndarray of shape (n_windows, 4), int64
-        Strip, first row, rows, first position column of a template's responses.
+    windows : ndarray of shape (n_windows, 5), int64
+        Strip, first row, rows, first column and columns of the positions of a template's responses.
     pairs : ndarray of shape (n_pairs, 2), int64
         Windows that are computed together, as they are the same rectangle; −1 for none.
     members : ndarray of shape (n_windows + 1,), int64
@@ -175,7 +178,7 @@ def _chosen_features(
         Not written when empty.
     """
     nowhere = np.empty(0, np.int32)
-    for i in prange(images.shape[0]):
+    for i in range(images.shape[0]):
         pixels = np.zeros(scratch, np.float32)
         one, two = np.empty(scratch, np.float32), np.empty(scratch, np.float32)
         profile = np.empty(col_masks.shape[1], np.float32)
@@ -193,8 +196,3 @@ def _chosen_features(
                     own = features[members[pairs[pair, k]] : members[pairs[pair, k] + 1]]
                     _pool(one if k == 0 else two, y0, x0, width, own, row_masks, col_masks, profile,
                           out[i], found)  # fmt: skip
-
-
-chosen_features = njit(cache=True, nogil=True, parallel=True)(_chosen_features)
-# For one image: a second thread has nothing to do, and on a busy machine is waited for.
-chosen_features_alone = njit(cache=True, nogil=True)(_chosen_features)

@@ -8,8 +8,6 @@ from visionshare import PatchTemplates, Pixels, ShareBoost
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
-from visionshare.learners.product_kernels import pair_gradients, pair_products
-from visionshare.learners.product_scores import ProductScores
 
 QUICK = {"epochs": 2, "batch": 50, "rate": 0.01}
 
@@ -25,54 +23,6 @@ def greedy(digits):
     images, y = digits[0][:600], digits[1][:600]
     pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=2000).fit(images)
     return ShareBoost(rounds=8).fit(pool.evaluate(images), y).to_classifier(pool)
-
-
-def test_pairs_as_numpy_has_them():
-    rng = np.random.default_rng(0)
-    n, pairs = 5, 15
-    X, D = rng.normal(size=(7, n)).astype(np.float32), rng.normal(size=(7, pairs))
-    offset, scale = rng.normal(size=(2, pairs)).astype(np.float32)
-    i, j = np.triu_indices(n)
-    out = np.empty((7, pairs), np.float32)
-    pair_products(X, offset, scale, out)
-    np.testing.assert_allclose(out, (X[:, i] * X[:, j] - offset) * scale, rtol=1e-5, atol=1e-6)
-    gradient = np.ones((7, n), np.float32)
-    pair_gradients(X, D.astype(np.float32), scale, gradient)
-    expected = np.ones((7, n))
-    for r, (a, b) in enumerate(zip(i, j, strict=True)):
-        expected[:, a] += D[:, r] * scale[r] * X[:, b]
-        expected[:, b] += D[:, r] * scale[r] * X[:, a]
-    np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("products", [False, True])
-def test_scores_and_their_gradient(products):
-    rng = np.random.default_rng(0)
-    raw = rng.gamma(2.0, size=(300, 4))
-    raw[:, 2] = 3.0  # a feature that is always the same
-    weights, intercept = rng.normal(size=(3, 4)), rng.normal(size=3)
-    scores = ProductScores.start(weights, intercept, raw, products)
-
-    def of(values):
-        X = scores.standardised(values)
-        return scores.scores(X, scores.products(X))
-
-    expected = raw @ weights.T + intercept
-    np.testing.assert_allclose(of(raw).T, expected, rtol=1e-4, atol=1e-4)
-    scores.Q[...] = rng.normal(size=scores.Q.shape)
-    plain, pairs, c = scores.plain()
-    i, j = np.triu_indices(4)
-    values = raw @ plain.T + c + ((raw[:, i] * raw[:, j]) @ pairs.T if products else 0)
-    np.testing.assert_allclose(of(raw).T, values, rtol=1e-3, atol=1e-3)
-    R = rng.normal(size=(3, 300)).astype(np.float32)
-    X = scores.standardised(raw)
-    gradient = scores.feature_gradient(X, R)
-    for f in (0, 1, 3):
-        moved = [raw.copy(), raw.copy()]
-        moved[0][:, f] += 1e-2
-        moved[1][:, f] -= 1e-2
-        up, down = (np.sum(R * of(m).astype(np.float64), axis=0) for m in moved)
-        np.testing.assert_allclose(gradient[:, f], (up - down) / 2e-2, rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize("products", [False, True])

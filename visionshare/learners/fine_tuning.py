@@ -302,8 +302,7 @@ class _Run:
             values, _ = self.features.forward(
                 images[self.judges[start : start + 1024]], self.n_jobs
             )
-            X = self.scores.standardised(values)
-            found.append(self.scores.scores(X, self.scores.products(X)))
+            found.append(self.scores.scores(self.scores.standardised(values))[0])
         return np.concatenate(found, axis=1)
 
     def _step(self, images: np.ndarray, y: np.ndarray, share: float) -> tuple[float, np.ndarray]:
@@ -311,14 +310,11 @@ class _Run:
         scores, strength = self.scores, np.float32(self.settings.strength)
         values, seen = self.features.forward(images, self.n_jobs)
         X = scores.standardised(values)
-        P = scores.products(X)
-        Z = scores.scores(X, P)
+        Z, seen_of_scores = scores.scores(X)
         value, R = self.loss.residual(Z, y, np.full(len(y), 1 / len(y)))
-        G = scores.feature_gradient(X, R)
-        gradients = [
-            *self.features.backward(images, values, seen, G, self.n_jobs),
-            R @ X + strength * scores.W, R.sum(axis=1), R @ P + strength * scores.Q,
-        ]  # fmt: skip
+        G, (dW, dc, dQ) = scores.gradients(X, seen_of_scores, R)
+        gradients = self.features.backward(images, values, seen, G, self.n_jobs)
+        gradients += [dW + strength * scores.W, dc, dQ + strength * scores.Q]
         self.adam.step(gradients, share)
         self.features.moved()
         return value, Z

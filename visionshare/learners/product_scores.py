@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.learners.product_kernels import pair_gradients, pair_products
+from visionshare.learners.product_kernels import (
+    form_matrices,
+    pair_weights,
+    quadratic_forms,
+    quadratic_gradients,
+)
 
 __all__ = ["ProductScores"]
 
@@ -17,6 +22,8 @@ _FLAT = 1e-6
 @dataclass
 class ProductScores:
     """z = W x̃ + Q p̃ + c, x̃ the standardised features and p̃ their standardised products.
+
+    The products are never written down: a class's part of them is a quadratic form in x̃.
 
     Offsets and scales are measured once and then stay: they are a metric in which all weights
     can move at similar rates.
@@ -72,35 +79,61 @@ class ProductScores:
             product_scale=np.ones(pairs, np.float32),
         )
         if products:
-            P = made.products(made.standardised(X))
-            spread = P.std(axis=0, dtype=np.float64)
-            made.product_offset = P.mean(axis=0, dtype=np.float64).astype(np.float32)
-            made.product_scale = np.where(spread > 0, 1 / np.maximum(spread, _FLAT), 0.0).astype(
-                np.float32
-            )
+            Z = made.standardised(X).astype(np.float64)
+            i, j = np.triu_indices(n)
+            mean = (Z.T @ Z / len(Z))[i, j]
+            square = (np.square(Z).T @ np.square(Z) / len(Z))[i, j]
+            spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+            made.product_offset = mean.astype(np.float32)
+            made.product_scale = np.where(
+                spread > _FLAT, 1 / np.maximum(spread, _FLAT), 0.0
+            ).astype(np.float32)
         return made
 
     def standardised(self, X: np.ndarray) -> np.ndarray:
         """Return x̃ (m, n), float32, of features as they are."""
         return np.asarray((X - self.offset) * self.scale, np.float32)
 
-    def products(self, X: np.ndarray) -> np.ndarray:
-        """Return p̃ (m, pairs), float32, of standardised features."""
-        P = np.empty((len(X), self.Q.shape[1]), np.float32)
-        if P.size:
-            pair_products(X, self.product_offset, self.product_scale, P)
-        return P
-
-    def scores(self, X: np.ndarray, P: np.ndarray) -> np.ndarray:
-        """Return Z (k, m), float32, of standardised features and products."""
-        return np.ascontiguousarray(self.W @ X.T + self.Q @ P.T + self.c[:, None])
-
-    def feature_gradient(self, X: np.ndarray, R: np.ndarray) -> np.ndarray:
-        """Return the gradient (m, n) in the features as they are, of Σ R · Z with R (k, m)."""
-        G = np.ascontiguousarray(R.T @ self.W)
+    def scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Z (k, m), float32, of standardised features, and what its gradients need."""
+        Z = np.ascontiguousarray(self.W @ X.T + self.c[:, None])
+        k, n = self.W.shape
+        Y = np.empty((k, len(X), n) if self.Q.size else (0, 0, 0), np.float32)
         if self.Q.size:
-            pair_gradients(X, np.ascontiguousarray(R.T @ self.Q), self.product_scale, G)
-        return np.asarray(G * self.scale)
+            A = np.empty((k, n, n), np.float32)
+            form_matrices(self.Q, self.product_scale, A)
+            quadratic_forms(X, A, Y, Z)
+            Z -= (self.Q @ (self.product_scale * self.product_offset))[:, None]
+        return Z, Y
+
+    def gradients(
+        self, X: np.ndarray, Y: np.ndarray, R: np.ndarray
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the gradients of Σ R · Z.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, n)
+            Standardised features.
+        Y : ndarray
+            What :meth:`scores` returned with their scores; used up.
+        R : ndarray of shape (k, m), float32
+
+        Returns
+        -------
+        ndarray of shape (m, n)
+            In the features as they are.
+        list of ndarray
+            In W, c and Q.
+        """
+        G = np.ascontiguousarray(R.T @ self.W)
+        total, dQ = R.sum(axis=1), np.empty_like(self.Q)
+        if self.Q.size:
+            k, n = self.W.shape
+            D = np.empty((k, n, n), np.float32)
+            quadratic_gradients(X, Y, R, G, D)
+            pair_weights(D, self.product_scale, self.product_offset, total, dQ)
+        return np.asarray(G * self.scale), [R @ X, total, dQ]
 
     def plain(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return weights of features and of products as they are, and intercepts, all float64."""

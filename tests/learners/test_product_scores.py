@@ -1,0 +1,77 @@
+"""Scores with products of all pairs, against the products written down."""
+
+import numpy as np
+import pytest
+
+from visionshare.learners.product_scores import ProductScores
+
+
+def _drawn(products, n=4):
+    rng = np.random.default_rng(0)
+    raw = rng.gamma(2.0, size=(300, n))
+    raw[:, 2] = 3.0  # a feature that is always the same
+    weights, intercept = rng.normal(size=(3, n)), rng.normal(size=3)
+    return raw, weights, intercept, ProductScores.start(weights, intercept, raw, products)
+
+
+def _written(scores, X):
+    """Standardised features, standardised products and scores, with nothing left out."""
+    X = X.astype(np.float64)
+    i, j = np.triu_indices(X.shape[1])
+    P = X[:, i] * X[:, j] if scores.Q.size else np.empty((len(X), 0))
+    P = (P - scores.product_offset) * scores.product_scale
+    return P, X @ scores.W.T + P @ scores.Q.T + scores.c
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_they_begin_as_the_linear_ones_and_are_plain_ones(products):
+    raw, weights, intercept, scores = _drawn(products)
+    X = scores.standardised(raw)
+    expected = raw @ weights.T + intercept
+    np.testing.assert_allclose(scores.scores(X)[0].T, expected, rtol=1e-4, atol=1e-4)
+    scores.Q[...] = np.random.default_rng(1).normal(size=scores.Q.shape)
+    plain, pairs, c = scores.plain()
+    i, j = np.triu_indices(4)
+    values = raw @ plain.T + c + ((raw[:, i] * raw[:, j]) @ pairs.T if products else 0)
+    np.testing.assert_allclose(scores.scores(X)[0].T, values, rtol=1e-3, atol=1e-3)
+
+
+def test_products_are_standardised():
+    raw, _, _, scores = _drawn(True)
+    P, _ = _written(scores, scores.standardised(raw))
+    deviation = P.std(axis=0)
+    flat = scores.product_scale == 0
+    assert flat.sum() == 4  # those of the feature that is always the same
+    np.testing.assert_allclose(P.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(deviation[~flat], 1, rtol=1e-4)
+
+
+def test_scores_and_gradients_are_those_of_the_products_written_down():
+    raw, _, _, scores = _drawn(True)
+    rng = np.random.default_rng(2)
+    scores.Q[...] = rng.normal(size=scores.Q.shape)
+    X, R = scores.standardised(raw), rng.normal(size=(3, 300)).astype(np.float32)
+    P, expected = _written(scores, X)
+    Z, seen = scores.scores(X)
+    np.testing.assert_allclose(Z.T, expected, rtol=1e-4, atol=1e-4)
+    _, (dW, dc, dQ) = scores.gradients(X, seen, R)
+    np.testing.assert_allclose(dW, R @ X, rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(dc, R.sum(axis=1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(dQ, R @ P, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_the_gradient_in_the_features_is_that_of_differences(products):
+    raw, _, _, scores = _drawn(products)
+    rng = np.random.default_rng(3)
+    scores.Q[...] = rng.normal(size=scores.Q.shape)
+    R = rng.normal(size=(3, 300)).astype(np.float32)
+    X = scores.standardised(raw)
+    gradient, _ = scores.gradients(X, scores.scores(X)[1], R)
+    for f in (0, 1, 3):
+        moved = [raw.copy(), raw.copy()]
+        moved[0][:, f] += 1e-2
+        moved[1][:, f] -= 1e-2
+        written = (_written(scores, scores.standardised(m).astype(np.float64))[1] for m in moved)
+        up, down = (np.sum(R.T * z, axis=1) for z in written)
+        np.testing.assert_allclose(gradient[:, f], (up - down) / 2e-2, rtol=0.02, atol=0.02)

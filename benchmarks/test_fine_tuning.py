@@ -1,0 +1,86 @@
+"""What a step of fine-tuning is made of, each part against its plain form, on one thread."""
+
+import cv2
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.data import synthetic
+from visionshare.datasets import elastic_deformations
+from visionshare.generators.restricted_kernels import chosen_features_alone
+from visionshare.generators.tuning import TunableTemplates
+from visionshare.learners.product_scores import ProductScores
+from visionshare.resources import thread_limit
+
+
+def test_features_with_their_places(paired):
+    """128 images side by side against one after the other, by the kernel of few images."""
+    features = TunableTemplates(synthetic(0.5).family)
+    plan = features._plan
+    images = np.random.default_rng(1).integers(0, 256, (128, 28, 28, 1), np.uint8)
+    out = np.empty((128, len(plan.features)), np.float32)
+    places = np.empty(out.shape, np.int32)
+
+    def ours():
+        for _ in range(8):
+            plan.evaluate_places(images)
+
+    def plain():
+        for _ in range(8):
+            chosen_features_alone(
+                images, np.float32(1 / 255), *plan.pads, plan.height, plan.q, plan.taps,
+                plan.strips, plan.starts, plan.scratch, plan.windows, plan.pairs, plan.members,
+                plan.features, plan.row_masks, plan.col_masks, out, places,
+            )  # fmt: skip
+
+    with thread_limit(1):
+        paired(ours, plain, "no figure asked")
+
+
+def test_products_of_pairs(paired):
+    """Scores and gradients of 128 images, 120 features and their products, against numpy's."""
+    rng = np.random.default_rng(0)
+    m, n, k = 128, 120, 10
+    raw = rng.gamma(2.0, size=(m, n)).astype(np.float32)
+    scores = ProductScores.start(rng.normal(size=(k, n)), np.zeros(k), raw, True)
+    scores.Q[...] = rng.normal(size=scores.Q.shape)
+    X, R = scores.standardised(raw), rng.normal(size=(k, m)).astype(np.float32)
+    i, j = np.triu_indices(n)
+
+    def ours():
+        for _ in range(8):
+            _, seen = scores.scores(X)
+            scores.gradients(X, seen, R)
+
+    def plain():
+        for _ in range(8):
+            P = (X[:, i] * X[:, j] - scores.product_offset) * scores.product_scale
+            scores.W @ X.T + scores.Q @ P.T + scores.c[:, None]
+            D = np.zeros((m, n, n), np.float32)
+            D[:, i, j] = R.T @ scores.Q * scores.product_scale
+            R.T @ scores.W + np.matmul(D + D.transpose(0, 2, 1), X[:, :, None])[..., 0]
+            R @ X, R.sum(axis=1), R @ P
+
+    with thread_limit(1):
+        paired(ours, plain, "no figure asked")
+
+
+def test_deformations(paired):
+    """1024 images of 28x28 against white noise that is blurred for each."""
+    images = np.random.default_rng(0).integers(0, 256, (1024, 28, 28), np.uint8)
+    y, x = np.indices((28, 28), np.float32)
+
+    def ours():
+        list(elastic_deformations(images, 1))
+
+    def plain():
+        rng = np.random.default_rng(0)
+        for image in images:
+            dx, dy = (
+                cv2.GaussianBlur(rng.standard_normal((28, 28), np.float32), (33, 33), 4.0)
+                for _ in range(2)
+            )
+            size = 1 / np.sqrt((np.mean(dx**2) + np.mean(dy**2)) / 2)
+            cv2.remap(image, x + size * dx, y + size * dy, cv2.INTER_LINEAR)
+
+    with threadpool_limits(1):
+        paired(ours, plain, "no figure asked")

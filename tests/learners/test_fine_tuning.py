@@ -25,15 +25,15 @@ def greedy(digits):
     return ShareBoost(rounds=8).fit(pool.evaluate(images), y).to_classifier(pool)
 
 
-@pytest.mark.parametrize("products", [False, True])
-def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, tmp_path):
+@pytest.mark.parametrize(("products", "most"), [(False, None), (True, None), (True, 20)])
+def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, most, tmp_path):
     images, y = digits
-    settings = FineTuning(40, 32, 0.03, products, product_rate=0.003, validation_fraction=0.1)
+    settings = FineTuning(40, 32, 0.03, products, most, 0.003, validation_fraction=0.1)
     tuned = fine_tune(greedy, images[:1200], y[:1200], settings)
     errors = [float(np.mean(c.predict(images[1200:]) != y[1200:])) for c in (greedy, tuned)]
     assert errors[1] < (0.7 if products else 0.9) * errors[0]
     assert abs(tuned.path[0].validation_error - errors[1]) < 0.1
-    pairs = 36 if products else 0
+    pairs = (most or 36) if products else 0
     assert tuned.n_features == 8 + pairs
     assert tuned.macs == greedy.macs + pairs * 11
     assert tuned.path[0].macs == tuned.macs
@@ -66,8 +66,9 @@ def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
     def same(a, b):
         return all(np.array_equal(p, q) for p, q in zip(arrays(a), arrays(b), strict=True))
 
-    settings = FineTuning(**QUICK)
+    settings = FineTuning(**QUICK, max_products=15)
     once = fine_tune(greedy, images, y, settings)
+    assert once.n_features == 8 + 15
     assert same(once, fine_tune(greedy, images, y, settings, n_jobs=2))
     fine_tune(greedy, images, y, settings, checkpoint=tmp_path)
     (tmp_path / "round-00002.npz").unlink()
@@ -79,7 +80,7 @@ def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
 
     assert same(once, fine_tune(greedy, of, y, settings, checkpoint=tmp_path))
     assert set(seen) == {0, 1}
-    other = FineTuning(**{**QUICK, "random_state": 1})
+    other = FineTuning(**QUICK, max_products=15, random_state=1)
     assert not same(once, fine_tune(greedy, images, y, other))
     with pytest.raises(InputError, match=r"^checkpoint"):
         fine_tune(greedy, images, y, other, checkpoint=tmp_path)
@@ -118,6 +119,7 @@ def test_what_cannot_be_tuned(greedy, digits):
         ("batch", 1.5),
         ("rate", -1),
         ("rate", float("nan")),
+        ("max_products", 0),
         ("product_rate", -0.1),
         ("warm_up", 1.0),
         ("strength", float("inf")),

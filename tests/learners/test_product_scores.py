@@ -75,3 +75,21 @@ def test_the_gradient_in_the_features_is_that_of_differences(products):
         written = (_written(scores, scores.standardised(m).astype(np.float64))[1] for m in moved)
         up, down = (np.sum(R.T * z, axis=1) for z in written)
         np.testing.assert_allclose(gradient[:, f], (up - down) / 2e-2, rtol=0.02, atol=0.02)
+
+
+def test_the_products_with_the_largest_weights_are_kept():
+    _, _, _, scores = _drawn(True)
+    scores.Q[...] = np.random.default_rng(4).normal(size=scores.Q.shape)
+    before = scores.Q.copy()
+    scores.keep(None)
+    assert scores.kept.all()
+    scores.keep(3)
+    largest = np.sort(np.argsort(np.linalg.norm(before, axis=0))[-3:])
+    np.testing.assert_array_equal(np.flatnonzero(scores.kept), largest)
+    np.testing.assert_array_equal(np.flatnonzero(scores.Q.any(axis=0)), largest)
+    np.testing.assert_array_equal(scores.Q[:, largest], before[:, largest])
+    scores.Q += 1
+    scores.drop()
+    np.testing.assert_array_equal(np.flatnonzero(scores.Q.any(axis=0)), largest)
+    scores.keep(3)
+    np.testing.assert_array_equal(np.flatnonzero(scores.kept), largest)

@@ -47,7 +47,10 @@ class FineTuning:
         Peak rate of the features' parameters, in their own units, and of the weights of
         standardised features.
     products : bool, default True
-        Whether products of all pairs of features join.
+        Whether products of pairs of features join: all of them at first.
+    max_products : int, optional
+        Products that stay after half of the epochs, those with the largest weights. All when
+        omitted.
     product_rate : float, default 3e-4
         Peak rate of the weights of standardised products.
     warm_up : float, default 0.2
@@ -72,6 +75,7 @@ class FineTuning:
     batch: int = 128
     rate: float = 1e-3
     products: bool = True
+    max_products: int | None = None
     product_rate: float = 3e-4
     warm_up: float = 0.2
     strength: float = 1e-4
@@ -80,8 +84,10 @@ class FineTuning:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("random_state", 0)):
+        for name, least in {"epochs": 1, "batch": 1, "max_products": 1, "random_state": 0}.items():
             value = getattr(self, name)
+            if name == "max_products" and value is None:
+                continue
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
                 raise InputError(name, value, f"a whole number of at least {least}")
         for name in ("rate", "product_rate", "strength", "margin"):
@@ -264,6 +270,8 @@ class _Run:
         for number in range(len(history), self.settings.epochs):
             begun = time.perf_counter()
             images = self.images(number)
+            if number >= self.settings.epochs / 2:
+                self.scores.keep(self.settings.max_products)
             order = np.random.default_rng([self.settings.random_state, 0, number]).permutation(
                 self.pupils
             )
@@ -316,6 +324,7 @@ class _Run:
         gradients = self.features.backward(images, values, seen, G, self.n_jobs)
         gradients += [dW + strength * scores.W, dc, dQ + strength * scores.Q]
         self.adam.step(gradients, share)
+        scores.drop()
         self.features.moved()
         return value, Z
 
@@ -346,9 +355,10 @@ class _Run:
             from visionshare.generators.monomials import Monomials
 
             n = weights.shape[1]
-            pairs = zip(*np.triu_indices(n), strict=True)
+            kept = self.scores.kept
+            pairs = zip(*(i[kept] for i in np.triu_indices(n)), strict=True)
             family = Monomials.of(family, [*((j,) for j in range(n)), *pairs])
-            weights = np.concatenate([weights, products], axis=1)
+            weights = np.concatenate([weights, products[:, kept]], axis=1)
         weights, intercept = weights.astype(np.float32), intercept.astype(np.float32)
         last, before = history[-1], self.before
         path = PathStep(

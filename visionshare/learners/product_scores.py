@@ -38,6 +38,8 @@ class ProductScores:
     offset, scale : ndarray of shape (n,), float32
         x̃ = (x − offset) · scale.
     product_offset, product_scale : ndarray of shape (n(n+1)/2,), float32
+    kept : ndarray of shape (n(n+1)/2,), bool
+        Products that count.
     """
 
     W: np.ndarray
@@ -47,6 +49,9 @@ class ProductScores:
     scale: np.ndarray
     product_offset: np.ndarray
     product_scale: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.kept = np.ones(self.Q.shape[1], bool)
 
     @classmethod
     def start(
@@ -105,6 +110,20 @@ class ProductScores:
             quadratic_forms(X, A, Y, Z)
             Z -= (self.Q @ (self.product_scale * self.product_offset))[:, None]
         return Z, Y
+
+    def keep(self, most: int | None) -> None:
+        """Let only so many products count from now on, those with the largest weights."""
+        if most is None or self.kept.sum() <= most:
+            return
+        size = np.square(self.Q).sum(axis=0)
+        self.kept = np.zeros(len(size), bool)
+        self.kept[np.argsort(-size, kind="stable")[:most]] = True
+        self.drop()
+
+    def drop(self) -> None:
+        """Take the weights off products that do not count any more."""
+        if not self.kept.all():
+            self.Q *= self.kept
 
     def gradients(
         self, X: np.ndarray, Y: np.ndarray, R: np.ndarray

@@ -242,6 +242,7 @@ class FineTuningPart(_Strict):
     batch: int = 128
     rate: float = 1e-3
     products: bool = True
+    max_products: int | None = None
     product_rate: float = 3e-4
     warm_up: float = 0.2
     strength: float = 1e-4

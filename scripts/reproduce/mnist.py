@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from scripts.reproduce.mnist_trials import HELD_OUT, PLACES, TRIED, folder_of, settings_of
 from scripts.reproduce.results import arguments, spread, table, write_page
 
 # Error in percent, features and multiply-accumulates that were asked for, at most.
@@ -30,18 +31,6 @@ ASKED: dict[str, tuple[float, int | None, float | None]] = {
     "mnist-deformed": (0.47, 305, 3.3e6),
     "mnist-compact": (0.40, None, 1.0e6),
     "mnist-quick": (0.70, None, 0.4e6),
-}
-# A sixth of the training images, 10 000, judges; the same ones for every trial.
-HELD_OUT = "data.held_out=0.16667"
-# Settings tried on the images held out, by the pipeline they change.
-TRIED: dict[str, dict[str, Sequence[str]]] = {
-    "mnist-266": {"as it is": (), "ridge 3e-4": ("learner.strength=3e-4",)},
-    "mnist-compact": {
-        "as it is": (),
-        "no products": ("fine_tuning.products=false",),
-        "margin 0": ("fine_tuning.margin=0.0",),
-    },
-    "mnist-quick": {"as it is": (), "no deformations": ("fine_tuning.deformed=false",)},
 }
 
 
@@ -105,24 +94,31 @@ def finished(folder: Path) -> bool:
     return (folder / "metrics.json").is_file()
 
 
-def trials(options: Any) -> list[list[Any]]:
-    """Return the rows of the trials that are there."""
-    rows = []
-    for pipeline, tried in TRIED.items():
-        for number, words in enumerate(tried):
-            folder = options.runs / "trials" / f"{pipeline}-{number}"
-            if finished(folder):
-                found = json.loads((folder / "metrics.json").read_text())
-                error = f"{100 * found['test_error_rate']:.2f}"
-                rows.append([f"`{pipeline}`", words, error, f"{found['macs']:,}"])
-    return rows
+def trials(pipeline: str, options: Any) -> str:
+    """Return the table of a pipeline's trials that are there, best last; empty without any."""
+    held = []
+    for trial in TRIED[pipeline]:
+        folder = folder_of(options.runs, pipeline, trial)
+        if finished(folder):
+            held.append((trial, json.loads((folder / "metrics.json").read_text())))
+    names = [name for name in PLACES if any(name in trial for trial, _ in held)]
+    vary = [n for n in names if len({trial.get(n) for trial, _ in held}) > 1]
+    same = [f"{n} {held[0][0][n]}" for n in names if n not in vary]
+    rows = [
+        [*(trial.get(n, "") for n in vary), f"{100 * m['test_error_rate']:.2f}", f"{m['macs']:,}"]
+        for trial, m in sorted(held, key=lambda found: -found[1]["test_error_rate"])
+    ]
+    if not rows:
+        return ""
+    header = [*vary, "error on images held out, %", "multiply-accumulates"]
+    words = f"`{pipeline}`; in all of them {', '.join(same)}:" if same else f"`{pipeline}`:"
+    return f"{words}\n\n{table(header, rows)}"
 
 
 def write(options: Any) -> None:
     """Write the page of what is there."""
     header = ["pipeline", "asked", "test error, %", "features", "multiply-accumulates"]
     header += ["training images", "seconds by stage", "peak memory, GiB"]
-    tried = ["pipeline", "setting", "error on images held out, %", "multiply-accumulates"]
     parts = [
         "`visionshare train NAME --data DIR` makes each. The error is the mean ± standard "
         "deviation over seeds (each run in parentheses), on the 10 000 test images, which were "
@@ -132,7 +128,7 @@ def write(options: Any) -> None:
         "## How settings were chosen",
         "A sixth of the training images, 10 000 and always the same ones, taught nothing and "
         f"judged (`--set {HELD_OUT}`), with seed 0:",
-        table(tried, trials(options)),
+        *filter(None, (trials(pipeline, options) for pipeline in TRIED)),
         "How the settings of `mnist` were chosen: [mnist-75.md](mnist-75.md).",
     ]
     write_page(options.out, "mnist", "MNIST at the paper's figures, and beyond", parts)
@@ -147,9 +143,9 @@ def main() -> None:
     options = parser.parse_args()
     for pipeline in options.pipelines:
         if options.trials:
-            for number, settings in enumerate(TRIED.get(pipeline, {}).values()):
-                folder = options.runs / "trials" / f"{pipeline}-{number}"
-                run(pipeline, [*settings, HELD_OUT], folder, options)
+            for trial in TRIED.get(pipeline, []):
+                folder = folder_of(options.runs, pipeline, trial)
+                run(pipeline, settings_of(trial), folder, options)
         else:
             for seed in range(1 if options.quick else options.seeds):
                 run(pipeline, [f"seed={seed}"], options.runs / f"{pipeline}-{seed}", options)

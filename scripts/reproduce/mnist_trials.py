@@ -1,0 +1,93 @@
+"""Settings of the MNIST pipelines that were tried on training images held out.
+
+All that differs between trials is written out for each, so that a pipeline may change and its
+trials still say what they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+__all__ = ["HELD_OUT", "TRIED", "folder_of", "settings_of"]
+
+Trial = dict[str, float | bool | str]
+
+# A sixth of the training images, 10 000, judges; the same ones for every trial.
+HELD_OUT = "data.held_out=0.16667"
+# Where the settings of a trial are in a recipe.
+PLACES = {
+    "rounds": ("learner.rounds",),
+    "extra rounds": ("learner.extra_rounds",),
+    "criterion": ("learner.criterion",),
+    "ridge of the search": ("learner.strength",),
+    "templates": ("features.parameters.n_templates",),
+    "search images": ("fine_tuning.search_images",),
+    "epochs": ("fine_tuning.epochs",),
+    "batch": ("fine_tuning.batch",),
+    "rate": ("fine_tuning.rate",),
+    "products": ("fine_tuning.products",),
+    "most products": ("fine_tuning.max_products",),
+    "rate of products": ("fine_tuning.product_rate",),
+    "ridge": ("fine_tuning.strength",),
+    "margin": ("fine_tuning.margin",),
+    "deformed": ("fine_tuning.deformed",),
+    "pixels": ("deformations.alpha",),
+    "degrees": ("deformations.rotation",),
+    "stretch": ("deformations.scale", "deformations.shear"),
+}
+
+_WEAK: Trial = {"pixels": 1.0, "degrees": 7.0, "stretch": 0.07}
+_STRONG: Trial = {"pixels": 1.5, "degrees": 10.0, "stretch": 0.1}
+_QUICK: Trial = {
+    "rounds": 80, "templates": 300, "search images": 10_000, "epochs": 10, "batch": 128,
+    "rate": 1e-3, "products": True, "rate of products": 3e-4, "ridge": 1e-4, "margin": 1.0,
+    "deformed": True, **_WEAK,
+}  # fmt: skip
+_PLAIN: Trial = {**_QUICK, "deformed": False}
+_TWENTY: Trial = {**_QUICK, "epochs": 20, "rate": 4e-3, "rate of products": 1e-3}
+_COMPACT: Trial = {**_TWENTY, "epochs": 40}
+
+TRIED: dict[str, list[Trial]] = {
+    "mnist-quick": [
+        _QUICK,
+        {**_QUICK, "ridge": 1e-3},
+        {**_QUICK, "batch": 64},
+        {**_QUICK, "rate": 2e-3, "rate of products": 6e-4},
+        {**_QUICK, "rate": 4e-3, "rate of products": 1e-3},
+        {**_QUICK, "rate": 4e-3, "rate of products": 2e-3},
+        {**_QUICK, "rate": 8e-3, "rate of products": 2e-3},
+        {**_QUICK, "rate": 8e-3, "rate of products": 4e-3},
+        {**_QUICK, "rate": 1.6e-2, "rate of products": 4e-3},
+        _PLAIN,
+        {**_PLAIN, "products": False},
+        {**_PLAIN, "margin": 0.0},
+        {**_PLAIN, "ridge": 1e-3},
+        {**_PLAIN, "ridge": 3e-3},
+        {**_PLAIN, "ridge": 1e-2},
+        {**_TWENTY, "deformed": False, "ridge": 3e-3},
+        _TWENTY,
+        {**_TWENTY, "rounds": 100},
+        {**_TWENTY, "rounds": 100, "rate": 8e-3},
+    ],
+    "mnist-compact": [
+        {**_COMPACT, "rounds": 160, "templates": 1000, "search images": 20_000, "epochs": 30},
+        {**_COMPACT, "rounds": 100, **_STRONG},
+        {**_COMPACT, "rounds": 120, "ridge": 1e-3},
+    ],
+}
+
+
+def settings_of(trial: Trial) -> list[str]:
+    """Return what ``visionshare train --set`` takes, held-out images included."""
+    found = [HELD_OUT]
+    for name, value in trial.items():
+        written = str(value).lower() if isinstance(value, bool) else f"{value}"
+        found += [f"{place}={written}" for place in PLACES[name]]
+    return found
+
+
+def folder_of(runs: Path, pipeline: str, trial: Trial) -> Path:
+    """Return the folder of a trial, named by its settings."""
+    digest = hashlib.sha256("\n".join(sorted(settings_of(trial))).encode()).hexdigest()
+    return runs / "trials" / f"{pipeline}-{digest[:10]}"

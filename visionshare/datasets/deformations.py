@@ -15,6 +15,8 @@ __all__ = ["elastic_deformations"]
 
 # Images that share a stream of random numbers: a generator each would take half of the time.
 _BLOCK = 64
+# Rows of a picture that OpenCV still moves.
+_LONGEST = 32_000
 # Share of a blurred field's variance that is kept.
 _ENERGY = 0.9999
 
@@ -82,17 +84,17 @@ def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _places(
     n: int, maps: _Maps, alpha: float, limits: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Return where the pixels of n copies come from: x and y, (n, 2, H, W), float32."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the pixels of n copies come from: x and y, each (n, H · W), float32."""
     H, W = maps.shape
-    factors = np.empty((n, 2, len(maps.basis)), np.float32)
-    factors[..., -3:-1] = _affine(n, limits, rng)
-    factors[..., -1] = (W - 1) / 2, (H - 1) / 2
-    smooth = rng.standard_normal((n, 2, len(maps.deviations)), np.float32) * maps.deviations
+    factors = np.empty((2, n, len(maps.basis)), np.float32)
+    factors[..., -3:-1] = _affine(n, limits, rng).transpose(1, 0, 2)
+    factors[..., -1] = np.array([[(W - 1) / 2], [(H - 1) / 2]])
+    smooth = rng.standard_normal((2, n, len(maps.deviations)), np.float32) * maps.deviations
     # The fields are orthonormal, so that the factors tell the root mean square displacement.
-    size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=1) / (H * W))
-    factors[..., :-3] = smooth * (np.float32(alpha) / np.maximum(size, 1e-12))[:, None, None]
-    return (factors.reshape(2 * n, -1) @ maps.basis).reshape(n, 2, H, W)
+    size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=0) / (H * W))
+    factors[..., :-3] = smooth * (np.float32(alpha) / np.maximum(size, 1e-12))[:, None]
+    return factors[0] @ maps.basis, factors[1] @ maps.basis
 
 
 def elastic_deformations(
@@ -191,10 +193,22 @@ def _deformed(
     """Return a copy of each image of a block; a block draws the same however few it holds."""
     import cv2
 
+    n, (H, W) = len(images), maps.shape
+    x, y = _places(_BLOCK, maps, alpha, limits, rng)
+    np.clip(y, -1, H, out=y)
+    # One call for a pile of images with rows of zeros between them: calls of a few microseconds
+    # would keep other threads waiting for the interpreter.
+    pile = np.zeros((n, H + 2, *images.shape[2:]), images.dtype)
+    pile[:, 1:-1] = images
     out = np.empty_like(images)
-    places = _places(_BLOCK, maps, alpha, limits, rng)
-    for image, (x, y), copy in zip(images, places, out, strict=False):
-        copy[...] = cv2.remap(
-            image, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT
-        ).reshape(copy.shape)
+    most = max(1, _LONGEST // (H + 2))
+    y += ((np.arange(_BLOCK) % most) * (H + 2) + 1).astype(np.float32)[:, None]
+    for first in range(0, n, most):
+        part = slice(first, min(first + most, n))
+        held, maps_of = pile[part], (x[part].reshape(-1, W), y[part].reshape(-1, W))
+        found = cv2.remap(
+            held.reshape(-1, *held.shape[2:]), *maps_of, cv2.INTER_LINEAR,
+            borderMode=cv2.BORDER_CONSTANT,
+        )  # fmt: skip
+        out[part] = found.reshape(out[part].shape)
     return out

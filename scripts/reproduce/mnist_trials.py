@@ -21,6 +21,7 @@ PLACES = {
     "extra rounds": ("learner.extra_rounds",),
     "criterion": ("learner.criterion",),
     "ridge of the search": ("learner.strength",),
+    "search": ("learner.search_options",),
     "templates": ("features.parameters.n_templates",),
     "search images": ("fine_tuning.search_images",),
     "epochs": ("fine_tuning.epochs",),
@@ -47,6 +48,12 @@ _QUICK: Trial = {
 _PLAIN: Trial = {**_QUICK, "deformed": False}
 _TWENTY: Trial = {**_QUICK, "epochs": 20, "rate": 4e-3, "rate of products": 1e-3}
 _COMPACT: Trial = {**_TWENTY, "epochs": 40}
+_MIDDLE: Trial = {"pixels": 1.25, "degrees": 8.0, "stretch": 0.08}
+_DEFORMED: Trial = {
+    "rounds": 305, "templates": 300, "epochs": 12, "products": False, "margin": 1.0, **_WEAK,
+}  # fmt: skip
+# Scores of candidates are not divided by the multiply-accumulates that they add.
+_AT_ANY_COST: Trial = {"search": "{}"}
 
 TRIED: dict[str, list[Trial]] = {
     "mnist-quick": [
@@ -69,11 +76,28 @@ TRIED: dict[str, list[Trial]] = {
         _TWENTY,
         {**_TWENTY, "rounds": 100},
         {**_TWENTY, "rounds": 100, "rate": 8e-3},
+        {**_TWENTY, "rounds": 90, "epochs": 18, "ridge": 1e-3},
+        {**_TWENTY, "rounds": 90, "epochs": 15},
     ],
     "mnist-compact": [
         {**_COMPACT, "rounds": 160, "templates": 1000, "search images": 20_000, "epochs": 30},
         {**_COMPACT, "rounds": 100, **_STRONG},
         {**_COMPACT, "rounds": 120, "ridge": 1e-3},
+        {**_COMPACT, "rounds": 120, "ridge": 3e-3, "most products": 1500},
+        {**_COMPACT, "rounds": 120, "ridge": 1e-3, "epochs": 80, **_MIDDLE},
+        {**_COMPACT, "rounds": 90, "ridge": 1e-3, **_AT_ANY_COST},
+        {**_COMPACT, "rounds": 200, "ridge": 1e-3, "epochs": 60, **_STRONG},
+    ],
+    "mnist-deformed": [
+        {**_DEFORMED, "search images": 20_000, "rate": 4e-3},
+        {
+            **_DEFORMED,
+            **_STRONG,
+            **_AT_ANY_COST,
+            "search images": 10_000,
+            "rate": 2e-3,
+            "ridge": 1e-3,
+        },
     ],
 }
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import visionshare
+from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.fine_tuning import deformed_copies
@@ -45,6 +46,23 @@ def test_everything_is_written(run):
     assert "Their weights by class" in report
     # Its path is a single step: there is no curve to show, and no prefix to promise.
     assert "Any prefix is a classifier" not in report
+
+
+def test_members_become_one(tmp_path):
+    small = [*(s for s in SMALL if not s.startswith("data")), "fine_tuning.epochs=1"]
+    found = train(load_recipe("digits", [*small, "members=2", "seed=1"]), tmp_path / "out")
+    alone = [
+        train(load_recipe("digits", [*small, f"seed={seed}"]), tmp_path / f"{seed}").classifier
+        for seed in (2, 3)
+    ]
+    both, images = found.classifier, load_dataset("digits", "test").images
+    expected = np.mean([c.decision_function(images) for c in alone], axis=0)
+    np.testing.assert_allclose(both.decision_function(images), expected, rtol=1e-3, atol=1e-3)
+    assert found.metrics["macs"] == both.macs == sum(c.macs for c in alone)
+    assert both.metadata["recipe"]["members"] == 2
+    assert (found.out / "report.html").stat().st_size > 1000
+    with pytest.raises(RecipeError, match="members"):
+        load_recipe("digits", ["members=2", "early_exit.tolerance=0.01"])
 
 
 def test_few_images_choose_and_all_tune(tmp_path, run):

@@ -2,6 +2,7 @@
 
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.classifier.early_exit import EarlyExit, ExitFigures, ExitStage
+from visionshare.classifier.ensemble import averaged
 from visionshare.classifier.exit_learning import learn_exit_rule
 from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
@@ -13,6 +14,7 @@ __all__ = [
     "ExitRule",
     "ExitStage",
     "PathStep",
+    "averaged",
     "learn_exit_rule",
     "load",
 ]

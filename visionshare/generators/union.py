@@ -124,6 +124,14 @@ class UnionOfFamilies(BaseEstimator):
         parts = [clone(family, safe=False).fit(images, y) for family in self.families]
         return self._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
 
+    @classmethod
+    def of(cls, families: Sequence[FeatureFamily]) -> UnionOfFamilies:
+        """Return the union of fitted families of images of one shape."""
+        parts = list(families)
+        family = cls(tuple(clone(part, safe=False) for part in parts))
+        family.image_shape_ = tuple(parts[0].image_shape_)
+        return family._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
+
     def _with(self, parts: list[FeatureFamily], part: np.ndarray) -> UnionOfFamilies:
         self.parts_, self.part_ = parts, part
         self.n_features_ = len(part)

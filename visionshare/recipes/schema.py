@@ -261,11 +261,16 @@ class EarlyExitPart(_Strict):
 
 
 class Recipe(_Strict):
-    """Everything that a training run needs to know."""
+    """Everything that a training run needs to know.
+
+    ``members``: so many classifiers, of the seeds from ``seed`` · ``members`` on, become one whose
+    scores are the mean of theirs.
+    """
 
     name: str
     description: str = ""
     seed: int = Field(default=0, ge=0)
+    members: int = Field(default=1, ge=1, le=100)
     data: DataPart
     preprocessing: PreprocessingPart | None = None
     features: FeaturePart
@@ -294,6 +299,8 @@ class Recipe(_Strict):
     def _tuning_fits(self) -> Recipe:
         if self.fine_tuning is not None and self.early_exit is not None:
             raise ValueError("early_exit: not with fine_tuning, whose classifier has no prefixes")
+        if self.members > 1 and self.early_exit is not None:
+            raise ValueError("early_exit: not with members, whose mean has no prefixes")
         deformed = self.fine_tuning is not None and self.fine_tuning.deformed
         if deformed and self.deformations is None:
             raise ValueError("fine_tuning.deformed: needs [deformations], which says how much")

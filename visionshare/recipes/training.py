@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier, EarlyExit, learn_exit_rule
+from visionshare.classifier import CompactClassifier, EarlyExit, averaged, learn_exit_rule
 from visionshare.datasets import Cut, Fonts, ImageSet, Preprocessing, load_images
 from visionshare.datasets.few import few_of_each, share_of_each
 from visionshare.durable import write_text
@@ -62,7 +62,8 @@ class _Stages:
     def __call__(self, name: str) -> Iterator[None]:
         begun = time.perf_counter()
         yield
-        self.seconds[name] = round(time.perf_counter() - begun, 3)
+        seconds = self.seconds.get(name, 0.0) + time.perf_counter() - begun
+        self.seconds[name] = round(seconds, 3)
         _logger.info("%s: %.1f s", name, self.seconds[name])
 
 
@@ -101,10 +102,9 @@ def train(
     out = Path(out)
     stages = _Stages()
     family = read_pool(recipe.features, recipe.seed)
-    learner = _learner(recipe, out / "work", jobs, progress)
     sources = _sources_at_hand(recipe)
     family.check_parameters()
-    learner.check_parameters()
+    _learner(recipe, out / "work", jobs, progress).check_parameters()
     check_columns(recipe, family)
     check_tuning(recipe, family)
     parse_size(recipe.store.memory, "store.memory")
@@ -117,18 +117,46 @@ def train(
     if recipe.sources is not None:
         with stages("sources"):
             sources += _learned_sources(recipe, data_dir, jobs)
-            family = _with_sources(family, sources, training.images)
     _claim(out / "work", recipe, training, resume)
+    members = []
+    for number in range(recipe.members):
+        own = recipe.model_copy(update={"seed": recipe.seed * recipe.members + number})
+        work = out / "work" / (f"member-{number + 1}" if recipe.members > 1 else "")
+        members.append(_learned(own, training, sources, work, jobs, progress, stages))
+    classifier = averaged(members)
+    if recipe.early_exit is not None:
+        with stages("early exit"):
+            judges = _judges(recipe, training)[: _originals(recipe, training)]
+            held = training.subset(np.flatnonzero(judges))
+            classifier = _with_exits(classifier, held, recipe.early_exit, jobs)
+    with stages("evaluation"):
+        classifier = _with_test_errors(classifier, test, jobs)
+        scores = classifier.decision_function(test.images, jobs)
+    return _write(out, recipe, classifier, training, test, scores, stages)
+
+
+def _learned(
+    recipe: Recipe,
+    training: ImageSet,
+    sources: list[LinearSource],
+    work: Path,
+    jobs: int,
+    progress: bool,
+    stages: _Stages,
+) -> CompactClassifier:
+    """Return a classifier that is learned, and tuned where the recipe says so."""
+    family = read_pool(recipe.features, recipe.seed)
+    if sources:
+        family = _with_sources(family, sources, training.images)
+    learner = _learner(recipe, work, jobs, progress)
+    originals = _originals(recipe, training)
     with stages("features"):
-        family.fit(training.images[: _originals(recipe, training)])
+        family.fit(training.images[:originals])
     searched = _searched(recipe, training)
     with stages("columns"):
-        columns, features = make_columns(
-            recipe, family, searched.images, out / "work", jobs, progress
-        )
-    judges = _judges(recipe, training)
+        columns, features = make_columns(recipe, family, searched.images, work, jobs, progress)
     with stages("learning"):
-        others = {} if recipe.early_exit is None else {"validation": judges}
+        others = {} if recipe.early_exit is None else {"validation": _judges(recipe, training)}
         learner.fit(columns, searched.labels, **others)
     del columns
     metadata = {
@@ -138,21 +166,11 @@ def train(
     }
     classes = [training.classes[c] for c in learner.classes_]
     classifier = learner.to_classifier(features, classes, metadata)
-    classifier = classifier.with_preprocessing(steps)
-    if recipe.fine_tuning is not None:
-        originals = _originals(recipe, training)
-        with stages("fine-tuning"):
-            classifier = fine_tuned(
-                classifier, training, originals, recipe, out / "work", jobs, progress
-            )
-    if recipe.early_exit is not None:
-        with stages("early exit"):
-            held = training.subset(np.flatnonzero(judges[: _originals(recipe, training)]))
-            classifier = _with_exits(classifier, held, recipe.early_exit, jobs)
-    with stages("evaluation"):
-        classifier = _with_test_errors(classifier, test, jobs)
-        scores = classifier.decision_function(test.images, jobs)
-    return _write(out, recipe, classifier, training, test, scores, stages)
+    classifier = classifier.with_preprocessing(_preprocessing(recipe))
+    if recipe.fine_tuning is None:
+        return classifier
+    with stages("fine-tuning"):
+        return fine_tuned(classifier, training, originals, recipe, work, jobs, progress)
 
 
 def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:

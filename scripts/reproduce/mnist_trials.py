@@ -17,6 +17,8 @@ Trial = dict[str, float | bool | str]
 HELD_OUT = "data.held_out=0.16667"
 # Where the settings of a trial are in a recipe.
 PLACES = {
+    "members": ("members",),
+    "seed": ("seed",),
     "rounds": ("learner.rounds",),
     "extra rounds": ("learner.extra_rounds",),
     "criterion": ("learner.criterion",),
@@ -48,6 +50,7 @@ _QUICK: Trial = {
 _PLAIN: Trial = {**_QUICK, "deformed": False}
 _TWENTY: Trial = {**_QUICK, "epochs": 20, "rate": 4e-3, "rate of products": 1e-3}
 _COMPACT: Trial = {**_TWENTY, "epochs": 40}
+_PRUNED: Trial = {**_COMPACT, "rounds": 120, "ridge": 1e-3, "most products": 1500}
 _MIDDLE: Trial = {"pixels": 1.25, "degrees": 8.0, "stretch": 0.08}
 _DEFORMED: Trial = {
     "rounds": 305, "templates": 300, "epochs": 12, "products": False, "margin": 1.0, **_WEAK,
@@ -86,6 +89,9 @@ TRIED: dict[str, list[Trial]] = {
         {**_COMPACT, "rounds": 120, "ridge": 3e-3, "most products": 1500},
         {**_COMPACT, "rounds": 120, "ridge": 1e-3, "epochs": 80, **_MIDDLE},
         {**_COMPACT, "rounds": 90, "ridge": 1e-3, **_AT_ANY_COST},
+        {**_PRUNED, "seed": 1},
+        {**_PRUNED, "seed": 2},
+        {**_PRUNED, "members": 2, "epochs": 60},
         {**_COMPACT, "rounds": 200, "ridge": 1e-3, "epochs": 60, **_STRONG},
     ],
     "mnist-deformed": [

@@ -1,0 +1,37 @@
+"""Temperatures: the one of the least log loss, and a finite one where all examples are right."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from visionshare.learners.calibration import fit_temperature
+
+
+def _log_loss(temperature, scores, y, omega):
+    logs = log_softmax(scores / temperature, axis=1)
+    return -np.sum(omega * logs[np.arange(len(y)), y]) / omega.sum()
+
+
+@pytest.mark.parametrize("scale", [0.5, 30.0])
+def test_it_has_the_least_log_loss(scale):
+    rng = np.random.default_rng(0)
+    y, omega = rng.integers(0, 3, 200), rng.random(200)
+    scores = scale * (rng.normal(size=(200, 3)) + 1.5 * np.eye(3)[y])
+    found = fit_temperature(scores, y, omega)
+    best = minimize_scalar(
+        lambda t: _log_loss(np.exp(t), scores, y, omega), bounds=(-6, 6), method="bounded"
+    )
+    assert np.log(found) == pytest.approx(best.x, abs=1e-3)
+
+
+def test_examples_that_are_all_right_do_not_make_it_sure():
+    scores, y = np.array([[4.0, 0.0], [0.0, 1.0], [3.0, 0.0]]), np.array([0, 1, 0])
+    found = fit_temperature(scores, y, np.ones(3))
+    # As if a fourth one had its least margin, 1, on the wrong side.
+    more = np.concatenate([scores, [[1.0, 0.0]]])
+    assert found == pytest.approx(fit_temperature(more, np.append(y, 1), np.ones(4)))
+    assert found > 0.3
+    # One that does not count changes nothing.
+    ignored = fit_temperature(more, np.append(y, 1), np.array([1.0, 1.0, 1.0, 0.0]))
+    assert ignored == pytest.approx(found)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from visionshare.learners.calibration import fit_temperature
+from visionshare.learners.calibration import fit_temperature, with_an_error
 
 
 def _log_loss(temperature, scores, y, omega):
@@ -27,11 +27,12 @@ def test_it_has_the_least_log_loss(scale):
 
 def test_examples_that_are_all_right_do_not_make_it_sure():
     scores, y = np.array([[4.0, 0.0], [0.0, 1.0], [3.0, 0.0]]), np.array([0, 1, 0])
-    found = fit_temperature(scores, y, np.ones(3))
-    # As if a fourth one had its least margin, 1, on the wrong side.
-    more = np.concatenate([scores, [[1.0, 0.0]]])
-    assert found == pytest.approx(fit_temperature(more, np.append(y, 1), np.ones(4)))
-    assert found > 0.3
-    # One that does not count changes nothing.
-    ignored = fit_temperature(more, np.append(y, 1), np.array([1.0, 1.0, 1.0, 0.0]))
-    assert ignored == pytest.approx(found)
+    assert fit_temperature(scores, y, np.ones(3)) < 0.1
+    more, true = with_an_error(scores, y)
+    np.testing.assert_array_equal(more, [*scores.tolist(), [1.0, 0.0]])
+    np.testing.assert_array_equal(true, [0, 1, 0, 1])
+    assert fit_temperature(more, true, np.ones(4)) > 0.3
+    # One that is wrong is enough.
+    again, same = with_an_error(more, true)
+    assert again is more
+    assert same is true

@@ -10,14 +10,11 @@ from visionshare.losses import Loss, MulticlassLogistic
 from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet, minimise
 
-__all__ = ["cross_fitted_scores", "fit_temperature", "row_folds"]
+__all__ = ["cross_fitted_scores", "fit_temperature", "row_folds", "with_an_error"]
 
 
 def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
     """Return the T that minimises the weighted log loss of softmax(scores / T).
-
-    Where all examples are right, the best T would be 0. Then one more counts (the rule of
-    succession), which is wrong by as much as the least sure example is right.
 
     Parameters
     ----------
@@ -39,8 +36,7 @@ def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> flo
     from scipy.optimize import brentq
 
     plain = MulticlassLogistic(margin=0.0)
-    scores, y, omega = _with_an_error(np.asarray(scores, np.float64), y, omega)
-    Z = np.ascontiguousarray(scores.T)
+    Z = np.ascontiguousarray(scores.T, dtype=np.float64)
     weights = omega / omega.sum()
 
     # The log loss is convex in 1/T: its derivative there has one root.
@@ -55,25 +51,34 @@ def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> flo
     return float(1 / brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
 
 
-def _with_an_error(
-    scores: np.ndarray, y: np.ndarray, omega: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the examples, and one more that is wrong where all that count are right."""
+def with_an_error(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return examples, and where all are right one more (the rule of succession).
+
+    Their best temperature would be 0, and every probability 1. The one more is wrong by as much as
+    the least sure example is right.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k)
+    y : ndarray of shape (m,)
+        Class indexes.
+
+    Examples
+    --------
+    >>> scores, y = with_an_error(np.array([[4.0, 0.0], [1.0, 2.0]]), np.array([0, 1]))
+    >>> scores[2].tolist(), int(y[2])
+    ([2.0, 1.0], 1)
+    """
     own = np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
     others = scores.copy()
     np.put_along_axis(others, y[:, None], -np.inf, axis=1)
     margin = own - others.max(axis=1)
-    counted = np.flatnonzero(omega > 0)
-    if (margin[counted] <= 0).any():
-        return scores, y, omega
-    i = counted[np.argmin(margin[counted])]
+    if (margin <= 0).any():
+        return scores, y
+    i = int(np.argmin(margin))
     wrong, rival = scores[i].copy(), int(np.argmax(others[i]))
     wrong[[y[i], rival]] = wrong[[rival, y[i]]]
-    return (
-        np.concatenate([scores, wrong[None]]),
-        np.append(y, y[i]),
-        np.append(omega, omega[counted].mean()),
-    )
+    return np.concatenate([scores, wrong[None]]), np.append(y, y[i])
 
 
 def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:

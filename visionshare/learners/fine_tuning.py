@@ -15,7 +15,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.tuning import Tunable, tunable
-from visionshare.learners.calibration import fit_temperature
+from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.product_scores import ProductScores
 from visionshare.losses import MulticlassLogistic
@@ -285,7 +285,8 @@ class _Run:
             wrong = wrong if len(self.judges) else float("nan")
             temperature = float("nan")
             if number + 1 == self.settings.epochs:
-                temperature = fit_temperature(judged.T, truth, np.ones(len(truth)))
+                counted, true = with_an_error(judged.T, truth)
+                temperature = fit_temperature(counted, true, np.ones(len(true)))
             seconds = time.perf_counter() - begun
             figures = (loss, error, wrong, temperature, seconds)
             yield Epoch(number + 1, *figures, self._state())

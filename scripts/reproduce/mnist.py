@@ -123,8 +123,10 @@ def write(options: Any) -> None:
         "`visionshare train NAME --data DIR` makes each. The error is the mean ± standard "
         "deviation over seeds (each run in parentheses), on the 10 000 test images, which were "
         "read once for each final setting and seed. A seed changes templates, draws, deformations "
-        "and the order of images. Products of pairs count as features where a classifier has any.",
+        "and the order of images. Products of pairs count as features where a classifier has any. "
+        "`mnist-compact` and `mnist-quick` see each training image once an epoch, deformed anew.",
         table(header, measured(options)),
+        *([options.words] if options.words else []),
         "## How settings were chosen",
         "A sixth of the training images, 10 000 and always the same ones, taught nothing and "
         f"judged (`--set {HELD_OUT}`), with seed 0:",
@@ -140,6 +142,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("out/mnist-runs"), help="folder of runs")
     parser.add_argument("--pipelines", nargs="*", default=list(ASKED), choices=list(ASKED))
     parser.add_argument("--trials", action="store_true", help="settings on held-out images instead")
+    parser.add_argument("--words", default="", help="how the runs were made, for the page")
     options = parser.parse_args()
     for pipeline in options.pipelines:
         if options.trials:

@@ -59,6 +59,7 @@ _DEFORMED: Trial = {
 _AT_ANY_COST: Trial = {"search": "{}"}
 
 TRIED: dict[str, list[Trial]] = {
+    "mnist-266": [{"rounds": 266}],
     "mnist-quick": [
         _QUICK,
         {**_QUICK, "ridge": 1e-3},

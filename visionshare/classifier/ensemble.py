@@ -27,8 +27,8 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     Returns
     -------
     CompactClassifier
-        Of a union of the families. Its path is a single step, it has no exit rule, and its
-        temperature is the mean of theirs.
+        Of a union of the families. Its path is a single step, it has no exit rule; its
+        temperature, and the training loss and error of its step, are the means of theirs.
 
     Raises
     ------
@@ -62,20 +62,13 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     intercept = np.asarray(np.stack([c.intercept for c in held]).mean(axis=0), np.float32)
     temperature = float(np.mean([c.temperature for c in held]))
     steps = [c.path[-1] for c in held if c.path]
-    step = PathStep(
-        round=1,
-        feature=tuple(range(family.n_features_)),
-        n_features=family.n_features_,
-        weights=weights,
-        intercept=intercept,
-        loss=float(np.mean([s.loss for s in steps])) if steps else 0.0,
-        train_error=float(np.mean([s.train_error for s in steps])) if steps else 0.0,
-        validation_error=None,
-        test_error=None,
-        seconds=sum(s.seconds for s in steps),
-        macs=int(family.macs()) + weights.size,
-        score=0.0,
+    loss, error = (
+        float(np.mean(v)) if v else 0.0
+        for v in ([s.loss for s in steps], [s.train_error for s in steps])
     )
+    seconds = sum(s.seconds for s in steps)
+    macs = int(family.macs())
+    step = PathStep.whole(weights, intercept, macs, loss, error, None, seconds)
     metadata = {**first.metadata, "members": n}
     return CompactClassifier(
         family, weights, intercept, first.classes_, temperature, (step,), metadata,

@@ -50,3 +50,31 @@ class PathStep:
     seconds: float
     macs: int
     score: float
+
+    @classmethod
+    def whole(
+        cls,
+        weights: np.ndarray,
+        intercept: np.ndarray,
+        family_macs: int,
+        loss: float,
+        train_error: float,
+        validation_error: float | None,
+        seconds: float,
+    ) -> PathStep:
+        """Return the only step of a classifier without prefixes: all features enter in it."""
+        n = weights.shape[1]
+        return cls(
+            round=1,
+            feature=tuple(range(n)),
+            n_features=n,
+            weights=weights,
+            intercept=intercept,
+            loss=loss,
+            train_error=train_error,
+            validation_error=validation_error,
+            test_error=None,
+            seconds=seconds,
+            macs=family_macs + weights.size,
+            score=0.0,
+        )

@@ -362,19 +362,11 @@ class _Run:
             weights = np.concatenate([weights, products[:, kept]], axis=1)
         weights, intercept = weights.astype(np.float32), intercept.astype(np.float32)
         last, before = history[-1], self.before
-        path = PathStep(
-            round=1,
-            feature=tuple(range(family.n_features_)),
-            n_features=family.n_features_,
-            weights=weights,
-            intercept=intercept,
-            loss=last.loss,
-            train_error=last.train_error,
-            validation_error=None if np.isnan(last.validation_error) else last.validation_error,
-            test_error=None,
-            seconds=sum(e.seconds for e in history) + sum(s.seconds for s in before.path[-1:]),
-            macs=int(family.macs()) + weights.size,
-            score=0.0,
+        judged = None if np.isnan(last.validation_error) else last.validation_error
+        seconds = sum(e.seconds for e in history) + sum(s.seconds for s in before.path[-1:])
+        macs = int(family.macs())
+        path = PathStep.whole(
+            weights, intercept, macs, last.loss, last.train_error, judged, seconds
         )
         metadata = {**before.metadata, "fine_tuning": asdict(self.settings)}
         return CompactClassifier(

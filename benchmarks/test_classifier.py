@@ -7,8 +7,10 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from benchmarks.data import synthetic
+from visionshare import Monomials
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,6 @@ def test_batches_on_one_thread(benchmark, noted, classifier):
 
 def test_against_the_plain_arithmetic(paired, classifier):
     """The classifier against a matrix product of as many multiply-accumulates, one thread."""
-    from threadpoolctl import threadpool_limits
-
     images = np.random.default_rng(1).integers(0, 256, (1024, 28, 28), np.uint8)
     rng = np.random.default_rng(2)
     rows = classifier.macs * len(images) // (49 * 64)
@@ -47,6 +47,21 @@ def test_against_the_plain_arithmetic(paired, classifier):
                 np.matmul(A, B, out=out)
 
     paired(lambda: classifier.decision_function(images), plain, "no figure asked")
+
+
+def test_products_of_features_side_by_side(paired, classifier):
+    """Scores of 75 features and all products of pairs, one thread: products in cache or written."""
+    chosen, n = classifier.family, classifier.n_features
+    pairs = list(zip(*np.triu_indices(n), strict=True))
+    family = Monomials.of(chosen, [*((j,) for j in range(n)), *pairs])
+    weights = np.random.default_rng(3).normal(size=(10, family.n_features_)).astype(np.float32)
+    images = np.random.default_rng(1).integers(0, 256, (1024, 28, 28), np.uint8)
+
+    def plain():
+        with threadpool_limits(1):
+            return family.evaluate(images) @ weights.T
+
+    paired(lambda: family.weighted_sums(images, weights), plain, "no figure asked")
 
 
 @pytest.mark.parametrize(

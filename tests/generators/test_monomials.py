@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import CompactClassifier, GaborBank, Monomials, Pixels, load
 from visionshare.errors import InputError
@@ -30,6 +30,18 @@ def test_values_are_the_products(images):
         for f in sorted(monomial):
             expected = expected * factors[:, f]
         assert_array_equal(family.evaluate(images)[:, j], expected)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 33])
+def test_sums_are_those_of_the_products(n):
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 256, (n, 4, 4), np.uint8)
+    monomials = [rng.integers(0, 16, rng.integers(1, 5)) for _ in range(50)]
+    family = Monomials(Pixels(), monomials).fit(images)
+    weights = rng.normal(size=(3, 50)).astype(np.float32)
+    factors = images.reshape(n, 16) / 255
+    products = np.stack([factors[:, m].prod(axis=1) for m in monomials], axis=1)
+    assert_allclose(family.weighted_sums(images, weights, 2), products @ weights.T, atol=1e-5)
 
 
 def test_cost_counts_each_factor_once(images):

@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import visionshare
 from visionshare import (
     GaborBank,
+    Monomials,
     PatchTemplates,
     Pixels,
     Products,
@@ -50,6 +51,15 @@ def test_values_are_those_of_the_parts():
     assert_array_equal(one.evaluate(IMAGES), union.evaluate(IMAGES)[:, [33, 2, 32, 33]])
     assert_array_equal(one.take([1]).evaluate(IMAGES), IMAGES[:, 0, 2, None] * np.float32(1 / 255))
     assert union.take([]).n_features_ == union.take([]).take([]).macs() == 0
+
+
+def test_sums_of_parts_in_any_order():
+    union = UnionOfFamilies([Pixels(), PATCHES, Monomials(Pixels(), [(0, 3), (1,)])]).fit(IMAGES)
+    mixed = union.take(np.random.default_rng(2).permutation(union.n_features_))
+    weights = np.random.default_rng(3).normal(size=(4, mixed.n_features_)).astype(np.float32)
+    for family in (mixed, union):
+        wanted = family.evaluate(IMAGES).astype(np.float64) @ weights.T
+        assert_allclose(family.weighted_sums(IMAGES, weights, 2), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_groups_of_different_parts_stay_apart():

@@ -14,7 +14,7 @@ from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
-from visionshare.generators.base import FeatureFamily
+from visionshare.generators.base import FeatureFamily, weighted_sums
 
 __all__ = ["CompactClassifier"]
 
@@ -99,7 +99,6 @@ class CompactClassifier:
         self.preprocessing = Preprocessing() if preprocessing is None else preprocessing
         if self.picture_size is not None:
             self.preprocessing.check_size(self.picture_size)
-        self._transposed = np.ascontiguousarray(self.weights.T)
 
     @property
     def image_shape(self) -> tuple[int, ...]:
@@ -200,8 +199,7 @@ class CompactClassifier:
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         # A stranger's file may hold numbers that overflow: scores are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self.family.evaluate(images, None, n_jobs)
-            return np.dot(values, self._transposed) + self.intercept
+            return weighted_sums(self.family, images, self.weights, n_jobs) + self.intercept
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""

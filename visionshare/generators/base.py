@@ -16,6 +16,7 @@ __all__ = [
     "check_images",
     "check_state",
     "unfitted",
+    "weighted_sums",
 ]
 
 
@@ -60,6 +61,14 @@ class FeatureFamily(Protocol):
         dtype: str = "float32",
     ) -> np.ndarray:
         """Return the same transposed, (n, n_images), float32 or float16."""
+        ...
+
+    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return sums of all features times weights (k, n), as (n_images, k), float32.
+
+        A family may leave this out where nothing is gained over writing its features down: see
+        :func:`weighted_sums`.
+        """
         ...
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
@@ -146,6 +155,39 @@ def added_macs(
     several = np.flatnonzero(sizes > 1)
     added[several] = together(several)
     return added
+
+
+def weighted_sums(
+    family: Any, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1
+) -> np.ndarray:
+    """Return sums of all features of a family times weights: scores without intercepts.
+
+    Where the family has no method ``weighted_sums``, its features are written down.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Fitted.
+    images : ndarray of shape (n_images, *image_shape_), uint8 or float
+    weights : ndarray of shape (k, n_features_), float32
+    n_jobs : int, default 1
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (n_images, k), float32
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> pixels = Pixels().fit(np.zeros((1, 2)))
+    >>> weights = np.array([[1, 1], [2, 0]], np.float32)
+    >>> weighted_sums(pixels, np.array([[3.0, 4.0]]), weights).tolist()
+    [[7.0, 6.0]]
+    """
+    if hasattr(family, "weighted_sums"):
+        return np.asarray(family.weighted_sums(images, weights, n_jobs))
+    return np.asarray(np.dot(family.evaluate(images, None, n_jobs), weights.T))
 
 
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:

@@ -1,11 +1,14 @@
-"""The kernel of monomials: products of an image's features."""
+"""Kernels of monomials: products of an image's features, and weighted sums of such products."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["multiplied", "multiplied_alone"]
+__all__ = ["multiplied", "multiplied_alone", "weighted_products"]
+
+# Images whose products stand side by side until they are weighted: few enough for a core's cache.
+_WIDE = 32
 
 
 def _multiplied(
@@ -23,13 +26,68 @@ def _multiplied(
     out : ndarray of shape (n, n_monomials), float32
     """
     for i in prange(values.shape[0]):
+        own, written = values[i], out[i]
         for m in range(starts.shape[0] - 1):
-            product = values[i, factors[starts[m]]]
-            for place in range(starts[m] + 1, starts[m + 1]):
-                product *= values[i, factors[place]]
-            out[i, m] = product
+            first = starts[m]
+            if starts[m + 1] - first == 2:
+                written[m] = own[factors[first]] * own[factors[first + 1]]
+                continue
+            product = own[factors[first]]
+            for place in range(first + 1, starts[m + 1]):
+                product *= own[factors[place]]
+            written[m] = product
 
 
 multiplied = njit(cache=True, nogil=True, parallel=True)(_multiplied)
 # For one image: a second thread has nothing to do, and on a busy machine is waited for.
 multiplied_alone = njit(cache=True, nogil=True)(_multiplied)
+
+
+@njit(cache=True, nogil=True)
+def _side_by_side(
+    values: np.ndarray, factors: np.ndarray, starts: np.ndarray, products: np.ndarray
+) -> None:
+    """Write the products of images' values (n_factors, wide), (n_monomials, wide)."""
+    for m in range(starts.shape[0] - 1):
+        row, first = products[m], values[factors[starts[m]]]
+        if starts[m + 1] - starts[m] == 2:
+            second = values[factors[starts[m] + 1]]
+            for i in range(row.shape[0]):
+                row[i] = first[i] * second[i]
+            continue
+        row[:] = first
+        for place in range(starts[m] + 1, starts[m + 1]):
+            factor = values[factors[place]]
+            for i in range(row.shape[0]):
+                row[i] *= factor[i]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def weighted_products(
+    values: np.ndarray, factors: np.ndarray, starts: np.ndarray, weights: np.ndarray,
+    out: np.ndarray,
+) -> None:  # fmt: skip
+    """Write sums of monomials times weights; the monomials themselves stay in a core's cache.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_factors), float32
+    factors, starts : ndarray of int64
+        As in :func:`multiplied`.
+    weights : ndarray of shape (k, n_monomials), float32, contiguous
+    out : ndarray of shape (n, k), float32
+    """
+    n, n_factors = values.shape
+    for tile in prange((n + _WIDE - 1) // _WIDE):
+        begin = tile * _WIDE
+        count = min(_WIDE, n - begin)
+        beside = np.zeros((n_factors, _WIDE), np.float32)
+        for i in range(count):
+            for j in range(n_factors):
+                beside[j, i] = values[begin + i, j]
+        products = np.empty((starts.shape[0] - 1, _WIDE), np.float32)
+        _side_by_side(beside, factors, starts, products)
+        sums = np.dot(weights, products)
+        for i in range(count):
+            for k in range(weights.shape[0]):
+                out[begin + i, k] = sums[k, i]

@@ -17,6 +17,8 @@ from visionshare.resources import thread_limit
 __all__ = ["Monomials"]
 
 _MOST_FACTORS = 1 << 20
+# Images from which on products are weighted side by side.
+_MANY = 8
 
 
 class Monomials(BaseEstimator):
@@ -178,6 +180,30 @@ class Monomials(BaseEstimator):
         used = self._used(ids)
         values = self.base_.evaluate(images, used, n_jobs)
         return self._products(values, used, ids, n_jobs)
+
+    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return sums of all monomials times weights, (n_images, k), float32.
+
+        Of many images no products are written down.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        weights : ndarray of shape (k, n_features_), float32
+        n_jobs : int, default 1
+            Threads.
+        """
+        from visionshare.generators.monomial_kernels import weighted_products
+
+        images = np.asarray(images)
+        if len(images) < _MANY:
+            return np.asarray(np.dot(self.evaluate(images, None, n_jobs), weights.T))
+        check_images(images, self.image_shape_)
+        values, weights = self.base_.evaluate(images, None, n_jobs), np.ascontiguousarray(weights)
+        out = np.empty((len(images), len(weights)), np.float32)
+        with thread_limit(n_jobs):
+            weighted_products(values, *self._flat(), weights, out)
+        return out
 
     def evaluate_columns(
         self,

@@ -16,6 +16,7 @@ from visionshare.generators.base import (
     check_features,
     check_images,
     check_state,
+    weighted_sums,
 )
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.pixels import image_shape
@@ -178,6 +179,25 @@ class UnionOfFamilies(BaseEstimator):
             out[:, places] = self.parts_[p].evaluate(
                 images, None if features is None else own, n_jobs
             )
+        return out
+
+    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return sums of all features times weights, (n_images, k), float32: the parts' sums.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        weights : ndarray of shape (k, n_features_), float32
+        n_jobs : int, default 1
+            Threads.
+        """
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        out = np.zeros((len(images), len(weights)), np.float32)
+        for part, ids in zip(self.parts_, self._ids, strict=True):
+            run = len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1
+            own = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
+            out += weighted_sums(part, images, own, n_jobs)
         return out
 
     def evaluate_columns(

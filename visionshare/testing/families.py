@@ -9,7 +9,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.errors import InputError
-from visionshare.generators.base import added_macs
+from visionshare.generators.base import added_macs, weighted_sums
 
 __all__ = ["check_family"]
 
@@ -49,6 +49,7 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     )
     _check_values(fitted, images)
     _check_restriction(fitted, images)
+    _check_weighted_sums(fitted, images)
     _check_added_cost(fitted)
     _check_identity(fitted, images)
     _check_bad_input(fitted, images)
@@ -123,6 +124,23 @@ def _check_added_cost(fitted: Any) -> None:
         assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
         assert_array_equal(added, wanted, "added_macs is not the difference of macs")
         assert_array_equal(added_macs(fitted, chosen)[asked], added, "added_macs of all differ")
+
+
+def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:
+    """Check the sums of one image, a few and all against features that are written down."""
+    weights = np.random.default_rng(7).normal(size=(3, fitted.n_features_)).astype(np.float32)
+    for family in (fitted, fitted.take(_some(fitted))):
+        own = np.ascontiguousarray(weights[:, : family.n_features_])
+        features = family.evaluate(images).astype(np.float64)
+        wanted = features @ own.T.astype(np.float64)
+        slack = 1e-5 * (np.abs(features) @ np.abs(own.T)).max()
+        for n in (1, 2, len(images)):
+            sums = weighted_sums(family, images[:n], own, 2)
+            assert sums.dtype == np.float32, f"weighted_sums gives {sums.dtype}, not float32"
+            message = f"weighted_sums of {n} images"
+            assert_allclose(sums, wanted[:n], rtol=1e-5, atol=slack, err_msg=message)
+        alone = weighted_sums(family, images, own, 1)
+        assert_array_equal(weighted_sums(family, images, own, 2), alone, "threads change the bits")
 
 
 def _check_identity(fitted: Any, images: np.ndarray) -> None:

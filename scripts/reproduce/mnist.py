@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.mnist_trials import HELD_OUT, PLACES, TRIED, folder_of, settings_of
+from scripts.reproduce.mnist_trials import HELD_OUT, PLACES, REMARKS, TRIED, folder_of, settings_of
 from scripts.reproduce.results import arguments, spread, table, write_page
 
 # Error in percent, features and multiply-accumulates that were asked for, at most.
@@ -112,7 +112,7 @@ def trials(pipeline: str, options: Any) -> str:
         return ""
     header = [*vary, "error on images held out, %", "multiply-accumulates"]
     words = f"`{pipeline}`; in all of them {', '.join(same)}:" if same else f"`{pipeline}`:"
-    return f"{words}\n\n{table(header, rows)}"
+    return "\n\n".join(filter(None, (words, table(header, rows), REMARKS.get(pipeline))))
 
 
 def write(options: Any) -> None:

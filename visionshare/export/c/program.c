@@ -15,17 +15,43 @@ $TABLES$
 
 $UNITS$
 
-/* Scores from the first features. */
+/* Scores from the first features. Where there are few classes, four sums of each run side by side:
+   one alone would wait for every addition. */
 static void $PREFIX$_sum(
     const float *features, int count, const $WEIGHT$ *weights, $SCALES$const float *intercept,
     float scores[$MACRO$_CLASSES])
 {
-    int j, k;
+    int j = 0, k;
 
     for (k = 0; k < $MACRO$_CLASSES; k++) {
         scores[k] = intercept[k];
     }
-    for (j = 0; j < count; j++) {
+#if $MACRO$_CLASSES <= 32
+    {
+        float a[$MACRO$_CLASSES], b[$MACRO$_CLASSES], c[$MACRO$_CLASSES], d[$MACRO$_CLASSES];
+
+        for (k = 0; k < $MACRO$_CLASSES; k++) {
+            a[k] = b[k] = c[k] = d[k] = 0;
+        }
+        for (; j + 3 < count; j += 4) {
+            const $WEIGHT$ *w = weights + j * $MACRO$_CLASSES;
+            const float first = features[j]$SCALE$;
+            const float second = features[j + 1]$SCALE_SECOND$;
+            const float third = features[j + 2]$SCALE_THIRD$;
+            const float fourth = features[j + 3]$SCALE_FOURTH$;
+            for (k = 0; k < $MACRO$_CLASSES; k++) {
+                a[k] += first * w[k];
+                b[k] += second * w[$MACRO$_CLASSES + k];
+                c[k] += third * w[2 * $MACRO$_CLASSES + k];
+                d[k] += fourth * w[3 * $MACRO$_CLASSES + k];
+            }
+        }
+        for (k = 0; k < $MACRO$_CLASSES; k++) {
+            scores[k] += (a[k] + b[k]) + (c[k] + d[k]);
+        }
+    }
+#endif
+    for (; j < count; j++) {
         const float feature = features[j]$SCALE$;
         for (k = 0; k < $MACRO$_CLASSES; k++) {
             scores[k] += feature * weights[j * $MACRO$_CLASSES + k];

@@ -148,14 +148,16 @@ def greedy_rounds(
     history = list(history)
     columns = pool.columns
     excluded = pool.flat()
+    W_start = refit(active, settings, np.zeros((active.k, 1)))
     for done in history:
         active.append(columns.columns_of(done.features))
         columns.enter(done.features)
         excluded[done.candidate] = True
 
-    W_start = (
-        refit(active, settings, np.zeros((active.k, 1))) if active.n == 0 else history[0].W[:, :1]
-    )
+    def residual_at(number: int) -> np.ndarray:
+        held = history[number - 2].W if number > 1 else W_start
+        return active.residual(loss, active.scores(held))[1]
+
     W = history[-1].W if history else W_start
     start_value = float("inf")
     while True:
@@ -171,8 +173,9 @@ def greedy_rounds(
         number = len(history) + 1
         support = np.concatenate([np.empty(0, np.int64), *(done.features for done in history)])
         state = RefitState(
-            residual, number, support, value, loss_value, active, W, Z, loss, penalty
-        )
+            residual, number, support, value, loss_value, active, W, Z, loss, penalty,
+            earlier=residual_at,
+        )  # fmt: skip
         found = settings.search.best(pool, state, settings.criterion, excluded)
         if not found or not found[0].score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))

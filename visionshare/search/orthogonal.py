@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.search.novelty import Novelty
 from visionshare.search.pool import Pool, RefitState
 from visionshare.solvers import ActiveSet
 
@@ -32,6 +33,21 @@ class Orthogonal:
         self._explained: np.ndarray | None = None
         self._n = 0
         self._gram = np.zeros((1, 1))
+        self._novelty: Novelty | None = None
+
+    def spread(self, pool: Pool, state: RefitState) -> np.ndarray:
+        """Return what divides each column's gradient norm, (d,), estimated for a screen.
+
+        It is estimated on a few thousand examples; ones where the columns cannot be sampled.
+        """
+        columns = pool.columns
+        if self._novelty is None:
+            omega = state.active.omega.reshape(-1)[: state.active.m]
+            self._novelty = Novelty(columns, omega)
+        if not self._novelty.known:
+            return np.ones(columns.shape[1])
+        new = np.maximum(self._novelty.variances(state.support), self.floor * columns.variance)
+        return np.sqrt(np.where(new > 0, new, 1.0))
 
     def score(self, pool: Pool, state: RefitState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the scores of these candidates, or of all for ``None``."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,11 +28,15 @@ class SearchState:
         The round that is about to begin, from 1.
     support : ndarray of int64
         Ids of the chosen features.
+    earlier : callable, optional
+        Returns the residual at an earlier round, to the bit, whether or not the run was stopped
+        in between; None where the learner cannot say.
     """
 
     residual: np.ndarray
     round: int
     support: np.ndarray
+    earlier: Callable[[int], np.ndarray] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -121,12 +125,7 @@ class Pool:
             return flat
         return np.logical_and.reduceat(flat[self.order], self.starts[:-1])
 
-    def gradient_norms(
-        self,
-        R: np.ndarray,
-        numbers: np.ndarray | None = None,
-        spans: Sequence[slice] | None = None,
-    ) -> np.ndarray:
+    def gradient_norms(self, R: np.ndarray, numbers: np.ndarray | None = None) -> np.ndarray:
         """Return Σ_{j∈J} ‖x_jᵀR‖₁ of each candidate J (ShareBoost, algorithm 1 and §3.2).
 
         Parameters
@@ -134,11 +133,10 @@ class Pool:
         R : ndarray of shape (m, k)
         numbers : ndarray of int, optional
             Which candidates; all when omitted.
-        spans : sequence of slice, optional
-            Only these examples; all when omitted.
         """
         ids, starts = self.members(numbers)
-        return self.sums(self._column_norms(R, ids, spans), starts)
+        norms = np.abs(self.columns.correlate(R, ids)).sum(axis=1, dtype=np.float64)
+        return self.sums(norms, starts)
 
     def members(self, numbers: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the column ids of candidates, one after the other, and where each begins.
@@ -155,14 +153,6 @@ class Pool:
     def sums(self, values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
         """Return the sum over each candidate's columns, for values in the order of members."""
         return values if starts is None else np.add.reduceat(values, starts)
-
-    def _column_norms(
-        self, R: np.ndarray, ids: np.ndarray | None, spans: Sequence[slice] | None
-    ) -> np.ndarray:
-        if spans is None:
-            spans = [slice(0, len(R))]
-        G = sum(self.columns.correlate(R[rows], ids, rows=rows) for rows in spans)
-        return np.abs(G).sum(axis=1, dtype=np.float64)
 
 
 class Criterion(Protocol):

@@ -1,6 +1,8 @@
-"""Screened search: a cheap score on a part of the examples, the exact one on the survivors."""
+"""Screened search: an estimate on the examples that matter, the exact score of the survivors."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,54 +10,58 @@ from visionshare.errors import InputError
 from visionshare.search.exhaustive import winners
 from visionshare.search.per_mac import PerMac
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
+from visionshare.store import Columns
 
 __all__ = ["ScreenedSearch"]
 
-_SPANS = 16
+# Bytes of the columns of a sample at most.
+_LARGEST = 2 << 30
+# Share of the sample that is drawn from all examples alike: one that is fitted now may not stay so.
+_ALIKE = 0.1
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Examples drawn at a round, the inverse of their chances, and their columns if copied."""
+
+    round: int
+    rows: np.ndarray
+    inverse: np.ndarray
+    columns: Columns | None
 
 
 class ScreenedSearch:
-    """Screen by the gradient norm on a part of the examples, then verify the best exactly.
+    """Screen by the gradient norm on a sample of the examples, then verify the best exactly.
 
-    Where the criterion is divided by cost, so are the norms that screen.
+    Late in a run few examples hold nearly all of the residual. An example is drawn with a chance
+    proportional to its share of it, the largest for certain, and counts by the inverse of its
+    chance: the estimate is unbiased, and nearly exact where it matters. The columns of the sample
+    are copied, and serve some rounds. Where the criterion divides the gradient by a spread or by
+    cost, so does the screen.
 
     Parameters
     ----------
     fraction : float, default 0.1
-        Share of the examples that screens, taken in equal spans all over them.
-    keep : int, default 128
+        Share of the examples in the sample; less where its columns would take more than 2 GiB.
+    keep : int, default 64
         Candidates that are verified with the criterion on all examples.
+    rounds : int, default 5
+        Rounds that a sample serves, where the learner can say what the residual was.
+    random_state : int, default 0
+        Seed; a sample depends on it, on its round's number and on the residual alone.
     """
 
-    def __init__(self, fraction: float = 0.1, keep: int = 128) -> None:
+    def __init__(
+        self, fraction: float = 0.1, keep: int = 64, rounds: int = 5, random_state: int = 0
+    ) -> None:
         if not 0 < fraction <= 1:
             raise InputError("fraction", fraction, "a share above 0 and at most 1")
-        if isinstance(keep, bool) or keep < 1:
-            raise InputError("keep", keep, "a number of candidates of at least 1")
-        self.fraction, self.keep = float(fraction), int(keep)
-
-    def _spans(self, m: int, round_number: int) -> list[slice]:
-        # Other spans each round: no example is left out for good, and none is drawn twice.
-        length = max(1, round(m * self.fraction / _SPANS))
-        if length * _SPANS >= m:
-            return [slice(0, m)]
-        period = m // _SPANS
-        shift = (round_number * length) % max(1, period - length + 1)
-        return [slice(i * period + shift, i * period + shift + length) for i in range(_SPANS)]
-
-    def screen(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
-    ) -> np.ndarray:
-        """Return the numbers of the survivors, ascending."""
-        numbers = np.flatnonzero(~excluded)
-        if len(numbers) <= self.keep:
-            return numbers
-        spans = self._spans(len(state.residual), state.round)
-        norms = pool.gradient_norms(state.residual, spans=spans)
-        if isinstance(criterion, PerMac):
-            norms = norms / criterion.costs(pool, state, None)
-        best = np.argpartition(-norms[numbers], self.keep - 1)[: self.keep]
-        return np.sort(numbers[best])
+        for name, value in (("keep", keep), ("rounds", rounds)):
+            if isinstance(value, bool) or value < 1:
+                raise InputError(name, value, "a whole number of at least 1")
+        self.fraction, self.keep, self.rounds = float(fraction), int(keep), int(rounds)
+        self.random_state = int(random_state)
+        self._sample: _Sample | None = None
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
@@ -65,3 +71,82 @@ class ScreenedSearch:
         if len(survivors) == 0:
             return []
         return winners(pool, survivors, criterion.score(pool, state, survivors), n)
+
+    def screen(
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+    ) -> np.ndarray:
+        """Return the numbers of the survivors, ascending."""
+        numbers = np.flatnonzero(~excluded)
+        if len(numbers) <= self.keep:
+            return numbers
+        norms = np.abs(self._gradients(pool, state)).sum(axis=1)
+        divided = criterion.criterion if isinstance(criterion, PerMac) else criterion
+        if hasattr(divided, "spread"):
+            norms /= divided.spread(pool, state)
+        ids, starts = pool.members(None)
+        scores = pool.sums(norms if ids is None else norms[ids], starts)
+        if isinstance(criterion, PerMac):
+            scores = scores / criterion.costs(pool, state, None)
+        best = np.argpartition(-scores[numbers], self.keep - 1)[: self.keep]
+        return np.sort(numbers[best])
+
+    def _gradients(self, pool: Pool, state: SearchState) -> np.ndarray:
+        """Return estimates of XᵀR (d, k) from the sample."""
+        if self.fraction == 1:
+            return pool.columns.correlate(state.residual)
+        sample, R = self._sample_of(pool, state), state.residual
+        weighted = R[sample.rows] * sample.inverse[:, None]
+        # The sample's sums are those of all examples: a column's mean adds no error.
+        weighted += (R.sum(axis=0) - weighted.sum(axis=0)) / max(1, len(weighted))
+        if sample.columns is not None:
+            return sample.columns.correlate(weighted)
+        whole = np.zeros_like(R)
+        whole[sample.rows] = weighted
+        return pool.columns.correlate(whole)
+
+    def _sample_of(self, pool: Pool, state: SearchState) -> _Sample:
+        """Return the sample that serves a round: of the first of some rounds, or of its own."""
+        first = state.round
+        if state.earlier is not None:
+            first -= (state.round - 1) % self.rounds
+        if self._sample is None or self._sample.round != first:
+            residual = state.residual
+            if state.earlier is not None and first < state.round:
+                residual = state.earlier(first)
+            self._sample = self._drawn(pool.columns, residual, first)
+        return self._sample
+
+    def _drawn(self, columns: Columns, residual: np.ndarray, number: int) -> _Sample:
+        m, d = columns.shape
+        most = _LARGEST // max(1, d * np.dtype(columns.dtype).itemsize)
+        size = min(max(1, round(self.fraction * m)), most)
+        chances = inclusion(np.abs(residual).sum(axis=1, dtype=np.float64), size)
+        rng = np.random.default_rng([self.random_state, number])
+        rows = np.flatnonzero(rng.random(m) < chances)
+        inverse = (1 / chances[rows]).astype(residual.dtype)
+        return _Sample(number, rows, inverse, columns.sample(rows))
+
+
+def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
+    """Return each example's chance to be in a sample of about n: by size, at most 1, none 0.
+
+    Examples
+    --------
+    >>> inclusion(np.array([8.0, 1.0, 1.0, 0.0]), 2).round(2).tolist()
+    [1.0, 0.48, 0.48, 0.04]
+    """
+    m = len(sizes)
+    total = sizes.sum()
+    shares = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m
+    chances, factor = np.minimum(1.0, n * shares), float(n)
+    # What is cut off at 1 is given to the others, until nothing more is cut off.
+    for _ in range(100):
+        free = chances < 1
+        wanted = n - np.count_nonzero(~free)
+        if not free.any() or wanted <= 0:
+            break
+        before, factor = factor, wanted / shares[free].sum()
+        if factor <= before * (1 + 1e-9):
+            break
+        chances = np.minimum(1.0, factor * shares)
+    return chances

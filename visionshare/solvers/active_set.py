@@ -99,12 +99,15 @@ class ActiveSet:
         self.n = len(positions)
 
     def scores(self, W: np.ndarray) -> np.ndarray:
-        """Return Z (tiles, k, tile) for W (k, n + 1), intercept first."""
+        """Return Z (tiles, k, tile) for W (k, n + 1), intercept first.
+
+        A narrower W scores the first columns alone.
+        """
         weights = np.ascontiguousarray(W, self.dtype)
         Z = np.empty((self.n_tiles, self.k, self.tile), self.dtype)
 
         def one(i: int) -> None:
-            np.matmul(weights, self.columns[i, : self.n + 1], out=Z[i])
+            np.matmul(weights, self.columns[i, : weights.shape[1]], out=Z[i])
 
         self._map(one)
         return Z

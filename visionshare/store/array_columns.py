@@ -9,9 +9,10 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import added_macs
+from visionshare.resources import thread_limit
 from visionshare.store.columns import Columns, Span
 
-__all__ = ["ArrayColumns"]
+__all__ = ["ArrayColumns", "sampled"]
 
 _DTYPES = ("float16", "float32", "float64")
 
@@ -98,6 +99,10 @@ class ArrayColumns(Columns):
             held[:, i : i + step] = family.evaluate_columns(batch, n_jobs=n_jobs, dtype=dtype)
         return cls(columns=held, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
 
+    def sample(self, rows: np.ndarray) -> ArrayColumns:
+        """Return all columns of some examples, copied, with the scaling of these columns."""
+        return sampled(self, rows)
+
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield one span: everything lies in one buffer."""
         m, d = self.shape
@@ -122,3 +127,32 @@ class ArrayColumns(Columns):
     ) -> np.ndarray | None:
         """Return what columns or groups add to the cost of chosen ones, None where unknown."""
         return None if self._family is None else added_macs(self._family, chosen, ids, starts)
+
+
+def sampled(columns: Columns, rows: np.ndarray) -> ArrayColumns:
+    """Return all columns of some examples, copied, in memory as they are kept.
+
+    Parameters
+    ----------
+    columns : Columns
+    rows : ndarray of shape (n_rows,), int64
+        Examples.
+    """
+    from visionshare.store.kernels import pick
+
+    d = columns.shape[1]
+    half = columns.dtype == "float16"
+    out = np.empty((d, len(rows)), np.uint16 if half else columns.dtype)
+    rows = np.ascontiguousarray(rows, np.int64)
+    with thread_limit(columns.n_jobs):
+        for span in columns.spans(None):
+            places = span.places
+            if isinstance(places, slice):
+                places = np.arange(d)[places]
+            pick(span.buffer, span.offsets, rows, places.astype(np.int64), out)
+    held = out.view(np.float16) if half else out
+    copied = ArrayColumns(
+        columns=held, dtype=columns.dtype, groups=columns.groups, n_jobs=columns.n_jobs
+    )
+    copied.adopt_scaling(columns)
+    return copied

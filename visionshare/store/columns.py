@@ -186,6 +186,18 @@ class Columns(ABC):
         """
         return None
 
+    def sample(self, rows: np.ndarray) -> Columns | None:
+        """Return all columns of some examples, copied, with the scaling of these columns.
+
+        None where columns are computed when they are asked for: nothing is gained by a copy.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), int64
+            Examples.
+        """
+        return None
+
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
 
@@ -252,6 +264,10 @@ class Columns(ABC):
             for span in self.spans(ids):
                 G[span.places] = correlate(span.buffer, span.offsets, R, first)
         return G
+
+    def adopt_scaling(self, other: Columns) -> None:
+        """Take the scaling of other columns, those of more examples."""
+        self._scaling = other.offset, other.scale, other.variance
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
         """Choose offset and scale of every column.

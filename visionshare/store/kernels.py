@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["correlate", "gather", "moments"]
+__all__ = ["correlate", "gather", "moments", "pick"]
 
 _COLUMNS = 32
 _ROWS = 1024
@@ -117,6 +117,27 @@ def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
         _gather_half(buffer, offsets, out, out.view(np.uint32))
     else:
         _gather_full(buffer, offsets, out)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def pick(
+    buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, places: np.ndarray, out: np.ndarray
+) -> None:
+    """Write some examples of the columns at ``offsets``, as they are kept, into rows of ``out``.
+
+    Parameters
+    ----------
+    buffer : ndarray of one dimension
+    offsets, places : ndarray of shape (n,), int64
+        Where each column begins, and its row of ``out``.
+    rows : ndarray of shape (n_rows,), int64
+        Examples.
+    out : ndarray of shape (d, n_rows), of the buffer's dtype
+    """
+    for j in prange(offsets.shape[0]):
+        begin, row = offsets[j], out[places[j]]
+        for i in range(rows.shape[0]):
+            row[i] = buffer[begin + rows[i]]
 
 
 @njit(cache=True, nogil=True, parallel=True)

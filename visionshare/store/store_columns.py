@@ -16,6 +16,7 @@ from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators.base import added_macs
 from visionshare.resources import parse_size
+from visionshare.store.array_columns import ArrayColumns, sampled
 from visionshare.store.columns import Columns, Span, check_ids
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from visionshare.store.shards import MappedShard, remove, shard_problem, write_shard
@@ -175,6 +176,10 @@ class StoreColumns(Columns):
     ) -> np.ndarray | None:
         """Return what columns or groups add to the cost of chosen ones, None where unknown."""
         return None if self._family is None else added_macs(self._family, chosen, ids, starts)
+
+    def sample(self, rows: np.ndarray) -> ArrayColumns:
+        """Return all columns of some examples, copied to memory, with their scaling."""
+        return sampled(self, rows)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield a span a shard; pages are given back where all shards exceed the memory."""

@@ -93,6 +93,10 @@ def _check_products(columns: Columns, R: np.ndarray, ids: np.ndarray) -> None:
     rows = slice(m // 4, m // 2)
     part = columns.correlate(R[rows], rows=rows)
     assert_allclose(part, scaled[rows].T @ R[rows], atol=atol, rtol=0)
+    some = np.array([0, m - 1, m // 2])
+    sample = columns.sample(some)
+    if sample is not None:
+        assert_array_equal(sample.take(), columns.take()[some], "a sample is not its examples")
     threads, columns.n_jobs = columns.n_jobs, 2
     assert_array_equal(columns.correlate(R), product, "threads change the bits")
     columns.n_jobs = threads

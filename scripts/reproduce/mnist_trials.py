@@ -60,6 +60,10 @@ _TUNED: Trial = {**_DEFORMED, "search images": 10_000, "rate": 4e-3, "ridge": 1e
 # Scores of candidates are not divided by the multiply-accumulates that they add.
 _AT_ANY_COST: Trial = {"search": "{}"}
 
+_COSTLY: Trial = {
+    **_TUNED, **_AT_ANY_COST, "templates": 1000, "search images": 20_000, "rate": 3e-3,
+}  # fmt: skip
+
 TRIED: dict[str, list[Trial]] = {
     "mnist-266": [{"rounds": 266}, {"rounds": 266, "kind of search": "screened"}],
     "mnist-quick": [
@@ -115,6 +119,8 @@ TRIED: dict[str, list[Trial]] = {
         {**_TUNED, "epochs": 6},
         {**_TUNED, **_MIDDLE, "epochs": 8, "ridge": 3e-3},
         {**_TUNED, "members": 2, "rounds": 152, "epochs": 8},
+        {**_COSTLY, "epochs": 6},
+        {**_COSTLY, "epochs": 10},
     ],
 }  # fmt: skip
 

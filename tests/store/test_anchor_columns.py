@@ -72,18 +72,17 @@ def test_evaluation_in_parts_changes_nothing(family, digits, monkeypatch):
     assert_array_equal(columns.columns_of(np.arange(40, 3, -1), scaled=False), whole[40:3:-1])
 
 
-@pytest.mark.parametrize("rows", [slice(None), slice(37, 351), slice(10, 10)])
-def test_products_are_sums_over_the_examples_inside(family, digits, rows):
+def test_products_are_sums_over_the_examples_inside(family, digits):
     X = digits[0]
     columns = AnchorColumns(family, X)
     R = np.random.default_rng(1).normal(size=(600, 4)).astype(np.float32)
     columns.fit_scaling("unit_variance")
     scaled = (family.evaluate(X).astype(np.float64) - columns.offset) * columns.scale
-    found = columns.correlate(R[rows], rows=rows)
-    size = (np.abs(scaled[rows]).T @ np.abs(R[rows])).max(initial=1)
-    assert_allclose(found, scaled[rows].T @ R[rows], atol=2e-6 * size)
+    found = columns.correlate(R)
+    size = (np.abs(scaled).T @ np.abs(R)).max()
+    assert_allclose(found, scaled.T @ R, atol=2e-6 * size)
     for ids in (np.array([200, 3, 200]), np.arange(columns.shape[1])[::-1], np.empty(0, int)):
-        assert_array_equal(columns.correlate(R[rows], ids, rows), found[ids])
+        assert_array_equal(columns.correlate(R, ids), found[ids])
 
 
 @pytest.mark.parametrize("kind", ["none", "unit_variance", "max_abs"])

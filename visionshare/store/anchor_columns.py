@@ -109,16 +109,14 @@ class AnchorColumns(Columns):
             ball_columns(V, self._rings, self._n_radii, part, values)
             yield Span(values.reshape(-1), np.arange(len(part)) * m, slice(start, start + step))
 
-    def _products(self, R: np.ndarray, ids: np.ndarray | None, first: int) -> np.ndarray:
+    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
         from visionshare.store.anchor_kernels import ball_products
 
         anchors, places = self._anchors_of(ids)
-        rows = slice(first, first + len(R))
         R = np.ascontiguousarray(R, np.float32)
-        V, rings, one = self._V[rows], self._rings[:, rows], self._one_ring[:, rows]
         with thread_limit(self.n_jobs):
-            whole = ball_products(V, R, one, np.zeros(1, np.int64), 1)
-            G = ball_products(V, R, rings, anchors, self._n_radii)
+            whole = ball_products(self._V, R, self._one_ring, np.zeros(1, np.int64), 1)
+            G = ball_products(self._V, R, self._rings, anchors, self._n_radii)
         # The same columns get the same bits: ties go to the lowest number, not to rounding.
         G[self._full[anchors]] = whole[0, 0]
         G = G.reshape(-1, R.shape[1])

@@ -231,38 +231,33 @@ class Columns(ABC):
         """Return columns as an array (m, n), each column contiguous."""
         return self.columns_of(ids, scaled).T
 
-    def correlate(
-        self, R: np.ndarray, ids: np.ndarray | None = None, rows: slice | None = None
-    ) -> np.ndarray:
+    def correlate(self, R: np.ndarray, ids: np.ndarray | None = None) -> np.ndarray:
         """Return XᵀR (n, k), float64, for scaled columns.
 
         Parameters
         ----------
-        R : ndarray of shape (m, k), or (examples in ``rows``, k)
+        R : ndarray of shape (m, k)
         ids : ndarray of int, optional
             Which columns; all when omitted.
-        rows : slice, optional
-            Examples from start to stop; all when omitted.
         """
         ids = check_ids(ids, self.shape[1])
-        first, stop, _ = (rows or slice(None)).indices(self.shape[0])
         R = np.asarray(R)
-        if R.ndim != 2 or len(R) != stop - first:
-            raise InputError("R", R.shape, f"an array of shape ({stop - first}, k)")
-        G = self._products(R, ids, first)
+        if R.ndim != 2 or len(R) != self.shape[0]:
+            raise InputError("R", R.shape, f"an array of shape ({self.shape[0]}, k)")
+        G = self._products(R, ids)
         offset, scale = self.scaling_of(ids)
         G -= np.outer(offset, R.sum(axis=0, dtype=np.float64))
         G *= scale[:, None]
         return G
 
-    def _products(self, R: np.ndarray, ids: np.ndarray | None, first: int) -> np.ndarray:
-        """Return XᵀR (n, k), float64, for columns as they are kept, from example ``first`` on."""
+    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+        """Return XᵀR (n, k), float64, for columns as they are kept."""
         from visionshare.store.kernels import correlate
 
         G = np.empty((self.shape[1] if ids is None else len(ids), R.shape[1]))
         with thread_limit(self.n_jobs):
             for span in self.spans(ids):
-                G[span.places] = correlate(span.buffer, span.offsets, R, first)
+                G[span.places] = correlate(span.buffer, span.offsets, R)
         return G
 
     def adopt_scaling(self, other: Columns) -> None:

@@ -30,9 +30,7 @@ def _expand(half: np.ndarray, bits: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _correlate_half(
-    buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, first: int
-) -> np.ndarray:
+def _correlate_half(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
     n, (m, k) = offsets.shape[0], R.shape
     G = np.empty((n, k), np.float64)
     for block in prange((n + _COLUMNS - 1) // _COLUMNS):
@@ -44,7 +42,7 @@ def _correlate_half(
         for row in range(0, m, _ROWS):
             size = min(_ROWS, m - row)
             for j in range(count):
-                start = offsets[lowest + j] + first + row
+                start = offsets[lowest + j] + row
                 _expand(buffer[start : start + size], bits[j])
             if size == _ROWS:
                 total += np.dot(tile, R[row : row + _ROWS])
@@ -57,9 +55,7 @@ def _correlate_half(
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _correlate_full(
-    buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, first: int
-) -> np.ndarray:
+def _correlate_full(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
     n, (m, k) = offsets.shape[0], R.shape
     G = np.empty((n, k), np.float64)
     for block in prange((n + _COLUMNS - 1) // _COLUMNS):
@@ -70,7 +66,7 @@ def _correlate_full(
         for row in range(0, m, _ROWS):
             size = min(_ROWS, m - row)
             for j in range(count):
-                start = offsets[lowest + j] + first + row
+                start = offsets[lowest + j] + row
                 tile[j, :size] = buffer[start : start + size]
             if size == _ROWS:
                 total += np.dot(tile, R[row : row + _ROWS])
@@ -82,15 +78,15 @@ def _correlate_full(
     return G
 
 
-def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, first: int = 0) -> np.ndarray:
-    """Return x_jᵀR (n, k), float64, for the columns at ``offsets``, from example ``first`` on.
+def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """Return x_jᵀR (n, k), float64, for the columns at ``offsets``.
 
     Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
     sums of blocks are float64.
     """
     R = np.ascontiguousarray(R, np.float64 if buffer.dtype == np.float64 else np.float32)
     kernel = _correlate_half if buffer.dtype == np.uint16 else _correlate_full
-    return kernel(buffer, offsets, R, first)
+    return kernel(buffer, offsets, R)
 
 
 @njit(cache=True, nogil=True, parallel=True)

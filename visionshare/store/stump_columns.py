@@ -175,12 +175,10 @@ class StumpColumns(Columns):
         """Return the row of ``order`` that each stump belongs to."""
         return np.searchsorted(self.starts, ids, side="right") - 1
 
-    def _products(self, R: np.ndarray, ids: np.ndarray | None, first: int) -> np.ndarray:
+    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
         from visionshare.store.stump_kernels import prefix_sums
 
-        # An example that was not asked for adds nothing.
-        whole = np.zeros((self.shape[0], R.shape[1]), np.float32)
-        whole[first : first + len(R)] = R
+        whole = np.ascontiguousarray(R, np.float32)
         if ids is None:
             rows = np.arange(len(self.order))
             return np.asarray(prefix_sums(self.order, rows, self.starts, self.counts, whole))

@@ -23,7 +23,6 @@ PLACES = {
     "extra rounds": ("learner.extra_rounds",),
     "criterion": ("learner.criterion",),
     "ridge of the search": ("learner.strength",),
-    "kind of search": ("learner.search",),
     "search": ("learner.search_options",),
     "templates": ("features.parameters.n_templates",),
     "search images": ("fine_tuning.search_images",),
@@ -65,7 +64,7 @@ _COSTLY: Trial = {
 }  # fmt: skip
 
 TRIED: dict[str, list[Trial]] = {
-    "mnist-266": [{"rounds": 266}, {"rounds": 266, "kind of search": "screened"}],
+    "mnist-266": [{"rounds": 266}],
     "mnist-quick": [
         _QUICK,
         {**_QUICK, "ridge": 1e-3},
@@ -129,7 +128,15 @@ REMARKS = {
     "mnist-compact": (
         "The mean of the two members with seeds 1 and 2 above, 40 epochs each, errs on 0.49 % of "
         "the images held out: hence 40 epochs, not 60. Trials with the first rates were made "
-        "before deformations were drawn in the modes of the blur: others of the same distribution."
+        "before deformations were drawn in the modes of the blur: others of the same distribution. "
+        "A setting of two members of 120 features was final before four of 60 were tried, and read "
+        "on the test images: 0.41 ± 0.02 % (0.40, 0.44, 0.40) at up to 903 542 multiply-accumulates."
+    ),
+    "mnist-deformed": (
+        "By hand: the 266 features of `mnist-266` found without deformations, all weights fitted "
+        "to the originals and five weak copies, err on 0.72 % of the images held out; 305 found on "
+        "60 000 images of originals and copies, with all weights fitted to all of them, on 0.73 % "
+        "(0.74 and 0.78 % with middle and strong deformations)."
     ),
 }
 

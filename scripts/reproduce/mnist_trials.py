@@ -129,8 +129,8 @@ REMARKS = {
         "The mean of the two members with seeds 1 and 2 above, 40 epochs each, errs on 0.49 % of "
         "the images held out: hence 40 epochs, not 60. Trials with the first rates were made "
         "before deformations were drawn in the modes of the blur: others of the same distribution. "
-        "A setting of two members of 120 features was final before four of 60 were tried, and read "
-        "on the test images: 0.41 ± 0.02 % (0.40, 0.44, 0.40) at up to 903 542 multiply-accumulates."
+        "Two members of 120 features were final before four of 60 were tried, and were read on the "
+        "test images: 0.41 ± 0.02 % (0.40, 0.44, 0.40), up to 903 542 multiply-accumulates."
     ),
     "mnist-deformed": (
         "By hand: the 266 features of `mnist-266` found without deformations, all weights fitted "

@@ -27,7 +27,7 @@ CLOSE = 0.02
 # Rounds that are not timed: as many as a sample serves.
 FIRST = 5
 # Share of the examples in a sample, and candidates that are verified.
-SETTINGS = ((0.05, 64), (0.05, 256), (0.1, 16), (0.1, 64), (0.1, 128))
+SETTINGS = ((0.05, 128), (0.05, 256), (0.1, 64), (0.1, 128))
 CRITERIA = ("gradient", "orthogonal")
 
 

@@ -1,4 +1,4 @@
-"""How much of each column is new, estimated on a few thousand examples."""
+"""How much of each column is new, estimated on a few examples."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from visionshare.store import Columns
 
 __all__ = ["Novelty"]
 
-# Examples that estimate: many times as many as the features of any compact classifier.
-_EXAMPLES = 4096
+# Examples that estimate: several times as many as the features of a compact classifier.
+_EXAMPLES = 2048
 # Below this share of a column's square nothing of it is new.
 _DEPENDENT = 1e-6
 

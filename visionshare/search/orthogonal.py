@@ -38,7 +38,7 @@ class Orthogonal:
     def spread(self, pool: Pool, state: RefitState) -> np.ndarray:
         """Return what divides each column's gradient norm, (d,), estimated for a screen.
 
-        It is estimated on a few thousand examples; ones where the columns cannot be sampled.
+        It is estimated on few examples; ones where the columns cannot be sampled.
         """
         columns = pool.columns
         if self._novelty is None:

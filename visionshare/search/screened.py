@@ -43,7 +43,7 @@ class ScreenedSearch:
     ----------
     fraction : float, default 0.1
         Share of the examples in the sample; less where its columns would take more than 2 GiB.
-    keep : int, default 64
+    keep : int, default 128
         Candidates that are verified with the criterion on all examples.
     rounds : int, default 5
         Rounds that a sample serves, where the learner can say what the residual was.
@@ -52,7 +52,7 @@ class ScreenedSearch:
     """
 
     def __init__(
-        self, fraction: float = 0.1, keep: int = 64, rounds: int = 5, random_state: int = 0
+        self, fraction: float = 0.1, keep: int = 128, rounds: int = 5, random_state: int = 0
     ) -> None:
         if not 0 < fraction <= 1:
             raise InputError("fraction", fraction, "a share above 0 and at most 1")
@@ -96,8 +96,9 @@ class ScreenedSearch:
             return pool.columns.correlate(state.residual)
         sample, R = self._sample_of(pool, state), state.residual
         weighted = R[sample.rows] * sample.inverse[:, None]
-        # The sample's sums are those of all examples: a column's mean adds no error.
-        weighted += (R.sum(axis=0) - weighted.sum(axis=0)) / max(1, len(weighted))
+        if not pool.columns.offset.any():
+            # The means of columns that are not centred would add more error than all else.
+            weighted += (R.sum(axis=0) - weighted.sum(axis=0)) / max(1, len(weighted))
         if sample.columns is not None:
             return sample.columns.correlate(weighted)
         whole = np.zeros_like(R)

@@ -159,9 +159,9 @@ class ActiveSet:
 
         def one(i: int) -> np.ndarray:
             rows = new[:, i * self.tile : (i + 1) * self.tile]
-            omega = self.omega[i, : rows.shape[1]]
+            omega = self.omega[i, : rows.shape[1]].astype(self.dtype)
             X = self.columns[i, : self.n + 1, : rows.shape[1]]
-            return np.matmul((rows * omega).astype(self.dtype), X.T)
+            return np.matmul(rows.astype(self.dtype, copy=False) * omega, X.T)
 
         return np.asarray(np.sum(self._map(one), axis=0, dtype=np.float64))
 

@@ -68,8 +68,8 @@ def test_few_examples_that_hold_the_residual_are_enough(dtype):
 class Computed(ArrayColumns):
     """Columns that cannot be sampled."""
 
-    def sample(self, rows):
-        return Columns.sample(self, rows)
+    def sample(self, rows, old=None):
+        return Columns.sample(self, rows, old)
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(300) // 3])
@@ -125,6 +125,19 @@ def test_a_sample_stays_within_its_memory(monkeypatch):
     search = ScreenedSearch(0.5)
     search._gradients(Pool(columns), SimpleNamespace(residual=R, round=1, earlier=None))
     assert 10 <= len(search._sample.rows) <= 40
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_sample_takes_the_memory_of_the_one_before(dtype):
+    columns, _ = _problem(dtype=dtype)
+    first = columns.sample(np.arange(100))
+    place = next(first.spans(None)).buffer.__array_interface__["data"][0]
+    for rows in (np.arange(50, 155), np.arange(7)):
+        again = columns.sample(rows, first)
+        assert next(again.spans(None)).buffer.__array_interface__["data"][0] == place
+        assert_array_equal(again.take(), columns.take()[rows])
+        first = again
+    assert_array_equal(columns.sample(np.arange(300), first).take(), columns.take()[:300])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -43,16 +43,16 @@ class ScreenedSearch:
     ----------
     fraction : float, default 0.1
         Share of the examples in the sample; less where its columns would take more than 2 GiB.
-    keep : int, default 128
+    keep : int, default 64
         Candidates that are verified with the criterion on all examples.
-    rounds : int, default 5
+    rounds : int, default 6
         Rounds that a sample serves, where the learner can say what the residual was.
     random_state : int, default 0
         Seed; a sample depends on it, on its round's number and on the residual alone.
     """
 
     def __init__(
-        self, fraction: float = 0.1, keep: int = 128, rounds: int = 5, random_state: int = 0
+        self, fraction: float = 0.1, keep: int = 64, rounds: int = 6, random_state: int = 0
     ) -> None:
         if not 0 < fraction <= 1:
             raise InputError("fraction", fraction, "a share above 0 and at most 1")
@@ -125,7 +125,8 @@ class ScreenedSearch:
         rng = np.random.default_rng([self.random_state, number])
         rows = np.flatnonzero(rng.random(m) < chances)
         inverse = (1 / chances[rows]).astype(residual.dtype)
-        return _Sample(number, rows, inverse, columns.sample(rows))
+        old = None if self._sample is None else self._sample.columns
+        return _Sample(number, rows, inverse, columns.sample(rows, old))
 
 
 def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:

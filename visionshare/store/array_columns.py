@@ -99,9 +99,9 @@ class ArrayColumns(Columns):
             held[:, i : i + step] = family.evaluate_columns(batch, n_jobs=n_jobs, dtype=dtype)
         return cls(columns=held, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
 
-    def sample(self, rows: np.ndarray) -> ArrayColumns:
+    def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
         """Return all columns of some examples, copied, with the scaling of these columns."""
-        return sampled(self, rows)
+        return sampled(self, rows, old)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield one span: everything lies in one buffer."""
@@ -129,7 +129,7 @@ class ArrayColumns(Columns):
         return None if self._family is None else added_macs(self._family, chosen, ids, starts)
 
 
-def sampled(columns: Columns, rows: np.ndarray) -> ArrayColumns:
+def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
     """Return all columns of some examples, copied, in memory as they are kept.
 
     Parameters
@@ -137,12 +137,15 @@ def sampled(columns: Columns, rows: np.ndarray) -> ArrayColumns:
     columns : Columns
     rows : ndarray of shape (n_rows,), int64
         Examples.
+    old : Columns, optional
+        An earlier sample that is used no more: its memory is written over.
     """
     from visionshare.store.kernels import pick
 
     d = columns.shape[1]
     half = columns.dtype == "float16"
-    out = np.empty((d, len(rows)), np.uint16 if half else columns.dtype)
+    out = _room(old, d * len(rows), np.dtype(np.uint16 if half else columns.dtype))
+    out = out.reshape(d, len(rows))
     rows = np.ascontiguousarray(rows, np.int64)
     with thread_limit(columns.n_jobs):
         for span in columns.spans(None):
@@ -156,3 +159,17 @@ def sampled(columns: Columns, rows: np.ndarray) -> ArrayColumns:
     )
     copied.adopt_scaling(columns)
     return copied
+
+
+def _room(old: Columns | None, size: int, dtype: np.dtype) -> np.ndarray:
+    """Return room for so many values, in an earlier sample's memory where there is enough.
+
+    Fresh memory costs more than what is copied to it: the system clears it page by page.
+    """
+    held = old._buffer.base if isinstance(old, ArrayColumns) else None
+    while isinstance(held, np.ndarray) and isinstance(held.base, np.ndarray):
+        held = held.base
+    if isinstance(held, np.ndarray) and held.dtype == dtype and held.size >= size:
+        return held.reshape(-1)[:size]
+    # Samples differ in size by chance.
+    return np.empty(size + size // 8, dtype)[:size]

@@ -186,7 +186,7 @@ class Columns(ABC):
         """
         return None
 
-    def sample(self, rows: np.ndarray) -> Columns | None:
+    def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
         """Return all columns of some examples, copied, with the scaling of these columns.
 
         None where columns are computed when they are asked for: nothing is gained by a copy.
@@ -195,6 +195,8 @@ class Columns(ABC):
         ----------
         rows : ndarray of shape (n_rows,), int64
             Examples.
+        old : Columns, optional
+            An earlier sample that is used no more: its memory is written over.
         """
         return None
 

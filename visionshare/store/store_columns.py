@@ -177,9 +177,9 @@ class StoreColumns(Columns):
         """Return what columns or groups add to the cost of chosen ones, None where unknown."""
         return None if self._family is None else added_macs(self._family, chosen, ids, starts)
 
-    def sample(self, rows: np.ndarray) -> ArrayColumns:
+    def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
         """Return all columns of some examples, copied to memory, with their scaling."""
-        return sampled(self, rows)
+        return sampled(self, rows, old)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield a span a shard; pages are given back where all shards exceed the memory."""

@@ -1,5 +1,6 @@
 """Screened search: samples by share of the residual, estimates, survivors and resumed runs."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -117,6 +118,14 @@ def test_resume_gives_the_same_bits(tmp_path, criterion, first):
     resumed = ShareBoost(rounds=14, **settings).fit(columns, y)
     assert_array_equal(resumed.support_, whole.support_)
     assert_array_equal(resumed.coef_, whole.coef_)
+
+
+def test_tiny_problems_and_many_wanted():
+    columns, R = _problem(m=3, d=200)
+    search, state = ScreenedSearch(0.1, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
+    found = search.best(Pool(columns), state, Gradient(), np.zeros(200, bool), 9)
+    assert len({c.number for c in found}) == 9
+    assert all(a.score >= b.score for a, b in pairwise(found))
 
 
 def test_a_sample_stays_within_its_memory(monkeypatch):

@@ -50,7 +50,7 @@ class Novelty:
     def _squares(self) -> np.ndarray:
         """Return Σ ω x² of each scaled column over the sample, (d,) float64."""
         assert self._sample is not None
-        mean, square, _ = self._sample._moments(self._root**2).T
+        mean, square, _ = self._sample.moments(self._root**2).T
         offset, scale = self._sample.offset, self._sample.scale
         return np.asarray((square - 2 * offset * mean + offset**2) * scale**2)
 

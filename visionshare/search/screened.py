@@ -44,7 +44,7 @@ class ScreenedSearch:
     fraction : float, default 0.1
         Share of the examples in the sample; less where its columns would take more than 2 GiB.
     keep : int, default 64
-        Candidates that are verified with the criterion on all examples.
+        Candidates that are verified with the criterion on all examples; more where more are wanted.
     rounds : int, default 6
         Rounds that a sample serves, where the learner can say what the residual was.
     random_state : int, default 0
@@ -67,17 +67,17 @@ class ScreenedSearch:
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
         """Return the best survivors."""
-        survivors = self.screen(pool, state, criterion, excluded)
+        survivors = self.screen(pool, state, criterion, excluded, n)
         if len(survivors) == 0:
             return []
         return winners(pool, survivors, criterion.score(pool, state, survivors), n)
 
     def screen(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> np.ndarray:
         """Return the numbers of the survivors, ascending."""
-        numbers = np.flatnonzero(~excluded)
-        if len(numbers) <= self.keep:
+        numbers, keep = np.flatnonzero(~excluded), max(self.keep, n)
+        if len(numbers) <= keep:
             return numbers
         norms = np.abs(self._gradients(pool, state)).sum(axis=1)
         divided = criterion.criterion if isinstance(criterion, PerMac) else criterion
@@ -87,7 +87,7 @@ class ScreenedSearch:
         scores = pool.sums(norms if ids is None else norms[ids], starts)
         if isinstance(criterion, PerMac):
             scores = scores / criterion.costs(pool, state, None)
-        best = np.argpartition(-scores[numbers], self.keep - 1)[: self.keep]
+        best = np.argpartition(-scores[numbers], keep - 1)[:keep]
         return np.sort(numbers[best])
 
     def _gradients(self, pool: Pool, state: SearchState) -> np.ndarray:

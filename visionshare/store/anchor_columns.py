@@ -135,7 +135,7 @@ class AnchorColumns(Columns):
         wanted[anchor] = True
         return np.flatnonzero(wanted), (np.cumsum(wanted) - 1)[anchor] * (d // n) + part
 
-    def _moments(self, omega: np.ndarray) -> np.ndarray:
+    def moments(self, omega: np.ndarray) -> np.ndarray:
         from visionshare.store.anchor_kernels import ball_moments
 
         omega = np.ascontiguousarray(omega, np.float64)

@@ -280,7 +280,7 @@ class Columns(ABC):
         """
         m, d = self.shape
         omega, total = example_weights(kind, omega, m)
-        mean, square, peak = self._moments(omega).T
+        mean, square, peak = self.moments(omega).T
         variance = square - mean**2
         flat = (variance <= flat_noise(self.dtype) * square) | ~np.isfinite(square)
         offset = np.zeros(d)
@@ -296,8 +296,14 @@ class Columns(ABC):
         variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
         self._scaling = offset, scale, variance
 
-    def _moments(self, omega: np.ndarray) -> np.ndarray:
-        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column as kept, (d, 3) float64."""
+    def moments(self, omega: np.ndarray) -> np.ndarray:
+        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column as kept, (d, 3) float64.
+
+        Parameters
+        ----------
+        omega : ndarray of shape (m,)
+            Weights of the examples.
+        """
         from visionshare.store.kernels import moments
 
         found = np.empty((self.shape[1], 3))

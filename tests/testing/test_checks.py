@@ -87,8 +87,8 @@ class _Shuffled(ArrayColumns):
 
 
 class _Unscaled(ArrayColumns):
-    def correlate(self, R, ids=None, rows=None):
-        return super().correlate(R, ids, rows) + 0.1
+    def correlate(self, R, ids=None):
+        return super().correlate(R, ids) + 0.1
 
 
 @pytest.mark.parametrize("kind", [_Shuffled, _Unscaled])

@@ -135,7 +135,7 @@ def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
     Examples
     --------
     >>> inclusion(np.array([8.0, 1.0, 1.0, 0.0]), 2).round(2).tolist()
-    [1.0, 0.48, 0.48, 0.04]
+    [1.0, 0.45, 0.45, 0.1]
     """
     m = len(sizes)
     total = sizes.sum()

@@ -15,7 +15,8 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 def arguments(description: str) -> argparse.ArgumentParser:
     """Return a parser with what every reproduction takes."""
-    parser = argparse.ArgumentParser(description=description)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--seeds", type=int, default=5, help="repetitions (default 5)")
     parser.add_argument("--jobs", type=int, default=1, help="threads (default 1)")

@@ -112,9 +112,58 @@ def test_what_cannot_be_tuned(greedy, digits):
         fine_tune(pixels, images, y)
 
 
+class Oracle:
+    """Knows the answers, its classes in another order."""
+
+    def __init__(self, images, y):
+        self.classes_ = np.unique(y)[::-1]
+        self.answers = {i.tobytes(): c for i, c in zip(images, y, strict=True)}
+        self.asked = 0
+
+    def decision_function(self, images, n_jobs=1):
+        self.asked += 1
+        answers = np.array([self.answers[i.tobytes()] for i in images])
+        return 5 * (answers[:, None] == self.classes_).astype(np.float32)
+
+
+def test_a_teacher_teaches_what_labels_do_not_say(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    wrong = np.random.default_rng(0).permutation(y)
+    teacher = Oracle(images, y)
+    settings = FineTuning(**QUICK, validation_fraction=0, teacher_weight=1.0)
+    tuned = fine_tune(greedy, images, wrong, settings, teacher=teacher)
+    assert teacher.asked == 1
+    assert np.mean(tuned.predict(images) == y) > 0.7
+    unheard = fine_tune(greedy, images, y, FineTuning(**QUICK, teacher_weight=0), teacher=teacher)
+    alone = fine_tune(greedy, images, y, FineTuning(**QUICK))
+    np.testing.assert_array_equal(unheard.weights, alone.weights)
+
+
+def test_a_teacher_of_images_that_change_is_asked_each_epoch(greedy, digits, tmp_path):
+    images, y = digits[0][:600], digits[1][:600]
+    teacher, settings = Oracle(images, y), FineTuning(**QUICK, products=False)
+    options = {"teacher": teacher, "checkpoint": tmp_path}
+    once = fine_tune(greedy, lambda epoch: images.copy(), y, settings, **options)
+    assert teacher.asked == QUICK["epochs"]
+    (tmp_path / "round-00002.npz").unlink()
+    again = fine_tune(greedy, images, y, settings, **options, n_jobs=2)
+    np.testing.assert_array_equal(once.weights, again.weights)
+    with pytest.raises(InputError, match=r"^checkpoint"):
+        fine_tune(greedy, images, y, settings, checkpoint=tmp_path)
+
+
+def test_a_teacher_of_other_classes_is_refused(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    teacher = Oracle(images[y != "n0"], y[y != "n0"])
+    with pytest.raises(InputError, match=r"^teacher.*classes n9, n8"):
+        fine_tune(greedy, images, y, teacher=teacher)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("teacher_weight", 1.5),
+        ("teacher_temperature", 0.0),
         ("epochs", 0),
         ("batch", 1.5),
         ("rate", -1),

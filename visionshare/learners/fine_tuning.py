@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from visionshare.generators.tuning import Tunable, tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.product_scores import ProductScores
-from visionshare.losses import MulticlassLogistic
+from visionshare.losses import MulticlassLogistic, SoftTargets
 from visionshare.resources import thread_limit
 from visionshare.solvers import Adam, one_cycle
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["Epoch", "FineTuning", "fine_tune"]
+__all__ = ["Epoch", "FineTuning", "Teacher", "fine_tune"]
 
 _logger = logging.getLogger(__name__)
 
@@ -62,6 +62,10 @@ class FineTuning:
     validation_fraction : float, default 0.05
         Share of the images that teach nothing and say how sure the scores are; with 0 the images
         that teach do, before they teach.
+    teacher_weight : float, default 0.8
+        Share of the loss that compares scores with a teacher's, where there is one.
+    teacher_temperature : float, default 3.0
+        Of both scores there, see :class:`visionshare.losses.SoftTargets`.
     random_state : int, default 0
         Seed of the images' order and of those that teach nothing.
 
@@ -81,6 +85,8 @@ class FineTuning:
     strength: float = 1e-4
     margin: float = 1.0
     validation_fraction: float = 0.05
+    teacher_weight: float = 0.8
+    teacher_temperature: float = 3.0
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -96,8 +102,24 @@ class FineTuning:
                 raise InputError(name, value, "a finite number of at least 0")
         if not 0 < self.warm_up < 1:
             raise InputError("warm_up", self.warm_up, "a share between 0 and 1")
+        if not 0 <= self.teacher_weight <= 1:
+            raise InputError("teacher_weight", self.teacher_weight, "a share in [0, 1]")
+        if not 0 < self.teacher_temperature < np.inf:
+            given = self.teacher_temperature
+            raise InputError("teacher_temperature", given, "a finite number above 0")
         if not 0 <= self.validation_fraction < 1:
             raise InputError("validation_fraction", self.validation_fraction, "a share in [0, 1)")
+
+
+class Teacher(Protocol):
+    """What teaches: scores of images, (n, k), the columns in the order of its classes.
+
+    :class:`visionshare.CompactClassifier` is one.
+    """
+
+    classes_: np.ndarray
+
+    def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -122,6 +144,7 @@ def fine_tune(
     labels: np.ndarray,
     settings: FineTuning | None = None,
     *,
+    teacher: Teacher | None = None,
     n_jobs: int = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,
@@ -142,6 +165,9 @@ def fine_tune(
     labels : ndarray of shape (m,)
         Classes of the images.
     settings : FineTuning, optional
+    teacher : Teacher, optional
+        A better classifier of the same classes, such as a larger one or the mean of several: its
+        scores of each image join the loss.
     n_jobs : int, default 1
         Threads; the classifier does not depend on it.
     checkpoint : path-like, optional
@@ -160,7 +186,7 @@ def fine_tune(
     Raises
     ------
     InputError
-        If the family cannot move, or labels do not fit.
+        If the family cannot move, or labels or the teacher's classes do not fit.
 
     Notes
     -----
@@ -181,7 +207,7 @@ def fine_tune(
     True
     """
     settings = FineTuning() if settings is None else settings
-    run = _Run(classifier, images, labels, settings, n_jobs)
+    run = _Run(classifier, images, labels, settings, teacher, n_jobs)
     history: list[Epoch] = []
     held = None
     if checkpoint is not None:
@@ -200,6 +226,21 @@ def fine_tune(
     return run.classifier(history)
 
 
+def _order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
+    """Return where each of our classes is among a teacher's.
+
+    Raises
+    ------
+    InputError
+        If they are not the same classes.
+    """
+    places = {name: i for i, name in enumerate(theirs.tolist())}
+    if set(places) != set(ours.tolist()):
+        given, accepted = (", ".join(map(str, names.tolist())) for names in (theirs, ours))
+        raise InputError("teacher", f"classes {given}", f"the classifier's: {accepted}")
+    return np.array([places[name] for name in ours.tolist()])
+
+
 class _Run:
     """A run: the features, the scores, and the steps that move both."""
 
@@ -209,6 +250,7 @@ class _Run:
         images: np.ndarray | Callable[[int], np.ndarray],
         labels: np.ndarray,
         settings: FineTuning,
+        teacher: Teacher | None,
         n_jobs: int,
     ) -> None:
         self.before, self.settings, self.n_jobs = classifier, settings, n_jobs
@@ -228,6 +270,11 @@ class _Run:
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
         self.loss = MulticlassLogistic(settings.margin)
+        self.soft = SoftTargets(settings.teacher_temperature)
+        self.teacher = teacher
+        self._last_shares: tuple[np.ndarray, np.ndarray] | None = None
+        if teacher is not None:
+            self._teachers_order = _order_of(teacher.classes_, classifier.classes_)
         first = self.images(0)
         measured = first[:: max(1, len(first) // _MEASURED)]
         X, _ = self.features.forward(measured, n_jobs)
@@ -257,11 +304,23 @@ class _Run:
             raise InputError("images", len(found), f"{len(self.y)} images, as many as labels")
         return found
 
+    def shares(self, images: np.ndarray) -> np.ndarray | None:
+        """Return the teacher's softened shares (k, m) of an epoch's images; None without one."""
+        if self.teacher is None:
+            return None
+        # Images that stay the same from epoch to epoch are judged once.
+        if self._last_shares is None or self._last_shares[0] is not images:
+            scores = self.teacher.decision_function(images, self.n_jobs)[:, self._teachers_order]
+            transposed = np.ascontiguousarray(scores.T, np.float32)
+            self._last_shares = images, self.soft.shares(transposed)
+        return self._last_shares[1]
+
     def identity(self) -> str:
-        """Return the run's identity: settings, classifier, first images and labels."""
+        """Return the run's identity: settings, classifier, first images, labels, teacher."""
         held = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
-        moving = self.adam.parameters
-        return array_fingerprint(held, *moving, self.y, self.images(0))
+        moving, first = self.adam.parameters, self.images(0)
+        taught = [] if (shares := self.shares(first)) is None else [shares]
+        return array_fingerprint(held, *moving, self.y, first, *taught)
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
@@ -296,11 +355,13 @@ class _Run:
         batch, epochs = self.settings.batch, self.settings.epochs
         steps, total = -(-len(order) // batch), 0.0
         Z = np.empty((len(self.scores.c), len(order)), np.float32)
+        shares = self.shares(images)
         for s in range(steps):
             places = slice(s * batch, (s + 1) * batch)
             part = order[places]
             share = one_cycle(number * steps + s, epochs * steps, self.settings.warm_up)
-            value, Z[:, places] = self._step(images[part], self.y[part], share)
+            taught = None if shares is None else shares[:, part]
+            value, Z[:, places] = self._step(images[part], self.y[part], taught, share)
             total += value * len(part)
         return total / len(order), Z
 
@@ -314,13 +375,15 @@ class _Run:
             found.append(self.scores.scores(self.scores.standardised(values))[0])
         return np.concatenate(found, axis=1)
 
-    def _step(self, images: np.ndarray, y: np.ndarray, share: float) -> tuple[float, np.ndarray]:
+    def _step(
+        self, images: np.ndarray, y: np.ndarray, taught: np.ndarray | None, share: float
+    ) -> tuple[float, np.ndarray]:
         """Take a step on some images; return their mean loss and their scores before it."""
         scores, strength = self.scores, np.float32(self.settings.strength)
         values, seen = self.features.forward(images, self.n_jobs)
         X = scores.standardised(values)
         Z, seen_of_scores = scores.scores(X)
-        value, R = self.loss.residual(Z, y, np.full(len(y), 1 / len(y)))
+        value, R = self._loss(Z, y, taught)
         G, (dW, dc, dQ) = scores.gradients(X, seen_of_scores, R)
         gradients = self.features.backward(images, values, seen, G, self.n_jobs)
         gradients += [dW + strength * scores.W, dc, dQ + strength * scores.Q]
@@ -328,6 +391,20 @@ class _Run:
         scores.drop()
         self.features.moved()
         return value, Z
+
+    def _loss(
+        self, Z: np.ndarray, y: np.ndarray, taught: np.ndarray | None
+    ) -> tuple[float, np.ndarray]:
+        """Return the mean loss of scores, (k, n), and its derivative in them."""
+        omega = np.full(len(y), 1 / len(y))
+        value, R = self.loss.residual(Z, y, omega)
+        if taught is None:
+            return value, R
+        weight = self.settings.teacher_weight
+        soft, towards = self.soft.residual(Z, taught, omega)
+        R *= np.float32(1 - weight)
+        R += np.float32(weight) * towards
+        return (1 - weight) * value + weight * soft, R
 
     def _arrays(self) -> list[np.ndarray]:
         return [*self.adam.parameters, *self.adam.means, *self.adam.squares]

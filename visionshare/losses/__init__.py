@@ -1,8 +1,8 @@
 """Losses: value, derivative and curvature of the scores. Pure functions of arrays.
 
 ``LOSSES`` holds losses of all classes' scores together (``multiclass``), ``TASK_LOSSES`` those of
-one number an example, as one-against-all classes and regression have (``separable``). Coverage is
-a measure of scores alone.
+one number an example, as one-against-all classes and regression have (``separable``).
+``SoftTargets`` compares scores with a teacher's. Coverage is a measure of scores alone.
 """
 
 from visionshare.losses.coverage import coverage, ranks
@@ -10,6 +10,7 @@ from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make
 from visionshare.losses.multinomial import Multinomial
 from visionshare.losses.separable import TASK_LOSSES, ImportanceLoss, TaskLoss, make_task_loss
 from visionshare.losses.smoothed import Smoothed
+from visionshare.losses.soft_targets import SoftTargets
 
 __all__ = [
     "LOSSES",
@@ -19,6 +20,7 @@ __all__ = [
     "MulticlassLogistic",
     "Multinomial",
     "Smoothed",
+    "SoftTargets",
     "TaskLoss",
     "coverage",
     "make_loss",

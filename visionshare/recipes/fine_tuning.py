@@ -66,6 +66,7 @@ def fine_tuned(
     training: ImageSet,
     originals: int,
     recipe: Recipe,
+    teacher: CompactClassifier | None,
     work: Path,
     jobs: int,
     progress: bool,
@@ -80,6 +81,7 @@ def fine_tuned(
     originals : int
         How many of them are no copies.
     recipe : Recipe
+    teacher : CompactClassifier, optional
     work : path
         Folder whose ``epochs`` keeps what a resumed run needs.
     jobs : int
@@ -88,7 +90,7 @@ def fine_tuned(
     settings, part, deformations = _settings(recipe), recipe.fine_tuning, recipe.deformations
     assert part is not None
     truth = np.asarray(training.classes)[training.labels]
-    options: dict[str, Any] = {"n_jobs": jobs, "progress": progress}
+    options: dict[str, Any] = {"teacher": teacher, "n_jobs": jobs, "progress": progress}
     options["checkpoint"] = work / "epochs"
     if not part.deformed:
         return fine_tune(classifier, training.images, truth, settings, **options)

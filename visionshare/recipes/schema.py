@@ -248,8 +248,22 @@ class FineTuningPart(_Strict):
     strength: float = 1e-4
     margin: float = 1.0
     validation_fraction: float = 0.05
+    teacher_weight: float = 0.8
+    teacher_temperature: float = 3.0
     deformed: bool = False
     search_images: int | None = Field(default=None, ge=1)
+
+
+class TeacherPart(_Strict):
+    """Classifiers learned before, from the same images, whose mean teaches in the fine-tuning.
+
+    What its sections leave out is as in the recipe's own.
+    """
+
+    members: int = Field(default=1, ge=1, le=100)
+    features: FeaturePart | None = None
+    learner: ShareBoostPart | None = None
+    fine_tuning: FineTuningPart | None = None
 
 
 class EarlyExitPart(_Strict):
@@ -280,6 +294,7 @@ class Recipe(_Strict):
     draws: DrawsPart | None = None
     deformations: DeformationPart | None = None
     fine_tuning: FineTuningPart | None = None
+    teacher: TeacherPart | None = None
     early_exit: EarlyExitPart | None = None
 
     @model_validator(mode="after")
@@ -301,6 +316,11 @@ class Recipe(_Strict):
             raise ValueError("early_exit: not with fine_tuning, whose classifier has no prefixes")
         if self.members > 1 and self.early_exit is not None:
             raise ValueError("early_exit: not with members, whose mean has no prefixes")
+        if self.teacher is not None and self.fine_tuning is None:
+            raise ValueError("teacher: needs [fine_tuning], which it teaches in")
+        if self.teacher is not None and self.learner.kind != "shareboost":
+            given = self.learner.kind
+            raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')
         deformed = self.fine_tuning is not None and self.fine_tuning.deformed
         if deformed and self.deformations is None:
             raise ValueError("fine_tuning.deformed: needs [deformations], which says how much")

@@ -36,6 +36,7 @@ from visionshare.recipes.schema import (
     as_settings,
 )
 from visionshare.recipes.sources import learn_sources, read_sources, sources_family
+from visionshare.recipes.teaching import teacher_recipe
 from visionshare.resources import parse_size, peak_memory
 
 __all__ = ["TrainResult", "train"]
@@ -101,13 +102,11 @@ def train(
     """
     out = Path(out)
     stages = _Stages()
-    family = read_pool(recipe.features, recipe.seed)
+    teaching = teacher_recipe(recipe)
     sources = _sources_at_hand(recipe)
-    family.check_parameters()
-    _learner(recipe, out / "work", jobs, progress).check_parameters()
-    check_columns(recipe, family)
-    check_tuning(recipe, family)
-    parse_size(recipe.store.memory, "store.memory")
+    _check(recipe, out, jobs, progress)
+    if teaching is not None:
+        _check(teaching, out, jobs, progress)
     steps = _preprocessing(recipe)
     with stages("data"):
         training, test = _images(recipe, data_dir, jobs)
@@ -118,12 +117,11 @@ def train(
         with stages("sources"):
             sources += _learned_sources(recipe, data_dir, jobs)
     _claim(out / "work", recipe, training, resume)
-    members = []
-    for number in range(recipe.members):
-        own = recipe.model_copy(update={"seed": recipe.seed * recipe.members + number})
-        work = out / "work" / (f"member-{number + 1}" if recipe.members > 1 else "")
-        members.append(_learned(own, training, sources, work, jobs, progress, stages))
-    classifier = averaged(members)
+    teacher = None
+    if teaching is not None:
+        with stages("teacher"):
+            teacher = _taught(teaching, training, sources, out / "work", jobs, progress)
+    classifier = _members(recipe, training, sources, out / "work", jobs, progress, stages, teacher)
     if recipe.early_exit is not None:
         with stages("early exit"):
             judges = _judges(recipe, training)[: _originals(recipe, training)]
@@ -135,6 +133,55 @@ def train(
     return _write(out, recipe, classifier, training, test, scores, stages)
 
 
+def _check(recipe: Recipe, out: Path, jobs: int, progress: bool) -> None:
+    """Check before any work all that needs no images."""
+    family = read_pool(recipe.features, recipe.seed)
+    family.check_parameters()
+    _learner(recipe, out / "work", jobs, progress).check_parameters()
+    check_columns(recipe, family)
+    check_tuning(recipe, family)
+    parse_size(recipe.store.memory, "store.memory")
+
+
+def _taught(
+    recipe: Recipe,
+    training: ImageSet,
+    sources: list[LinearSource],
+    work: Path,
+    jobs: int,
+    progress: bool,
+) -> CompactClassifier:
+    """Return what will teach; a resumed run finds it in the work folder."""
+    file = work / "teacher.safetensors"
+    if file.is_file():
+        return CompactClassifier.load(file)
+    options = (work / "teacher", jobs, progress, _Stages(), None)
+    teacher = _members(recipe, training, sources, *options)
+    teacher.save(file)
+    shutil.rmtree(work / "teacher")
+    return teacher
+
+
+def _members(
+    recipe: Recipe,
+    training: ImageSet,
+    sources: list[LinearSource],
+    work: Path,
+    jobs: int,
+    progress: bool,
+    stages: _Stages,
+    teacher: CompactClassifier | None,
+) -> CompactClassifier:
+    """Return the mean of the recipe's members."""
+    members = []
+    for number in range(recipe.members):
+        own = recipe.model_copy(update={"seed": recipe.seed * recipe.members + number})
+        place = work / (f"member-{number + 1}" if recipe.members > 1 else "")
+        options = (place, jobs, progress, stages, teacher)
+        members.append(_learned(own, training, sources, *options))
+    return averaged(members)
+
+
 def _learned(
     recipe: Recipe,
     training: ImageSet,
@@ -143,6 +190,7 @@ def _learned(
     jobs: int,
     progress: bool,
     stages: _Stages,
+    teacher: CompactClassifier | None,
 ) -> CompactClassifier:
     """Return a classifier that is learned, and tuned where the recipe says so."""
     family = read_pool(recipe.features, recipe.seed)
@@ -170,7 +218,7 @@ def _learned(
     if recipe.fine_tuning is None:
         return classifier
     with stages("fine-tuning"):
-        return fine_tuned(classifier, training, originals, recipe, work, jobs, progress)
+        return fine_tuned(classifier, training, originals, recipe, teacher, work, jobs, progress)
 
 
 def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:

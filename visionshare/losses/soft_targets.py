@@ -1,0 +1,74 @@
+"""What a teacher says of an example: shares of all classes, softened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["SoftTargets"]
+
+
+@dataclass(frozen=True)
+class SoftTargets:
+    """L(z, p) = τ² Σ_c p_c log(p_c / softmax(z / τ)_c), for a teacher's shares p = softmax(t / τ).
+
+    Its derivative τ (softmax(z / τ) − p) is near z − t, up to a constant, where τ is large: then
+    all classes' scores are learned, not the first alone.
+
+    Parameters
+    ----------
+    temperature : float, default 3.0
+        τ, above 0, of the teacher's scores and of the pupil's.
+
+    References
+    ----------
+    G. Hinton, O. Vinyals, J. Dean, "Distilling the knowledge in a neural network", 2015, §2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = SoftTargets(2.0)
+    >>> shares = loss.shares(np.array([[2.0], [0.0]]))
+    >>> shares.round(3).tolist()
+    [[0.731], [0.269]]
+    >>> value, R = loss.residual(np.array([[1.0], [0.0]]), shares, np.ones(1))
+    >>> round(value, 3), R.round(3).tolist()
+    (0.111, [[-0.217], [0.217]])
+    """
+
+    temperature: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < np.inf:
+            raise InputError("temperature", self.temperature, "a finite number above 0")
+
+    def _logarithms(self, Z: np.ndarray) -> np.ndarray:
+        V = Z / Z.dtype.type(self.temperature)
+        V -= V.max(axis=0)
+        V -= np.log(np.exp(V).sum(axis=0))
+        return V
+
+    def shares(self, Z: np.ndarray) -> np.ndarray:
+        """Return the softened shares (k, n) of scores (k, n)."""
+        return np.exp(self._logarithms(Z))
+
+    def residual(self, Z: np.ndarray, P: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return Σ_i ω_i L(z_i, p_i) and its derivative in the scores, (k, n).
+
+        Parameters
+        ----------
+        Z : ndarray of shape (k, n)
+            Scores.
+        P : ndarray of shape (k, n)
+            The teacher's shares.
+        omega : ndarray of shape (n,)
+            Weights of the examples.
+        """
+        logs, tau = self._logarithms(Z), self.temperature
+        own = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
+        losses = np.sum(P * (own - logs), axis=0, dtype=np.float64)
+        R = (np.exp(logs) - P) * (tau * omega).astype(Z.dtype)
+        return float(tau**2 * np.dot(losses, omega)), R

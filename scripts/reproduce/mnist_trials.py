@@ -25,6 +25,8 @@ PLACES = {
     "ridge of the search": ("learner.strength",),
     "search": ("learner.search_options",),
     "templates": ("features.parameters.n_templates",),
+    "masks a side": ("features.parameters.grid",),
+    "cut of masks": ("features.parameters.cut",),
     "search images": ("fine_tuning.search_images",),
     "epochs": ("fine_tuning.epochs",),
     "batch": ("fine_tuning.batch",),
@@ -34,6 +36,8 @@ PLACES = {
     "rate of products": ("fine_tuning.product_rate",),
     "ridge": ("fine_tuning.strength",),
     "margin": ("fine_tuning.margin",),
+    "weight of the teacher": ("fine_tuning.teacher_weight",),
+    "its temperature": ("fine_tuning.teacher_temperature",),
     "deformed": ("fine_tuning.deformed",),
     "pixels": ("deformations.alpha",),
     "degrees": ("deformations.rotation",),
@@ -49,11 +53,13 @@ _QUICK: Trial = {
 }  # fmt: skip
 _PLAIN: Trial = {**_QUICK, "deformed": False}
 _TWENTY: Trial = {**_QUICK, "epochs": 20, "rate": 4e-3, "rate of products": 1e-3}
-_COMPACT: Trial = {**_TWENTY, "epochs": 40}
+_MASKS: Trial = {"masks a side": 4, "cut of masks": 0.45}
+_COMPACT: Trial = {**_TWENTY, **_MASKS, "members": 1, "epochs": 40}
 _PRUNED: Trial = {**_COMPACT, "rounds": 120, "ridge": 1e-3, "most products": 1500}
 _MIDDLE: Trial = {"pixels": 1.25, "degrees": 8.0, "stretch": 0.08}
 _DEFORMED: Trial = {
-    "rounds": 305, "templates": 300, "epochs": 12, "products": False, "margin": 1.0, **_WEAK,
+    "rounds": 305, "templates": 300, "epochs": 12, "products": False, "margin": 1.0, **_MASKS,
+    **_WEAK, "weight of the teacher": 0.0,
 }  # fmt: skip
 _TUNED: Trial = {**_DEFORMED, "search images": 10_000, "rate": 4e-3, "ridge": 1e-3}
 # Scores of candidates are not divided by the multiply-accumulates that they add.

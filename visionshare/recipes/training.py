@@ -117,11 +117,11 @@ def train(
         with stages("sources"):
             sources += _learned_sources(recipe, data_dir, jobs)
     _claim(out / "work", recipe, training, resume)
-    teacher = None
+    shared = _Shared(training, sources, jobs, progress, stages)
     if teaching is not None:
         with stages("teacher"):
-            teacher = _taught(teaching, training, sources, out / "work", jobs, progress)
-    classifier = _members(recipe, training, sources, out / "work", jobs, progress, stages, teacher)
+            shared = replace(shared, teacher=_taught(teaching, shared, out / "work"))
+    classifier = _members(recipe, shared, out / "work")
     if recipe.early_exit is not None:
         with stages("early exit"):
             judges = _judges(recipe, training)[: _originals(recipe, training)]
@@ -131,6 +131,18 @@ def train(
         classifier = _with_test_errors(classifier, test, jobs)
         scores = classifier.decision_function(test.images, jobs)
     return _write(out, recipe, classifier, training, test, scores, stages)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all classifiers that a run learns have in common."""
+
+    training: ImageSet
+    sources: list[LinearSource]
+    jobs: int
+    progress: bool
+    stages: _Stages
+    teacher: CompactClassifier | None = None
 
 
 def _check(recipe: Recipe, out: Path, jobs: int, progress: bool) -> None:
@@ -143,59 +155,34 @@ def _check(recipe: Recipe, out: Path, jobs: int, progress: bool) -> None:
     parse_size(recipe.store.memory, "store.memory")
 
 
-def _taught(
-    recipe: Recipe,
-    training: ImageSet,
-    sources: list[LinearSource],
-    work: Path,
-    jobs: int,
-    progress: bool,
-) -> CompactClassifier:
+def _taught(recipe: Recipe, shared: _Shared, work: Path) -> CompactClassifier:
     """Return what will teach; a resumed run finds it in the work folder."""
     file = work / "teacher.safetensors"
     if file.is_file():
         return CompactClassifier.load(file)
-    options = (work / "teacher", jobs, progress, _Stages(), None)
-    teacher = _members(recipe, training, sources, *options)
+    teacher = _members(recipe, replace(shared, stages=_Stages()), work / "teacher")
     teacher.save(file)
     shutil.rmtree(work / "teacher")
     return teacher
 
 
-def _members(
-    recipe: Recipe,
-    training: ImageSet,
-    sources: list[LinearSource],
-    work: Path,
-    jobs: int,
-    progress: bool,
-    stages: _Stages,
-    teacher: CompactClassifier | None,
-) -> CompactClassifier:
+def _members(recipe: Recipe, shared: _Shared, work: Path) -> CompactClassifier:
     """Return the mean of the recipe's members."""
     members = []
     for number in range(recipe.members):
         own = recipe.model_copy(update={"seed": recipe.seed * recipe.members + number})
         place = work / (f"member-{number + 1}" if recipe.members > 1 else "")
-        options = (place, jobs, progress, stages, teacher)
-        members.append(_learned(own, training, sources, *options))
+        members.append(_learned(own, shared, place))
     return averaged(members)
 
 
-def _learned(
-    recipe: Recipe,
-    training: ImageSet,
-    sources: list[LinearSource],
-    work: Path,
-    jobs: int,
-    progress: bool,
-    stages: _Stages,
-    teacher: CompactClassifier | None,
-) -> CompactClassifier:
+def _learned(recipe: Recipe, shared: _Shared, work: Path) -> CompactClassifier:
     """Return a classifier that is learned, and tuned where the recipe says so."""
+    training, stages = shared.training, shared.stages
+    jobs, progress = shared.jobs, shared.progress
     family = read_pool(recipe.features, recipe.seed)
-    if sources:
-        family = _with_sources(family, sources, training.images)
+    if shared.sources:
+        family = _with_sources(family, shared.sources, training.images)
     learner = _learner(recipe, work, jobs, progress)
     originals = _originals(recipe, training)
     with stages("features"):
@@ -218,7 +205,8 @@ def _learned(
     if recipe.fine_tuning is None:
         return classifier
     with stages("fine-tuning"):
-        return fine_tuned(classifier, training, originals, recipe, teacher, work, jobs, progress)
+        options = (shared.teacher, work, jobs, progress)
+        return fine_tuned(classifier, training, originals, recipe, *options)
 
 
 def _loaded(recipe: Recipe, split: str, data_dir: Any) -> ImageSet:

@@ -167,7 +167,8 @@ def fine_tune(
     settings : FineTuning, optional
     teacher : Teacher, optional
         A better classifier of the same classes, such as a larger one or the mean of several: its
-        scores of each image join the loss.
+        scores of each image join the loss. One that was trained on the very images says little
+        more than their labels do; let it see other copies.
     n_jobs : int, default 1
         Threads; the classifier does not depend on it.
     checkpoint : path-like, optional

@@ -15,8 +15,8 @@ __all__ = ["SoftTargets"]
 class SoftTargets:
     """L(z, p) = τ² Σ_c p_c log(p_c / softmax(z / τ)_c), for a teacher's shares p = softmax(t / τ).
 
-    Its derivative τ (softmax(z / τ) − p) is near z − t, up to a constant, where τ is large: then
-    all classes' scores are learned, not the first alone.
+    Its derivative τ (softmax(z / τ) − p) is near (z − t) / k, up to a constant, where τ is large:
+    then all k classes' scores are learned, not the first alone.
 
     Parameters
     ----------

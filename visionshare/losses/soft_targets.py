@@ -36,7 +36,7 @@ class SoftTargets:
     [[0.731], [0.269]]
     >>> value, R = loss.residual(np.array([[1.0], [0.0]]), shares, np.ones(1))
     >>> round(value, 3), R.round(3).tolist()
-    (0.111, [[-0.217], [0.217]])
+    (0.105, [[-0.217], [0.217]])
     """
 
     temperature: float = 3.0

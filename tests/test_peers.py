@@ -55,11 +55,13 @@ def test_the_page(file, tmp_path, monkeypatch):
     lacking = Peer("a peer of the future", "never", ("no_such_package",))
     monkeypatch.setitem(PEERS, "lacking", lacking)
     command = ["--dataset", "digits", "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    running.main([*command, "--ours", str(file), "--peers", *PEERS])
+    asked = [key for key in PEERS if key != "neighbours"]
+    running.main([*command, "--ours", str(file), "--peers", *asked])
     page = (tmp_path / "peers-digits.md").read_text(encoding="utf-8")
     rows = _rows(page)
     assert "a peer of the future is left out: no no_such_package here." in page
-    for peer in PEERS.values():
+    assert "Not asked for: 3 nearest neighbours." in page
+    for peer in (PEERS[key] for key in asked):
         assert (peer.name in rows) != bool(missing(peer))
         assert (f"{peer.name} is left out" in page) == bool(missing(peer))
     assert rows["visionshare, linear, Python"][0] == "2.5"

@@ -155,6 +155,8 @@ def _measure(options: argparse.Namespace) -> None:
             left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
         else:
             add(peer.name, peer.learn(train, effort))
+    unasked = ", ".join(peer.name for key, peer in PEERS.items() if key not in options.peers)
+    left_out += [f"Not asked for: {unasked}."] if unasked else []
     name = "peers" if options.dataset == "mnist" else f"peers-{options.dataset}"
     parts = _page(rows, left_out, train, test, effort)
     write_page(options.out, name, f"Other classifiers beside ours: {train.name}", parts)

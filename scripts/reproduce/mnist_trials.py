@@ -148,6 +148,7 @@ TRIED: dict[str, list[Trial]] = {
         {**_COSTLY, "epochs": 6},
         {**_COSTLY, "epochs": 10},
         {**_COSTLY, "epochs": 10, **_WEAKER},
+        {**_COSTLY, "epochs": 10, "masks a side": 6, "cut of masks": 0.7},
         {**_TAUGHT, "epochs": 10, "ridge": 1e-3},
         {**_TAUGHT, "epochs": 10},
         {**_TAUGHT, "epochs": 10, "ridge": 3e-4, "its weight": 0.5,

@@ -203,6 +203,8 @@ def test_a_run_stopped_by_its_teacher_or_after_resumes_to_the_same_bits(
 def test_teachers_of_nobody(tmp_path):
     with pytest.raises(RecipeError, match=r"teacher: needs \[fine_tuning\]"):
         load_recipe("digits", ["teacher.members=2"])
+    with pytest.raises(RecipeError, match=r"deformed: needs \[deformations\]"):
+        load_recipe("digits", [*TAUGHT, "teacher.fine_tuning.deformed=true"])
     with pytest.raises(RecipeError, match=r"unknown key 'teacher\.member'.*members"):
         load_recipe("digits", [*SMALL, "teacher.member=2"])
     bad = ["teacher.features.pool=patches", "teacher.features.parameters.n_templates=0"]

@@ -25,6 +25,7 @@ PLACES = {
     "ridge of the search": ("learner.strength",),
     "search": ("learner.search_options",),
     "templates": ("features.parameters.n_templates",),
+    "patches": ("features.parameters.patch_size",),
     "masks a side": ("features.parameters.grid",),
     "cut of masks": ("features.parameters.cut",),
     "search images": ("fine_tuning.search_images",),
@@ -66,7 +67,7 @@ _QUICK: Trial = {
 }  # fmt: skip
 _PLAIN: Trial = {**_QUICK, "deformed": False}
 _TWENTY: Trial = {**_QUICK, "epochs": 20, "rate": 4e-3, "rate of products": 1e-3}
-_MASKS: Trial = {"masks a side": 4, "cut of masks": 0.45}
+_MASKS: Trial = {"patches": 7, "masks a side": 4, "cut of masks": 0.45}
 _COMPACT: Trial = {**_TWENTY, **_MASKS, "members": 1, "epochs": 40}
 _PRUNED: Trial = {**_COMPACT, "rounds": 120, "ridge": 1e-3, "most products": 1500}
 _NARROW: Trial = {**_PRUNED, "masks a side": 6, "cut of masks": 0.7}
@@ -149,6 +150,7 @@ TRIED: dict[str, list[Trial]] = {
         {**_COSTLY, "epochs": 10},
         {**_COSTLY, "epochs": 10, **_WEAKER},
         {**_COSTLY, "epochs": 10, "masks a side": 6, "cut of masks": 0.7},
+        {**_COSTLY, "epochs": 10, "patches": 9, "masks a side": 6, "cut of masks": 0.7},
         {**_TAUGHT, "epochs": 10, "ridge": 1e-3},
         {**_TAUGHT, "epochs": 10},
         {**_TAUGHT, "epochs": 10, "ridge": 3e-4, "its weight": 0.5,

@@ -321,7 +321,8 @@ class Recipe(_Strict):
         if self.teacher is not None and self.learner.kind != "shareboost":
             given = self.learner.kind
             raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')
-        deformed = self.fine_tuning is not None and self.fine_tuning.deformed
+        tuned = [self.fine_tuning, None if self.teacher is None else self.teacher.fine_tuning]
+        deformed = any(part is not None and part.deformed for part in tuned)
         if deformed and self.deformations is None:
             raise ValueError("fine_tuning.deformed: needs [deformations], which says how much")
         return self

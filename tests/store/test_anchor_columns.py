@@ -124,6 +124,12 @@ SETTINGS = {
 }
 
 
+def _first_of_equal(columns):
+    whole = columns.columns_of(scaled=False)
+    _, first, which = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    return first[which.ravel()]
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_a_learner_cannot_tell(family, digits, settings):
     X, y = digits
@@ -132,7 +138,10 @@ def test_a_learner_cannot_tell(family, digits, settings):
         ShareBoost(rounds=4, n_jobs=jobs, **SETTINGS[settings]).fit(held, y)
         for held, jobs in ((columns, 1), (evaluated, 1), (columns, 2))
     )
-    assert_array_equal(found.support_, wanted.support_)
+    # Equal columns tie; products of evaluated ones break ties by rounding, one processor otherwise
+    # than another. So what must agree is the columns, not their numbers.
+    first = _first_of_equal(columns)
+    assert_array_equal(first[found.support_], first[wanted.support_])
     assert_allclose(found.coef_, wanted.coef_, rtol=1e-4, atol=1e-6)
     assert all(len(step.feature) == 9 for step in found.path_)
     assert [step.macs for step in found.path_] == [step.macs for step in wanted.path_]

@@ -28,7 +28,10 @@ def greedy(digits):
 @pytest.mark.parametrize(("products", "most"), [(False, None), (True, None), (True, 20)])
 def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, most, tmp_path):
     images, y = digits
-    settings = FineTuning(40, 32, 0.03, products, most, 0.003, validation_fraction=0.1)
+    settings = FineTuning(
+        epochs=40, batch=32, rate=0.03, products=products, max_products=most,
+        product_rate=0.003, validation_fraction=0.1,
+    )  # fmt: skip
     tuned = fine_tune(greedy, images[:1200], y[:1200], settings)
     errors = [float(np.mean(c.predict(images[1200:]) != y[1200:])) for c in (greedy, tuned)]
     assert errors[1] < (0.7 if products else 0.9) * errors[0]
@@ -57,19 +60,69 @@ def test_no_rate_changes_nothing(greedy, digits):
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
 
+def _same(first, second):
+    """Whether two classifiers are the same to the bit."""
+    both = ([*c.family.to_state()[1].values(), c.weights] for c in (first, second))
+    return all(np.array_equal(p, q) for p, q in zip(*both, strict=True))
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_the_features_that_matter_stay(greedy, digits, products):
+    images, y = digits[0][:1200], digits[1][:1200]
+    settings = {"epochs": 20, "batch": 32, "rate": 0.02, "products": products}
+    tuned, first = (
+        fine_tune(greedy, images, y, FineTuning(**settings, max_features=most)) for most in (5, 8)
+    )
+    assert _same(first, fine_tune(greedy, images, y, FineTuning(**settings)))
+    n = {False: 5, True: 5 + 15}[products]
+    assert tuned.n_features == n == len(tuned.path[0].weights.T)
+    assert tuned.macs == tuned.path[0].macs < first.macs
+
+
+def test_features_without_weight_go(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    places, useless = np.array([0, 2, 3, 4, 6, 7, 9, 10]), np.array([1, 5, 8])
+    pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=2000).fit(images)
+    others = np.setdiff1d(np.arange(pool.n_features_), greedy.path[-1].feature)[:3]
+    order = np.empty(11, np.int64)
+    chosen = np.array([step.feature for step in greedy.path]).ravel()
+    order[places], order[useless] = chosen, others
+    weights = np.zeros((10, 11), np.float32)
+    # What all classes share moves no score against another.
+    weights[:, places], weights[:, useless] = greedy.weights, 70.0
+    wide = CompactClassifier(pool.take(order), weights, greedy.intercept, greedy.classes_)
+    settings = FineTuning(epochs=2, rate=0.0, products=False, max_features=8)
+    narrow = fine_tune(wide, images, y, settings)
+    assert narrow.macs == greedy.macs
+    found, expected = (
+        Z - Z.mean(axis=1, keepdims=True)
+        for Z in (c.decision_function(images).astype(np.float64) for c in (narrow, wide))
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
+def test_a_run_goes_on_after_features_went(greedy, digits, tmp_path):
+    images, y = digits[0][:600], digits[1][:600]
+    settings = FineTuning(epochs=5, batch=50, rate=0.01, max_features=5, max_products=9)
+
+    def run(checkpoint=None, jobs=1):
+        return fine_tune(greedy, images, y, settings, checkpoint=checkpoint, n_jobs=jobs)
+
+    once = run(tmp_path)
+    assert once.n_features == 5 + 9
+    for last in (4, 3, 2, 1):
+        (tmp_path / f"round-{last + 1:05d}.npz").unlink()
+        assert _same(once, run(tmp_path, jobs=2)), last
+        for later in range(last + 2, 6):
+            (tmp_path / f"round-{later:05d}.npz").unlink()
+
+
 def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
     images, y = digits[0][:600], digits[1][:600]
-
-    def arrays(classifier):
-        return [*classifier.family.to_state()[1].values(), classifier.weights]
-
-    def same(a, b):
-        return all(np.array_equal(p, q) for p, q in zip(arrays(a), arrays(b), strict=True))
-
     settings = FineTuning(**QUICK, max_products=15)
     once = fine_tune(greedy, images, y, settings)
     assert once.n_features == 8 + 15
-    assert same(once, fine_tune(greedy, images, y, settings, n_jobs=2))
+    assert _same(once, fine_tune(greedy, images, y, settings, n_jobs=2))
     fine_tune(greedy, images, y, settings, checkpoint=tmp_path)
     (tmp_path / "round-00002.npz").unlink()
     seen = []
@@ -78,10 +131,10 @@ def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
         seen.append(epoch)
         return images
 
-    assert same(once, fine_tune(greedy, of, y, settings, checkpoint=tmp_path))
+    assert _same(once, fine_tune(greedy, of, y, settings, checkpoint=tmp_path))
     assert set(seen) == {0, 1}
     other = FineTuning(**QUICK, max_products=15, random_state=1)
-    assert not same(once, fine_tune(greedy, images, y, other))
+    assert not _same(once, fine_tune(greedy, images, y, other))
     with pytest.raises(InputError, match=r"^checkpoint"):
         fine_tune(greedy, images, y, other, checkpoint=tmp_path)
 
@@ -168,6 +221,8 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
         ("batch", 1.5),
         ("rate", -1),
         ("rate", float("nan")),
+        ("max_features", 0),
+        ("max_features", 2.5),
         ("max_products", 0),
         ("product_rate", -0.1),
         ("warm_up", 1.0),
@@ -180,3 +235,9 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
 def test_settings_are_checked(name, value):
     with pytest.raises(InputError, match=rf"^{name}"):
         FineTuning(**{name: value})
+
+
+@pytest.mark.parametrize("most", ["max_features", "max_products"])
+def test_one_epoch_has_no_half(most):
+    with pytest.raises(InputError, match=r"^epochs: got 1"):
+        FineTuning(epochs=1, **{most: 5})

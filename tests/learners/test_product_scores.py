@@ -93,3 +93,40 @@ def test_the_products_with_the_largest_weights_are_kept():
     np.testing.assert_array_equal(np.flatnonzero(scores.Q.any(axis=0)), largest)
     scores.keep(3)
     np.testing.assert_array_equal(np.flatnonzero(scores.kept), largest)
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_some_features_score_as_all_do_with_the_others_at_their_means(products):
+    raw, _, _, scores = _drawn(products)
+    scores.Q[...] = np.random.default_rng(5).normal(size=scores.Q.shape)
+    X = scores.standardised(raw) + np.float32(0.3)
+    stay = np.array([0, 1, 3])
+    taken = scores.take(stay, X)
+    others = X.copy()
+    others[:, 2] = X[:, 2].mean()
+    if products:
+        scores.Q[:, [2 in pair for pair in zip(*np.triu_indices(4), strict=True)]] = 0
+    expected = scores.scores(others)[0]
+    np.testing.assert_allclose(taken.scores(X[:, stay])[0], expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(
+        taken.standardised(raw[:, stay]), scores.standardised(raw)[:, stay]
+    )
+
+
+@pytest.mark.parametrize("products", [False, True])
+def test_sizes_are_how_much_features_move_the_scores(products):
+    raw, _, _, scores = _drawn(products)
+    scores.Q[...] = np.random.default_rng(6).normal(size=scores.Q.shape)
+    X = 2 * scores.standardised(raw)
+    expected = []
+    for f in range(4):
+        W = scores.W[:, f] - scores.W[:, f].mean()
+        total = np.var(np.outer(X[:, f], W), axis=0).sum()
+        for column, (i, j) in enumerate(zip(*np.triu_indices(4), strict=True)):
+            if products:
+                Q = scores.Q[:, column] - scores.Q[:, column].mean()
+                total += (Q @ Q) * (f in (i, j))
+        expected.append(np.sqrt(total))
+    np.testing.assert_allclose(scores.sizes(X), expected, rtol=1e-4)
+    scores.W += 5
+    np.testing.assert_allclose(scores.sizes(X), expected, rtol=1e-4)

@@ -40,12 +40,16 @@ class FineTuning:
     Attributes
     ----------
     epochs : int, default 20
-        Passes over the images.
+        Passes over the images; 2 at least where features or products are to go.
     batch : int, default 128
         Images a step.
     rate : float, default 1e-3
         Peak rate of the features' parameters, in their own units, and of the weights of
         standardised features.
+    max_features : int, optional
+        Features that stay after half of the epochs, those that move the scores most. All when
+        omitted. A search that is blind to how features will move takes too many, and then the
+        best stay.
     products : bool, default True
         Whether products of pairs of features join: all of them at first.
     max_products : int, optional
@@ -78,6 +82,7 @@ class FineTuning:
     epochs: int = 20
     batch: int = 128
     rate: float = 1e-3
+    max_features: int | None = None
     products: bool = True
     max_products: int | None = None
     product_rate: float = 3e-4
@@ -90,9 +95,11 @@ class FineTuning:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in {"epochs": 1, "batch": 1, "max_products": 1, "random_state": 0}.items():
+        goes = self.max_features is not None or self.max_products is not None
+        least_of = {"epochs": 2 if goes else 1, "batch": 1, "random_state": 0}
+        for name, least in {**least_of, "max_features": 1, "max_products": 1}.items():
             value = getattr(self, name)
-            if name == "max_products" and value is None:
+            if name.startswith("max_") and value is None:
                 continue
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
                 raise InputError(name, value, f"a whole number of at least {least}")
@@ -276,17 +283,24 @@ class _Run:
         self._last_shares: tuple[np.ndarray, np.ndarray] | None = None
         if teacher is not None:
             self._teachers_order = _order_of(teacher.classes_, classifier.classes_)
-        first = self.images(0)
-        measured = first[:: max(1, len(first) // _MEASURED)]
-        X, _ = self.features.forward(measured, n_jobs)
+        X = self._measured(self.images(0))
         weights, intercept = (
             a.astype(np.float64) for a in (classifier.weights, classifier.intercept)
         )
         with thread_limit(n_jobs):
             self.scores = ProductScores.start(weights, intercept, X, settings.products)
+        self.adam = self._begun()
+
+    def _begun(self) -> Adam:
+        """Return the steps of all that moves, before the first."""
         moving = [*self.features.parameters, self.scores.W, self.scores.c, self.scores.Q]
-        rates = [settings.rate] * (len(moving) - 1) + [settings.product_rate]
-        self.adam = Adam(moving, rates)
+        rates = [self.settings.rate] * (len(moving) - 1) + [self.settings.product_rate]
+        return Adam(moving, rates)
+
+    def _measured(self, images: np.ndarray) -> np.ndarray:
+        """Return the features of some images, by which features are measured."""
+        part = images[:: max(1, len(images) // _MEASURED)]
+        return self.features.forward(part, self.n_jobs)[0]
 
     def images(self, epoch: int) -> np.ndarray:
         """Return an epoch's images.
@@ -325,12 +339,19 @@ class _Run:
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
+        half = -(-self.settings.epochs // 2)
+        if len(history) > half and self.settings.max_features is not None:
+            # Which features stayed is told by what they were before.
+            self._adopt(history[half - 1].state)
+            self._select(self.images(half))
         if history:
             self._adopt(history[-1].state)
         for number in range(len(history), self.settings.epochs):
             begun = time.perf_counter()
             images = self.images(number)
-            if number >= self.settings.epochs / 2:
+            if number == half:
+                self._select(images)
+            if number >= half:
                 self.scores.keep(self.settings.max_products)
             order = np.random.default_rng([self.settings.random_state, 0, number]).permutation(
                 self.pupils
@@ -350,6 +371,19 @@ class _Run:
             seconds = time.perf_counter() - begun
             figures = (loss, error, wrong, temperature, seconds)
             yield Epoch(number + 1, *figures, self._state())
+
+    def _select(self, images: np.ndarray) -> None:
+        """Let as many features as are wanted stay; their steps begin anew."""
+        most, n = self.settings.max_features, self.scores.W.shape[1]
+        if most is None or most >= n:
+            return
+        with thread_limit(self.n_jobs):
+            X = self.scores.standardised(self._measured(images))
+            stay = np.sort(np.argsort(-self.scores.sizes(X), kind="stable")[:most])
+            self.scores = self.scores.take(stay, X)
+        self.features = tunable(self.features.family().take(stay))
+        self.adam = self._begun()
+        _logger.info("%d of %d features stay", most, n)
 
     def _pass(self, images: np.ndarray, order: np.ndarray, number: int) -> tuple[float, np.ndarray]:
         """Take the steps of an epoch; return their mean loss, and scores (k, m) in that order."""

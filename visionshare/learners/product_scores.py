@@ -111,6 +111,49 @@ class ProductScores:
             Z -= (self.Q @ (self.product_scale * self.product_offset))[:, None]
         return Z, Y
 
+    def take(self, features: np.ndarray, X: np.ndarray) -> ProductScores:
+        """Return the scores of some of the features, the others at their means.
+
+        Parameters
+        ----------
+        features : ndarray of int
+            Which, ascending.
+        X : ndarray of shape (m, n)
+            Standardised features of examples that say where the others' means are.
+        """
+        n = self.W.shape[1]
+        others = np.setdiff1d(np.arange(n), features)
+        c = self.c + self.W[:, others] @ X[:, others].mean(axis=0, dtype=np.float64)
+        i, j = np.triu_indices(n if self.Q.size else 0)
+        pairs = np.flatnonzero(np.isin(i, features) & np.isin(j, features))
+        return ProductScores(
+            np.ascontiguousarray(self.W[:, features]), np.ascontiguousarray(self.Q[:, pairs]),
+            c.astype(np.float32), self.offset[features], self.scale[features],
+            self.product_offset[pairs], self.product_scale[pairs],
+        )  # fmt: skip
+
+    def sizes(self, X: np.ndarray) -> np.ndarray:
+        """Return how much each feature moves the scores of examples, (n,), float64.
+
+        The norm over classes of its weights, times its deviation; what all classes share moves
+        nothing. Its products count with it.
+
+        Parameters
+        ----------
+        X : ndarray of shape (m, n)
+            Standardised features.
+        """
+        n = self.W.shape[1]
+        alone = np.square(self.W - self.W.mean(axis=0)).sum(axis=0, dtype=np.float64)
+        found = alone * X.var(axis=0, dtype=np.float64)
+        if self.Q.size:
+            together = np.square(self.Q - self.Q.mean(axis=0)).sum(axis=0, dtype=np.float64)
+            i, j = np.triu_indices(n)
+            found += np.bincount(i, together, minlength=n)
+            # A square has one feature.
+            found += np.bincount(j, np.where(i == j, 0.0, together), minlength=n)
+        return np.sqrt(found)
+
     def keep(self, most: int | None) -> None:
         """Let only so many products count from now on, those with the largest weights."""
         if most is None or self.kept.sum() <= most:

@@ -241,6 +241,7 @@ class FineTuningPart(_Strict):
     epochs: int = 20
     batch: int = 128
     rate: float = 1e-3
+    max_features: int | None = None
     products: bool = True
     max_products: int | None = None
     product_rate: float = 3e-4

@@ -183,7 +183,16 @@ REMARKS = {
         "is the mean of four classifiers of 100 features and 1500 products each, fine-tuned on "
         "copies drawn anew (0.49 % itself) or on the copies of its pupil (0.45 %). The first helps "
         "a little, but is made of more than 360 000 images; the second does not: it knows "
-        "its images too well. So nobody teaches."
+        "its images too well. So nobody teaches. With the settings of the trial that errs on 0.59 "
+        "% (58 of 10 001 images here, mean log-loss there after calibration 0.0219), one thing "
+        "changed by hand at a time: labels smoothed by 0.05: 66, 0.0206; features dropped at "
+        "random in each step, a tenth: 61, 0.0209, three tenths: 62, 0.0208; steps along the "
+        "worst direction within 0.05: 58, 0.0215; weights that decay apart from the gradients: "
+        "61, 0.0223; deformations that stretch by 0.03: 66, 0.0223. More features found than "
+        "wanted, 305 of which stay after half of the epochs: 450: 57, 0.0205, at twice the rate "
+        "60, 0.0208, a tenth dropped in each step 65, 0.0199; 600, found on 12 000 images: 59, "
+        "0.0197, along the worst direction within 0.1 58, 0.0196, with weaker deformations (0.75 "
+        "pixels, 5 degrees, 0.05) 60, 0.0217. The log-loss is the finer measure: hence 600."
     ),
 }
 

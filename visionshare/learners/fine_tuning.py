@@ -186,10 +186,10 @@ def fine_tune(
     Returns
     -------
     CompactClassifier
-        At the cost of before and that of the products. Its path is a single
-        step. Its temperature is fitted to the images that taught nothing; without such to the last
-        epoch's scores, each taken before its image taught: those are too sure, less so where the
-        images of each epoch are new.
+        At the cost of before and that of the products, less that of features that went. Its path
+        is a single step. Its temperature is fitted to the images that taught nothing; without such
+        to the last epoch's scores, each taken before its image taught: those are too sure, less so
+        where the images of each epoch are new.
 
     Raises
     ------

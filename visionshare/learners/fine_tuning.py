@@ -102,7 +102,8 @@ class FineTuning:
             if name.startswith("max_") and value is None:
                 continue
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                raise InputError(name, value, f"a whole number of at least {least}")
+                why = ", where features or products go after half" if least == 2 else ""
+                raise InputError(name, value, f"a whole number of at least {least}{why}")
         for name in ("rate", "product_rate", "strength", "margin"):
             value = getattr(self, name)
             if not np.isfinite(value) or value < 0:

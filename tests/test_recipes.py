@@ -139,6 +139,13 @@ def test_a_pool_of_parts(tmp_path):
     inside.check_parameters()
 
 
+def test_a_pool_of_straightened_images():
+    part = FeaturePart(pool="straightened-patches", parameters={"patches": {"grid": 3}})
+    pool = read_pool(part, 7)
+    assert pool.name == "straightened"
+    assert (pool.family.name, pool.family.grid, pool.family.random_state) == ("patches", 3, 7)
+
+
 @pytest.mark.parametrize("name", bundled("features"))
 def test_bundled_pools_are_sound(name):
     assert bundled("features")[name].read_text().count("description = ") == 1
@@ -154,6 +161,8 @@ def test_bundled_pools_are_sound(name):
         ("family = 3", {}, r"both\.toml: family: .*\(got 3\)"),
         ("family = 'gabr'", {}, r"both\.toml: no family 'gabr'; did you mean 'gabor'\?"),
         ("family = 'union'", {}, r"both\.toml: parts: "),
+        ("family = 'straightened'", {}, r"both\.toml: parts: "),
+        (UNION.replace("union", "straightened"), {}, r"both\.toml: parts: .* one \(got 2\)"),
         ("family = 'union'\nparts = []", {}, r"both\.toml: parts: "),
         ("family = 'union'\nparts = 3", {}, r"both\.toml: parts: .*\(got 3\)"),
         (UNION.replace("union", "gabor"), {}, r"both\.toml: parts: "),

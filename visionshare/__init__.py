@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
     from visionshare.generators.sources import SourceClassifiers
+    from visionshare.generators.straightened import Straightened
     from visionshare.generators.stumps import Stumps
     from visionshare.generators.union import UnionOfFamilies
     from visionshare.learners.fine_tuning import FineTuning, fine_tune
@@ -53,6 +54,7 @@ __all__ = [
     "RandomFourier",
     "ShareBoost",
     "SourceClassifiers",
+    "Straightened",
     "StructuralBoostingClassifier",
     "StructuralBoostingRegressor",
     "Stumps",
@@ -84,6 +86,7 @@ _HOMES = {
     "SourceClassifiers": "visionshare.generators.sources",
     "StructuralBoostingClassifier": "visionshare.learners.structural_boosting",
     "StructuralBoostingRegressor": "visionshare.learners.structural_boosting",
+    "Straightened": "visionshare.generators.straightened",
     "Stumps": "visionshare.generators.stumps",
     "UnionOfFamilies": "visionshare.generators.union",
     "fine_tune": "visionshare.learners.fine_tuning",

@@ -55,6 +55,7 @@ def _families(images: np.ndarray) -> Iterator[Any]:
         vs.Stumps(2),
         vs.Products(),
         vs.Monomials(vs.RandomFourier(4, bandwidths=(6.0,)), [(0,), (1, 1), (2, 3)] * 3),
+        vs.Straightened(vs.Pixels()),
         vs.UnionOfFamilies([vs.Pixels(), vs.Stumps(1)]),
     ]
     for family in made:

@@ -27,6 +27,7 @@ from visionshare import (
     Products,
     RandomFourier,
     SourceClassifiers,
+    Straightened,
     Stumps,
     UnionOfFamilies,
     load,
@@ -50,6 +51,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "monomials": lambda: Monomials(
         RandomFourier(20, bandwidths=(40.0,)), [(i, (7 * i + 3) % 40) for i in range(40)]
     ),
+    "straightened": lambda: Straightened(PatchTemplates(7, 20, n_patches=5000)),
     "union": lambda: UnionOfFamilies(
         [PatchTemplates(7, 20, n_patches=5000), Stumps(1), RandomFourier(10, bandwidths=(40.0,))]
     ),

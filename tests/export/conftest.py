@@ -13,6 +13,7 @@ from visionshare import (
     Products,
     RandomFourier,
     SourceClassifiers,
+    Straightened,
     Stumps,
     UnionOfFamilies,
 )
@@ -32,6 +33,7 @@ FAMILIES = {
     "anchors": lambda: KernelAnchors(n_anchors=5, n_radii=3),
     "anchors-pca": lambda: KernelAnchors(n_anchors=5, n_radii=3, n_components=6),
     "gaussian": lambda: KernelAnchors("gaussian", n_anchors=20, n_radii=3),
+    "straightened": lambda: Straightened(PatchTemplates(3, 20, 3, (2.0,), n_patches=3000)),
     "stumps": lambda: Stumps(3),
     "products": lambda: Products(),
     "monomials": lambda: Monomials(

@@ -14,7 +14,8 @@ from visionshare.export import c_program
 
 KINDS = [
     "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
-    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "union", "sources",
+    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "straightened",
+    "union", "sources",
     "color",
 ]  # fmt: skip
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O1"]

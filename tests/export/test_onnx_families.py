@@ -19,7 +19,8 @@ pytest.importorskip("onnxruntime")
 
 KINDS = [
     "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
-    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "union", "sources",
+    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "straightened",
+    "union", "sources",
     "color",
 ]  # fmt: skip
 A_FEW = 200

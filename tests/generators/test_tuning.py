@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from visionshare import PatchTemplates, Pixels
+from visionshare import PatchTemplates, Pixels, Straightened
 from visionshare.errors import InputError
-from visionshare.generators.tuning import TunableTemplates, tunable
+from visionshare.generators.straightened import straightened
+from visionshare.generators.tuning import TunableTemplates, check_tunable, tunable
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,30 @@ def test_moved_features_are_a_family(family, images):
     assert not np.array_equal(family.templates_, taken.templates_)
 
 
+def test_features_of_straightened_images_move_as_others_do(family, images):
+    straight = straightened(images)
+    features, alone = tunable(Straightened.of(family)), tunable(family)
+    values, seen = features.forward(images)
+    expected, places = alone.forward(straight)
+    np.testing.assert_array_equal(values, expected)
+    G = np.random.default_rng(1).normal(size=values.shape).astype(np.float32)
+    found = features.backward(images, values, seen, G)
+    wanted = alone.backward(straight, values, places, G)
+    for held, other, gradient in zip(features.parameters, alone.parameters, wanted, strict=True):
+        np.testing.assert_array_equal(found.pop(0), gradient)
+        for moving in (held, other):
+            moving -= 0.1 * gradient / np.abs(gradient).max()
+    features.moved()
+    alone.moved()
+    moved = features.family()
+    np.testing.assert_array_equal(moved.evaluate(images), alone.family().evaluate(straight))
+    np.testing.assert_array_equal(moved.evaluate(images), features.forward(images)[0])
+    assert moved.macs() == Straightened.of(family).macs()
+
+
 def test_families_that_cannot_move():
     with pytest.raises(InputError, match=r"^family.*'pixels'.*'patches'"):
         tunable(Pixels().fit(np.zeros((2, 3, 3))))
+    straight = Straightened(Pixels())
+    with pytest.raises(InputError, match=r"^family: got 'pixels'"):
+        check_tunable(straight)

@@ -13,6 +13,7 @@ from visionshare import (
     Products,
     RandomFourier,
     ShareBoost,
+    Straightened,
     UnionOfFamilies,
 )
 from visionshare.errors import InputError
@@ -27,6 +28,7 @@ FAMILIES = {
     "patches": PATCHES,
     "products": Products(),
     "pairs": RandomFourier(12),
+    "straightened": Straightened(PATCHES),
     "union": UnionOfFamilies([PATCHES, RandomFourier(9), Pixels(), GaborBank(8, step=3)]),
 }
 SEARCHES = {"exhaustive": {}, "random": {"n": 13}, "screened": {"fraction": 0.5, "keep": 11}}

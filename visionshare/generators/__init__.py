@@ -26,6 +26,7 @@ FAMILIES: dict[str, str] = {
     "pixels": "visionshare.generators.pixels:Pixels",
     "products": "visionshare.generators.products:Products",
     "sources": "visionshare.generators.sources:SourceClassifiers",
+    "straightened": "visionshare.generators.straightened:Straightened",
     "stumps": "visionshare.generators.stumps:Stumps",
     "union": "visionshare.generators.union:UnionOfFamilies",
 }

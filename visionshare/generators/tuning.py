@@ -15,9 +15,17 @@ from visionshare.errors import InputError
 from visionshare.generators.base import check_images
 from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.restricted import RestrictedPlan
+from visionshare.generators.straightened import Straightened
 from visionshare.resources import thread_limit
 
-__all__ = ["TUNABLE", "Tunable", "TunableTemplates", "check_tunable", "tunable"]
+__all__ = [
+    "TUNABLE",
+    "Tunable",
+    "TunableStraightened",
+    "TunableTemplates",
+    "check_tunable",
+    "tunable",
+]
 
 
 class Tunable(Protocol):
@@ -159,7 +167,49 @@ class TunableTemplates:
         return self._family.take(np.arange(self._family.n_features_))
 
 
-TUNABLE: dict[str, Callable[[Any], Tunable]] = {"patches": TunableTemplates}
+class TunableStraightened:
+    """Features of straightened images whose parameters move as the family inside lets them.
+
+    Parameters
+    ----------
+    family : Straightened
+        Of a family that is tunable itself.
+
+    Attributes
+    ----------
+    parameters : list of ndarray, float32
+        Those of the family inside.
+    """
+
+    def __init__(self, family: Straightened) -> None:
+        self._family, self._part = family, tunable(family.part_)
+        self.parameters = self._part.parameters
+
+    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
+        """Return features (n, n_features), float32, and the straightened images and their own."""
+        straight = self._family.prepared(images, n_jobs)
+        values, seen = self._part.forward(straight, n_jobs)
+        return values, (straight, seen)
+
+    def backward(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> list[np.ndarray]:
+        """Return the gradients in the parameters of Σ_if G_if x_if."""
+        return self._part.backward(seen[0], values, seen[1], G, n_jobs)
+
+    def moved(self) -> None:
+        """Take on the parameters as they are now."""
+        self._part.moved()
+
+    def family(self) -> Straightened:
+        """Return the family with the parameters as they are now."""
+        return Straightened.of(self._part.family())
+
+
+TUNABLE: dict[str, Callable[[Any], Tunable]] = {
+    "patches": TunableTemplates,
+    "straightened": TunableStraightened,
+}
 
 
 def check_tunable(family: Any) -> None:
@@ -172,6 +222,8 @@ def check_tunable(family: Any) -> None:
     """
     if family.name not in TUNABLE:
         raise InputError("family", family.name, " or ".join(map(repr, TUNABLE)))
+    if isinstance(family, Straightened):
+        check_tunable(family.family)
 
 
 def tunable(family: Any) -> Tunable:

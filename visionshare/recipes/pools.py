@@ -16,6 +16,8 @@ from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
 __all__ = ["read_pool"]
 
 _DEEPEST_POOL = 4
+# Families of other families.
+_OF_PARTS = ("straightened", "union")
 
 
 def read_pool(part: FeaturePart, seed: int) -> Any:
@@ -47,11 +49,15 @@ def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, leve
     if file.family not in FAMILIES:
         near = hint(file.family, FAMILIES)
         raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(FAMILIES)}")
-    if (file.family == "union") != bool(file.parts):
-        raise RecipeError(f"{path}: parts: a union has [[parts]], and nothing else has")
+    if (file.family in _OF_PARTS) != bool(file.parts):
+        held = " and ".join(map(repr, _OF_PARTS))
+        raise RecipeError(f"{path}: parts: {held} have [[parts]], and nothing else has")
+    if file.family == "straightened" and len(file.parts) > 1:
+        raise RecipeError(f"{path}: parts: 'straightened' has one (got {len(file.parts)})")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
     if file.parts:
-        return family(_parts(path, file.parts, parameters, seed, levels))
+        parts = _parts(path, file.parts, parameters, seed, levels)
+        return family(parts[0] if file.family == "straightened" else parts)
     names = list(family().get_params())
     for key in parameters:
         if key not in names:

@@ -23,6 +23,7 @@ EMITTERS: dict[str, str] = {
     "pixels": "visionshare.export.c.pixels:emit",
     "products": "visionshare.export.c.products:emit",
     "sources": "visionshare.export.c.sources:emit",
+    "straightened": "visionshare.export.c.straightened:emit",
     "stumps": "visionshare.export.c.stumps:emit",
     "union": "visionshare.export.c.union:emit",
 }

@@ -22,6 +22,7 @@ EMITTERS: dict[str, str] = {
     "pixels": "visionshare.export.onnx.pixels:emit",
     "products": "visionshare.export.onnx.products:emit",
     "sources": "visionshare.export.onnx.sources:emit",
+    "straightened": "visionshare.export.onnx.straightened:emit",
     "stumps": "visionshare.export.onnx.stumps:emit",
     "union": "visionshare.export.onnx.union:emit",
 }
@@ -79,6 +80,8 @@ class Graph:
         self._made: dict[Any, str] = {}
         self._nbytes = 0
         self._depth = 0
+        #: Name of the images that families see.
+        self.images = self.IMAGES
 
     @property
     def bytes(self) -> bool:
@@ -154,6 +157,13 @@ class Graph:
         self._depth -= 1
         return features
 
+    def add_of(self, family: Any, images: str) -> str:
+        """Return the name of a family's features of other images than those that come in."""
+        before, self.images = self.images, images
+        features = self.add(family)
+        self.images = before
+        return features
+
     def take(
         self, values: str, places: Sequence[int] | np.ndarray, size: int, axis: int = 1
     ) -> str:
@@ -173,7 +183,7 @@ class Graph:
     def pixels(self, places: np.ndarray) -> str:
         """Return values (n, len(places)) of the flattened images, of their own type."""
         size = math.prod(self.shape)
-        flat = self.IMAGES
+        flat = self.images
         if len(self.shape) > 1:
             # 0 stands for the number of images.
             flat = self.node("Reshape", flat, self.constant(np.array([0, size])))
@@ -196,7 +206,7 @@ class Graph:
 
     def raster(self) -> str:
         """Return images (n, C, H, W), float32; bytes between 0 and 1."""
-        raster, shape = self.IMAGES, self.shape
+        raster, shape = self.images, self.shape
         if len(shape) == 3:
             raster = self.node("Transpose", raster, perm=[0, 3, 1, 2])
         else:

@@ -43,6 +43,7 @@ def test_rows_move_by_the_slope_of_their_means(digits):
     assert_allclose(floats, expected / 255, atol=1e-6)
     assert_array_equal(straightened(digits[..., None])[..., 0], found)
     assert_array_equal(straightened(digits, n_jobs=2), found)
+    assert_array_equal(np.concatenate([straightened(part) for part in np.split(digits, 30)]), found)
 
 
 def test_what_leans_stands():

@@ -25,6 +25,8 @@ __all__ = ["Straightened", "straightened"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
 _MACS_A_VALUE = 4
+# Fewer images than these are done before threads are ready.
+_FEW = 64
 
 
 def straightened(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -56,17 +58,18 @@ def straightened(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     >>> straightened(leaning)[0, :, 2].tolist()
     [9, 9, 9, 9, 9]
     """
-    from visionshare.generators.straightening_kernels import shear_rows, slants
+    from visionshare.generators.straightening_kernels import straighten_few, straighten_many
 
     images = np.asarray(images)
     held = np.ascontiguousarray(check_images(images))
     if images.ndim == 2:
         raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
-    slant, middle = np.empty(len(held)), np.empty(len(held))
-    out = np.empty_like(held)
-    with thread_limit(n_jobs):
-        slants(held, slant, middle)
-        shear_rows(held, slant, middle, np.float32(0.5 if held.dtype == np.uint8 else 0), out)
+    out, half = np.empty_like(held), np.float32(0.5 if held.dtype == np.uint8 else 0)
+    if len(held) < _FEW:
+        straighten_few(held, half, out)
+    else:
+        with thread_limit(n_jobs):
+            straighten_many(held, half, out)
     return out.reshape(images.shape)
 
 

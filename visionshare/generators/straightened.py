@@ -58,19 +58,24 @@ def straightened(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     >>> straightened(leaning)[0, :, 2].tolist()
     [9, 9, 9, 9, 9]
     """
-    from visionshare.generators.straightening_kernels import straighten_few, straighten_many
-
     images = np.asarray(images)
-    held = np.ascontiguousarray(check_images(images))
     if images.ndim == 2:
         raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
+    return _straightened(check_images(images), n_jobs).reshape(images.shape)
+
+
+def _straightened(images: np.ndarray, n_jobs: int) -> np.ndarray:
+    """Return straightened images of checked ones, (n, H, W, C)."""
+    from visionshare.generators.straightening_kernels import straighten_few, straighten_many
+
+    held = np.ascontiguousarray(images)
     out, half = np.empty_like(held), np.float32(0.5 if held.dtype == np.uint8 else 0)
     if len(held) < _FEW:
         straighten_few(held, half, out)
     else:
         with thread_limit(n_jobs):
             straighten_many(held, half, out)
-    return out.reshape(images.shape)
+    return out
 
 
 class Straightened(BaseEstimator):
@@ -149,8 +154,8 @@ class Straightened(BaseEstimator):
         InputError
             If they are of another shape.
         """
-        check_images(images, self.image_shape_)
-        return straightened(images, n_jobs)
+        held = check_images(images, self.image_shape_)
+        return _straightened(held, n_jobs).reshape(np.shape(images))
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``n`` different feature ids."""

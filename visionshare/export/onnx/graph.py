@@ -222,8 +222,12 @@ class Graph:
 
     def floats(self, values: str) -> str:
         """Return values as float32."""
-        return self.node("Cast", values, to=int(self._onnx.TensorProto.FLOAT))
+        return self.cast(values, "FLOAT")
 
     def doubles(self, values: str) -> str:
         """Return values as float64."""
-        return self.node("Cast", values, to=int(self._onnx.TensorProto.DOUBLE))
+        return self.cast(values, "DOUBLE")
+
+    def cast(self, values: str, kind: str) -> str:
+        """Return values as another type, by ONNX's name of it."""
+        return self.node("Cast", values, to=int(getattr(self._onnx.TensorProto, kind)))

@@ -33,14 +33,14 @@ def emit(family: Straightened, graph: Graph) -> str:
         place = graph.node("Add", whole, places)
         bounds = (graph.constant(np.float64(0)), graph.constant(np.float64(cols + 1)))
         place = graph.node("Clip", place, *bounds)
-        place = graph.node("Cast", place, to=7)
+        place = graph.cast(place, "INT64")
         if channels > 1:
             ones = graph.constant(np.array([1, 1, 1, channels]))
             place = graph.node("Expand", place, ones)
         held = graph.node("GatherElements", wide, place, axis=2)
         value = graph.node("Add", value, graph.node("Mul", share, held))
     if graph.bytes:
-        value = graph.node("Cast", graph.node("Floor", value), to=2)
+        value = graph.cast(graph.node("Floor", value), "UINT8")
     size = np.array([0, *family.image_shape_])
     return graph.add_of(family.part_, graph.node("Reshape", value, graph.constant(size)))
 

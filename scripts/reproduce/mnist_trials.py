@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-__all__ = ["HELD_OUT", "REMARKS", "TRIED", "folder_of", "settings_of"]
+__all__ = ["HELD_OUT", "PLACES", "REMARKS", "TRIED", "folder_of", "settings_of"]
 
 Trial = dict[str, float | bool | str]
 
@@ -24,11 +24,13 @@ PLACES = {
     "criterion": ("learner.criterion",),
     "ridge of the search": ("learner.strength",),
     "search": ("learner.search_options",),
+    "pool": ("features.pool",),
     "templates": ("features.parameters.n_templates",),
     "patches": ("features.parameters.patch_size",),
     "masks a side": ("features.parameters.grid",),
     "cut of masks": ("features.parameters.cut",),
     "search images": ("fine_tuning.search_images",),
+    "most features": ("fine_tuning.max_features",),
     "epochs": ("fine_tuning.epochs",),
     "batch": ("fine_tuning.batch",),
     "rate": ("fine_tuning.rate",),
@@ -88,6 +90,8 @@ _COSTLY: Trial = {
 _TAUGHT: Trial = {
     **_COSTLY, "ridge": 1e-4, "teacher": "other copies", "its weight": 0.8, "its temperature": 3.0,
 }  # fmt: skip
+
+_STRAIGHTENED: Trial = {**_COSTLY, "pool": "straightened-patches"}
 
 TRIED: dict[str, list[Trial]] = {
     "mnist-266": [{"rounds": 266}],
@@ -159,6 +163,9 @@ TRIED: dict[str, list[Trial]] = {
          "its temperature": 5.0},
         {**_TAUGHT, "epochs": 10, "masks a side": 6, "cut of masks": 0.7},
         {**_TAUGHT, "epochs": 12, "teacher": "the same copies"},
+        {**_STRAIGHTENED, "epochs": 10},
+        {**_STRAIGHTENED, "epochs": 10, "rounds": 600, "search images": 12_000,
+         "most features": 305},
     ],
 }  # fmt: skip
 
@@ -206,8 +213,14 @@ def settings_of(trial: Trial) -> list[str]:
     for name, value in trial.items():
         value = TEACHERS.get(str(value), value)
         written = str(value).lower() if isinstance(value, bool) else f"{value}"
-        found += [f"{place}={written}" for place in PLACES[name]]
+        found += [f"{place}={written}" for place in places_of(name, trial)]
     return found
+
+
+def places_of(name: str, trial: Trial) -> list[str]:
+    """Return where a setting of a trial is; that of patches in another pool is inside of it."""
+    inside = "features.parameters." + ("patches." if "pool" in trial else "")
+    return [place.replace("features.parameters.", inside) for place in PLACES[name]]
 
 
 def folder_of(runs: Path, pipeline: str, trial: Trial) -> Path:

@@ -1,15 +1,13 @@
 """Recipes with [fine_tuning]: training, files, stops, errors."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import visionshare
-from visionshare.datasets import load_dataset, load_images
+from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, RecipeError
-from visionshare.generators.straightened import straightened
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.fine_tuning import deformed_copies
 from visionshare.recipes.teaching import teacher_recipe
@@ -214,27 +212,3 @@ def test_teachers_of_nobody(tmp_path):
     with pytest.raises(InputError, match=r"^n_templates"):
         train(recipe, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_images_are_straight_before_they_are_deformed(tmp_path, monkeypatch):
-    settings = ["learner.rounds=6", "data.limit=300", *SMALL[3:], "deformations.copies=1"]
-    settings += ["teacher.learner.rounds=4", "members=2"]
-    name, inside = (
-        "features.parameters.n_templates=20",
-        "features.parameters.patches.n_templates=20",
-    )
-    straightening = [*settings, "features.pool=straightened-patches", inside]
-    found = train(load_recipe("digits", straightening), tmp_path / "out").classifier
-    assert found.family.name == "straightened"
-
-    def straight(*args):
-        held = load_images(*args)
-        return replace(held, images=straightened(held.images))
-
-    monkeypatch.setattr("visionshare.recipes.training.load_images", straight)
-    plain = train(load_recipe("digits", [*settings, "features.pool=patches", name]), tmp_path / "p")
-    assert same(found, plain.classifier)
-    images = load_dataset("digits", "test").images
-    expected = plain.classifier.decision_function(straightened(images))
-    np.testing.assert_array_equal(found.decision_function(images), expected)
-    assert found.path[-1].test_error == plain.classifier.path[-1].test_error

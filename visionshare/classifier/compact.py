@@ -217,16 +217,6 @@ class CompactClassifier:
             np.exp(shares, out=shares)
             return shares / shares.sum(axis=1, keepdims=True)
 
-    def with_family(self, family: FeatureFamily) -> CompactClassifier:
-        """Return the same weights for as many features of another family.
-
-        Raises
-        ------
-        InputError
-            If there are more or fewer.
-        """
-        return CompactClassifier(**{**self._parts(), "family": family})
-
     def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
         """Return the same classifier with another rule, or with none."""
         return CompactClassifier(**{**self._parts(), "exit_rule": rule})

@@ -36,12 +36,6 @@ from visionshare.recipes.schema import (
     as_settings,
 )
 from visionshare.recipes.sources import learn_sources, read_sources, sources_family
-from visionshare.recipes.straightening import (
-    of_straight_images,
-    straight,
-    straightening,
-    straightens,
-)
 from visionshare.recipes.teaching import teacher_recipe
 from visionshare.resources import parse_size, peak_memory
 
@@ -108,11 +102,11 @@ def train(
     """
     out = Path(out)
     stages = _Stages()
-    teaching, straighten = teacher_recipe(recipe), straightens(recipe)
+    teaching = teacher_recipe(recipe)
     sources = _sources_at_hand(recipe)
-    for each in (recipe, teaching):
-        if each is not None:
-            _check(each, straighten, out, jobs, progress)
+    _check(recipe, out, jobs, progress)
+    if teaching is not None:
+        _check(teaching, out, jobs, progress)
     steps = _preprocessing(recipe)
     with stages("data"):
         training, test = _images(recipe, data_dir, jobs)
@@ -123,7 +117,7 @@ def train(
         with stages("sources"):
             sources += _learned_sources(recipe, data_dir, jobs)
     _claim(out / "work", recipe, training, resume)
-    shared = _Shared(training, sources, straighten, jobs, progress, stages)
+    shared = _Shared(training, sources, jobs, progress, stages)
     if teaching is not None:
         with stages("teacher"):
             shared = replace(shared, teacher=_taught(teaching, shared, out / "work"))
@@ -133,8 +127,6 @@ def train(
             judges = _judges(recipe, training)[: _originals(recipe, training)]
             held = training.subset(np.flatnonzero(judges))
             classifier = _with_exits(classifier, held, recipe.early_exit, jobs)
-    if straighten:
-        classifier = straightening(classifier)
     with stages("evaluation"):
         classifier = _with_test_errors(classifier, test, jobs)
         scores = classifier.decision_function(test.images, jobs)
@@ -147,27 +139,20 @@ class _Shared:
 
     training: ImageSet
     sources: list[LinearSource]
-    straighten: bool
     jobs: int
     progress: bool
     stages: _Stages
     teacher: CompactClassifier | None = None
 
 
-def _check(recipe: Recipe, straighten: bool, out: Path, jobs: int, progress: bool) -> None:
+def _check(recipe: Recipe, out: Path, jobs: int, progress: bool) -> None:
     """Check before any work all that needs no images."""
-    family = _pool(recipe, straighten)
+    family = read_pool(recipe.features, recipe.seed)
     family.check_parameters()
     _learner(recipe, out / "work", jobs, progress).check_parameters()
     check_columns(recipe, family)
     check_tuning(recipe, family)
     parse_size(recipe.store.memory, "store.memory")
-
-
-def _pool(recipe: Recipe, straighten: bool) -> Any:
-    """Return the unfitted pool; that of straight images where the run straightens its own."""
-    family = read_pool(recipe.features, recipe.seed)
-    return of_straight_images(family) if straighten else family
 
 
 def _taught(recipe: Recipe, shared: _Shared, work: Path) -> CompactClassifier:
@@ -195,7 +180,7 @@ def _learned(recipe: Recipe, shared: _Shared, work: Path) -> CompactClassifier:
     """Return a classifier that is learned, and tuned where the recipe says so."""
     training, stages = shared.training, shared.stages
     jobs, progress = shared.jobs, shared.progress
-    family = _pool(recipe, shared.straighten)
+    family = read_pool(recipe.features, recipe.seed)
     if shared.sources:
         family = _with_sources(family, shared.sources, training.images)
     learner = _learner(recipe, work, jobs, progress)
@@ -261,8 +246,6 @@ def _learned_sources(recipe: Recipe, data_dir: Any, jobs: int) -> list[LinearSou
     if part is None or not part.classes:
         return []
     held = _loaded(recipe, "train", data_dir).of_classes(part.classes)
-    if straightens(recipe):
-        held = straight(held, jobs)
     pool = read_pool(FeaturePart(pool=part.pool), recipe.seed)
     return learn_sources(held, pool, part.rounds, part.strength, jobs, recipe.seed)
 
@@ -290,8 +273,6 @@ def _images(recipe: Recipe, data_dir: Any, jobs: int) -> tuple[ImageSet, ImageSe
         training = training.subset(np.sort(rng.permutation(len(training))[: part.limit]))
     if test.classes != training.classes or test.images.shape[1:] != training.images.shape[1:]:
         raise RecipeError(f"{part.source}: training and test images differ in classes or shape")
-    if straightens(recipe):
-        training = straight(training, jobs)
     return _with_copies(training, recipe, jobs), test
 
 

@@ -221,7 +221,7 @@ def cell(curves: list[Curve], size: int) -> str:
     errors = [100 * c.at(size)[0] for c in curves]
     if not np.isfinite(errors).all():
         return "–"
-    return f"{errors[0]:.1f}" if len(errors) == 1 else spread(errors, 1)
+    return spread(errors, 1)
 
 
 def seconds(curves: list[Curve], size: int) -> str:

@@ -72,7 +72,7 @@ def row(pipeline: str, runs: Sequence[dict[str, Any]], dataset: str) -> list[Any
     return [
         f"`{pipeline}`",
         *([asked(pipeline)] if dataset == "mnist" else []),
-        f"{spread(errors)} ({', '.join(f'{e:.2f}' for e in errors)})",
+        spread(errors) + (f" ({', '.join(f'{e:.2f}' for e in errors)})" if len(runs) > 1 else ""),
         max(r["features"] for r in runs),
         f"{max(r['macs'] for r in runs):,}",
         f"{runs[0]['train_images']:,}",

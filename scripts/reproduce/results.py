@@ -33,9 +33,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def spread(values: Sequence[float], digits: int = 2) -> str:
-    """Return mean ± standard deviation."""
+    """Return mean ± standard deviation, or the value where there is one."""
     import numpy as np
 
+    if len(values) == 1:
+        return f"{values[0]:.{digits}f}"
     return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
 
 

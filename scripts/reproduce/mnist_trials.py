@@ -212,9 +212,9 @@ REMARKS = {
         "straightened before copies of them are deformed, by hand: 52, 53 and 59 errors in three "
         "runs (0.0177 to 0.0191), the last one with a ridge of 3e-3 56, in batches of 64 at a rate "
         "of 2e-3 60: as good as the simpler way, which deforms first. Runs differ by what the "
-        "search chose more than by most settings. More search images choose better: 50 errors, log-loss 0.0179, not 0.0187. "
-        "Means of the weights of the last 2 to 5 epochs err no less (53 to 55 where the last "
-        "epoch's err on 52)."
+        "search chose more than by most settings. More search images choose better: 50 errors, "
+        "log-loss 0.0179, not 0.0187. Means of the weights of the last 2 to 5 epochs err no less "
+        "(54 and 55 where the last epoch's err on 52)."
     ),
 }
 

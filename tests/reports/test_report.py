@@ -32,6 +32,14 @@ def test_it_stands_alone(report):
         assert heading in page
 
 
+def test_it_says_that_images_are_straightened(report, tmp_path):
+    small = ["learner.rounds=3", "data.limit=300", "features.pool=straightened-patches"]
+    found = train(load_recipe("digits", small), tmp_path)
+    said = "slant is taken out first"
+    assert said in (found.out / "report.html").read_text("utf-8")
+    assert said not in report[1].read_text("utf-8")
+
+
 def test_names_from_strangers_are_escaped(report, tmp_path):
     result = report[0]
     images = np.zeros((3, 8, 8), np.uint8)

@@ -76,8 +76,8 @@ _NARROW: Trial = {**_PRUNED, "masks a side": 6, "cut of masks": 0.7}
 _WEAKER: Trial = {"pixels": 0.75, "degrees": 5.0, "stretch": 0.05}
 _MIDDLE: Trial = {"pixels": 1.25, "degrees": 8.0, "stretch": 0.08}
 _DEFORMED: Trial = {
-    "rounds": 305, "templates": 300, "epochs": 12, "products": False, "margin": 1.0, **_MASKS,
-    **_WEAK,
+    "pool": "patches", "rounds": 305, "templates": 300, "epochs": 12, "products": False,
+    "margin": 1.0, **_MASKS, **_WEAK,
 }  # fmt: skip
 _TUNED: Trial = {**_DEFORMED, "search images": 10_000, "rate": 4e-3, "ridge": 1e-3}
 # Scores of candidates are not divided by the multiply-accumulates that they add.
@@ -230,9 +230,10 @@ def settings_of(trial: Trial) -> list[str]:
 
 
 def places_of(name: str, trial: Trial) -> list[str]:
-    """Return where a setting of a trial is; that of patches in another pool is inside of it."""
-    inside = "features.parameters." + ("patches." if "pool" in trial else "")
-    return [place.replace("features.parameters.", inside) for place in PLACES[name]]
+    """Return where a setting of a trial is; those of straightened patches are a part's."""
+    part = "patches." if trial.get("pool") == "straightened-patches" else ""
+    own = f"features.parameters.{part}"
+    return [place.replace("features.parameters.", own) for place in PLACES[name]]
 
 
 def folder_of(runs: Path, pipeline: str, trial: Trial) -> Path:

@@ -12,7 +12,14 @@ from matplotlib.figure import Figure
 
 from visionshare.classifier import CompactClassifier
 
-__all__ = ["confusion", "learning_curves", "misclassified", "templates", "weights_by_class"]
+__all__ = [
+    "confusion",
+    "learning_curves",
+    "misclassified",
+    "straightened",
+    "templates",
+    "weights_by_class",
+]
 
 _INK, _BLUE, _RED, _GREY = "#1d2733", "#2166ac", "#b2182b", "#8a94a0"
 
@@ -59,9 +66,18 @@ def learning_curves(classifier: CompactClassifier) -> str:
     return _svg(figure)
 
 
+def _first(classifier: CompactClassifier, n: int) -> list[dict[str, Any]]:
+    return [classifier.family.describe(j) for j in range(min(n, classifier.n_features))]
+
+
+def straightened(classifier: CompactClassifier, n: int = 30) -> bool:
+    """Return whether any of the first features is of straightened images."""
+    return any(described.get("straightened", False) for described in _first(classifier, n))
+
+
 def templates(classifier: CompactClassifier, n: int = 30) -> str | None:
     """Return the first templates, each above its mask over the image, as PNG; None without any."""
-    shown = [classifier.family.describe(j) for j in range(min(n, classifier.n_features))]
+    shown = _first(classifier, n)
     if not shown or any(d["kind"] != "patch" for d in shown):
         return None
     columns = 10

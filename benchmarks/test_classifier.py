@@ -59,7 +59,7 @@ def test_products_of_features_side_by_side(paired, classifier):
 
     def plain():
         with threadpool_limits(1):
-            return family.evaluate(images) @ weights.T
+            return family.transform(images) @ weights.T
 
     paired(lambda: family.weighted_sums(images, weights), plain, "no figure asked")
 

@@ -47,4 +47,4 @@ def test_16000_columns(paired, kind, dtype, threads):
             for i in range(0, N_IMAGES, batch):
                 np.matmul(patches[i : i + batch].reshape(-1, 49), templates, out=out)
 
-    paired(lambda: family.evaluate_columns(images, None, threads, dtype), plain, 1.0)
+    paired(lambda: family.transform_columns(images, None, threads, dtype), plain, 1.0)

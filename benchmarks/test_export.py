@@ -17,10 +17,10 @@ def images():
     return np.random.default_rng(1).integers(0, 256, (4096, 28, 28), np.uint8)
 
 
-@pytest.mark.parametrize("quantise", ["none", "int8", "int16"])
-def test_one_image(paired, classifier, images, quantise):
+@pytest.mark.parametrize("quantize", ["none", "int8", "int16"])
+def test_one_image(paired, classifier, images, quantize):
     """A thousand single images in turn; most of the rest is Python's own call."""
-    compiled = classifier.compile(quantise=quantise)
+    compiled = classifier.compile(quantize=quantize)
 
     def ours():
         for image in images[:1000]:
@@ -34,9 +34,9 @@ def test_one_image(paired, classifier, images, quantise):
     paired(ours, plain, "0.6")
 
 
-@pytest.mark.parametrize("quantise", ["none", "int8", "int16"])
-def test_batches(paired, classifier, images, quantise):
-    compiled = classifier.compile(quantise=quantise)
+@pytest.mark.parametrize("quantize", ["none", "int8", "int16"])
+def test_batches(paired, classifier, images, quantize):
+    compiled = classifier.compile(quantize=quantize)
     paired(
         lambda: compiled.decision_function(images),
         lambda: classifier.decision_function(images),
@@ -44,8 +44,8 @@ def test_batches(paired, classifier, images, quantise):
     )
 
 
-@pytest.mark.parametrize("quantise", ["none", "int8"])
-def test_microseconds(benchmark, noted, classifier, images, quantise):
-    compiled = classifier.compile(quantise=quantise)
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+def test_microseconds(benchmark, noted, classifier, images, quantize):
+    compiled = classifier.compile(quantize=quantize)
     benchmark.pedantic(compiled.decision_function, (images[0],), rounds=5000, warmup_rounds=100)
     noted(f"{1e6 * benchmark.stats.stats.median:.1f} µs an image", "at most 38 µs")

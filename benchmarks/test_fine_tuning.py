@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.data import synthetic
 from visionshare.datasets import elastic_deformations
-from visionshare.generators.restricted_kernels import chosen_features_alone
+from visionshare.generators.patches.restricted_kernels import chosen_features_alone
 from visionshare.generators.tuning import TunableTemplates
 from visionshare.learners.product_scores import ProductScores
 from visionshare.resources import thread_limit
@@ -43,7 +43,7 @@ def test_products_of_pairs(paired):
     raw = rng.gamma(2.0, size=(m, n)).astype(np.float32)
     scores = ProductScores.start(rng.normal(size=(k, n)), np.zeros(k), raw, True)
     scores.Q[...] = rng.normal(size=scores.Q.shape)
-    X, R = scores.standardised(raw), rng.normal(size=(k, m)).astype(np.float32)
+    X, R = scores.standardized(raw), rng.normal(size=(k, m)).astype(np.float32)
     i, j = np.triu_indices(n)
 
     def ours():

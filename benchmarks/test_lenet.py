@@ -36,10 +36,10 @@ def lenet(images):
     return run
 
 
-@pytest.mark.parametrize("quantise", ["none", "int8"])
-def test_one_image_against_lenet(paired, classifier, images, lenet, quantise):
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+def test_one_image_against_lenet(paired, classifier, images, lenet, quantize):
     """Both are called from Python for each image."""
-    compiled = classifier.compile(quantise=quantise)
+    compiled = classifier.compile(quantize=quantize)
 
     def ours():
         for image in images:
@@ -48,9 +48,9 @@ def test_one_image_against_lenet(paired, classifier, images, lenet, quantise):
     paired(ours, lenet, "1.0")
 
 
-@pytest.mark.parametrize("quantise", ["none", "int8"])
-def test_early_exit_against_lenet(paired, classifier, images, lenet, quantise):
-    compiled = classifier.compile(quantise=quantise, early_exit=True)
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+def test_early_exit_against_lenet(paired, classifier, images, lenet, quantize):
+    compiled = classifier.compile(quantize=quantize, early_exit=True)
 
     def ours():
         for image in images:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from visionshare import GaborBank
-from visionshare.generators.windows import window_features
 
 SIDE, IMAGE, FILTERS = 16, 128, 30
 
@@ -17,8 +16,8 @@ def test_windows_that_share_responses(paired):
     family = GaborBank(FILTERS, border="inside", step=1).fit(windows)
     places = np.arange(IMAGE - SIDE + 1)
     paired(
-        lambda: window_features(family, image, places, places),
-        lambda: family.evaluate(windows),
+        lambda: family.transform_windows(image, places, places),
+        lambda: family.transform(windows),
         0.2,
         rounds=5,
     )

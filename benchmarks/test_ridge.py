@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.resources import thread_limit
 from visionshare.search import Pool, make_search
-from visionshare.store import ArrayColumns
 
 # What GreedyTL chooses of 1899 candidates at λ = 1 and δ = 1e-4 from 12 examples.
 ROUNDS = 40

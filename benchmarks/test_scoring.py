@@ -7,10 +7,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from visionshare import PatchTemplates, Pixels
+from visionshare.columns import ArrayColumns
 from visionshare.resources import resolve_jobs
 from visionshare.search import Pool, make_criterion
 from visionshare.search.per_mac import PerMac
-from visionshare.store import ArrayColumns, create_store, open_store
+from visionshare.store import create_store, open_store
 
 M, D, K = 60_000, 2_000, 10
 

@@ -15,8 +15,8 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from benchmarks.data import data_folder
 from visionshare import Products, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns
 
 SHARE = 0.05
 
@@ -37,11 +37,11 @@ class Split:
 
 @pytest.fixture(scope="module", params=["landsat", "pendigits"])
 def split(request):
-    from scripts.reproduce.uci import load, standardised
+    from scripts.reproduce.uci import load, standardized
 
     X, y, train = load(data_folder("uci"), request.param)
     family = Products().fit(X[train])
-    held = standardised(family.evaluate(X), train).astype(np.float32)
+    held = standardized(family.transform(X), train).astype(np.float32)
     return Split(held[train], y[train], held[~train], y[~train])
 
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from visionshare.generators.stumps import StumpColumns
 from visionshare.search import Pool, make_criterion, make_search
-from visionshare.store import StumpColumns
 
 M, P, K = 20_000, 1_000, 10
 

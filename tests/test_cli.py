@@ -61,7 +61,7 @@ def test_predict_files_folders_patterns_and_standard_input(trained, tmp_path, ca
 
 
 def test_data_and_store(tmp_path, capsys):
-    from visionshare.generators.pixels import Pixels
+    from visionshare.generators.pixels.family import Pixels
     from visionshare.store import create_store
 
     assert main(["data", "list"]) == 0

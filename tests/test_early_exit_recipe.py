@@ -15,7 +15,7 @@ from visionshare.recipes import load_recipe, train
 from visionshare.recipes.training import _judges
 
 SMALL = [
-    "learner.rounds=12", "learner.extra_rounds=0", "features.parameters.n_templates=60",
+    "learner.rounds=12", "learner.n_backward=0", "features.parameters.n_templates=60",
     "early_exit.stages=2", "early_exit.tolerance=0.03",
 ]  # fmt: skip
 
@@ -36,7 +36,7 @@ def test_the_rule_is_in_the_file_and_in_the_figures(run) -> None:
     assert model.path[-1].validation_error is not None
 
 
-def test_judges_are_a_share_of_each_class_with_their_copies() -> None:
+def test_judges_are_a_stratified_mask_class_with_their_copies() -> None:
     from visionshare.datasets import ImageSet
 
     labels = np.repeat([0, 1], [40, 60])

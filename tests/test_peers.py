@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 from benchmarks.lenet import LAYERS, MACS, SIDE, lenet_session
 from benchmarks.peers import random_convolutions, running
-from benchmarks.peers.neighbours import NearestNeighbours
+from benchmarks.peers.neighbors import NearestNeighbors
 from benchmarks.peers.ours import name_of
 from benchmarks.peers.peer import pixel_rows, two_parts
 from benchmarks.peers.random_convolutions import Ridge, draw
@@ -55,12 +55,12 @@ def test_the_page(file, tmp_path, monkeypatch):
     lacking = Peer("a peer of the future", "never", ("no_such_package",))
     monkeypatch.setitem(PEERS, "lacking", lacking)
     command = ["--dataset", "digits", "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    asked = [key for key in PEERS if key != "neighbours"]
+    asked = [key for key in PEERS if key != "neighbors"]
     running.main([*command, "--ours", str(file), "--peers", *asked])
     page = (tmp_path / "peers-digits.md").read_text(encoding="utf-8")
     rows = _rows(page)
     assert "a peer of the future is left out: no no_such_package here." in page
-    assert "Not asked for: 3 nearest neighbours." in page
+    assert "Not asked for: 3 nearest neighbors." in page
     for peer in (PEERS[key] for key in asked):
         assert (peer.name in rows) != bool(missing(peer))
         assert (f"{peer.name} is left out" in page) == bool(missing(peer))
@@ -120,11 +120,11 @@ def test_support_vectors_vote_as_libsvm(digits):
     assert votes.macs == len(model.support_vectors_) * (64 + 9)
 
 
-def test_neighbours_are_those_of_scikit_learn(digits):
+def test_neighbors_are_those_of_scikit_learn(digits):
     train, test = digits
     X, Q = pixel_rows(train.images), pixel_rows(test.images)
     plain = KNeighborsClassifier(3, algorithm="brute").fit(X, train.labels)
-    ours = NearestNeighbours(X, train.labels, 3)
+    ours = NearestNeighbors(X, train.labels, 3)
     np.testing.assert_array_equal(ours.predict(Q), plain.predict(Q))
 
 

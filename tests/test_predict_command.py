@@ -107,7 +107,7 @@ def test_evaluate_and_extract_prepare_too(trained, photos, tmp_path, capsys):
     images = np.stack([model.read(path) for path in sorted(folder.iterdir())])
     columns = open_store(out, model.family)
     np.testing.assert_allclose(
-        columns.take(range(model.n_features)), model.family.evaluate(images), rtol=1e-6
+        columns.take(range(model.n_features)), model.family.transform(images), rtol=1e-6
     )
 
 

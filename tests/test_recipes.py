@@ -45,7 +45,7 @@ def test_bundled_recipes_are_sound(name):
         ("preprocessing.fit='shrink'", "preprocessing: .*fit: got 'shrink'"),
         ("preprocessing.polarity='as_is'", "preprocessing: .*what is ink"),
         ("preprocessing.threshold='much'", "preprocessing.threshold: .* valid number"),
-        ("data.fit='centre'", "data.fit: got 'centre'; say preprocessing.fit alone"),
+        ("data.fit='center'", "data.fit: got 'center'; say preprocessing.fit alone"),
         ("data.cut.sise=5", "unknown key 'data.cut.sise'; did you mean 'size'"),
     ],
 )
@@ -58,9 +58,9 @@ def test_wrong_settings_name_the_key(setting, message):
     ("setting", "message"),
     [
         ("learner.round=3", r"unknown key 'learner.round'; did you mean 'rounds'\? Known: kind"),
-        ("learner.criterion=line", "unknown key 'learner.criterion'.* Known: kind, .*master"),
+        ("learner.criterion=line", "unknown key 'learner.criterion'.* Known: kind, .*solver"),
         ("learner.rounds=0", "^[^']*learner.rounds: .* greater than or equal to 1"),
-        ("learner.strength=much", "learner.strength: .* valid number"),
+        ("learner.alpha=much", "learner.alpha: .* valid number"),
         ("learner.patience=0", "learner.patience: "),
     ],
 )
@@ -74,7 +74,7 @@ def test_settings_of_recipes_are_the_learners_own():
 
     for part, learner, apart in (
         (ShareBoostPart(), visionshare.ShareBoost(), set()),
-        (GroupFeaturePart(kind="grfl"), visionshare.GroupFeatureClassifier(), {"shared_strength"}),
+        (GroupFeaturePart(kind="grfl"), visionshare.GroupFeatureClassifier(), {"shared_alpha"}),
         (GreedyTLPart(kind="greedytl"), visionshare.GreedyTL(), set()),
     ):
         said, own = part.model_dump(exclude={"kind"}), learner.get_params()
@@ -139,10 +139,10 @@ def test_a_pool_of_parts(tmp_path):
     inside.check_parameters()
 
 
-def test_a_pool_of_straightened_images():
-    part = FeaturePart(pool="straightened-patches", parameters={"patches": {"grid": 3}})
+def test_a_pool_of_deslanted_images():
+    part = FeaturePart(pool="deslanted-patches", parameters={"patches": {"grid": 3}})
     pool = read_pool(part, 7)
-    assert pool.name == "straightened"
+    assert pool.name == "deslanted"
     assert (pool.family.name, pool.family.grid, pool.family.random_state) == ("patches", 3, 7)
 
 
@@ -161,8 +161,8 @@ def test_bundled_pools_are_sound(name):
         ("family = 3", {}, r"both\.toml: family: .*\(got 3\)"),
         ("family = 'gabr'", {}, r"both\.toml: no family 'gabr'; did you mean 'gabor'\?"),
         ("family = 'union'", {}, r"both\.toml: parts: "),
-        ("family = 'straightened'", {}, r"both\.toml: parts: "),
-        (UNION.replace("union", "straightened"), {}, r"both\.toml: parts: .* one \(got 2\)"),
+        ("family = 'deslanted'", {}, r"both\.toml: parts: "),
+        (UNION.replace("union", "deslanted"), {}, r"both\.toml: parts: .* one \(got 2\)"),
         ("family = 'union'\nparts = []", {}, r"both\.toml: parts: "),
         ("family = 'union'\nparts = 3", {}, r"both\.toml: parts: .*\(got 3\)"),
         (UNION.replace("union", "gabor"), {}, r"both\.toml: parts: "),
@@ -248,7 +248,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         train(recipe, tmp_path / "out")
     monkeypatch.setattr(Checkpoint, "save", save)
-    other = load_recipe("digits", [*SMALL, "store.where=disk", "learner.strength=0.01"])
+    other = load_recipe("digits", [*SMALL, "store.where=disk", "learner.alpha=0.01"])
     with pytest.raises(RecipeError, match="holds another run"):
         train(other, tmp_path / "out", resume=True)
     resumed = train(recipe, tmp_path / "out", resume=True).classifier
@@ -292,12 +292,12 @@ def test_bad_values_stop_before_work(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-GRFL = ["learner={kind='grfl', rounds=6, strength=2.0}", "data.limit=250"]
+GRFL = ["learner={kind='grfl', rounds=6, alpha=2.0}", "data.limit=250"]
 DRAWN = ["learner.search=sampled", "draws.n=6", "store.dtype=float32"]
 WAVES_OF_DIGITS = ["features={pool='gabor', parameters={sigmas=[0.7, 2.0]}}", *DRAWN]
 RUNS = {
     "shareboost, sampled gabor": [
-        "learner={rounds=5, extra_rounds=3}", "data.limit=300", *WAVES_OF_DIGITS,
+        "learner={rounds=5, n_backward=3}", "data.limit=300", *WAVES_OF_DIGITS,
     ],
     "shareboost, sampled fourier": [
         "learner={rounds=5}", "data.limit=300", "features.pool=fourier", "features.parameters={}",
@@ -306,7 +306,7 @@ RUNS = {
     "grfl": [*GRFL, "features.parameters.n_templates=20"],
     "grfl, sampled gabor": [*GRFL, *WAVES_OF_DIGITS, "learner.patience=2"],
     "grfl, largest weights and shared ones": [
-        *GRFL, "features.parameters.n_templates=20", "learner.q=inf", "learner.shared_strength=2.0",
+        *GRFL, "features.parameters.n_templates=20", "learner.q=inf", "learner.shared_alpha=2.0",
     ],
     "stumps": [
         "learner={rounds=6, search='stumps'}", "data.limit=300",
@@ -346,15 +346,18 @@ def test_every_kind_of_columns_trains_and_resumes(run, tmp_path, monkeypatch):
         np.testing.assert_array_equal(resumed.intercept, model.intercept)
         assert resumed.temperature == model.temperature
     else:
-        # Its masters remember steps, so that the same features get weights to a tolerance.
+        # Its solvers remember steps, so that the same features get weights to a tolerance.
         np.testing.assert_allclose(resumed.weights, model.weights, rtol=1e-2, atol=1e-3)
     for name, array in model.family.to_state()[1].items():
         np.testing.assert_array_equal(resumed.family.to_state()[1][name], array)
 
 
 def test_columns_are_those_that_fit(tmp_path):
+    from visionshare.columns import ArrayColumns
+    from visionshare.generators.anchors import AnchorColumns
+    from visionshare.generators.stumps import StumpColumns
     from visionshare.recipes.columns import make_columns, searches_at_most
-    from visionshare.store import AnchorColumns, ArrayColumns, DrawnColumns, StumpColumns
+    from visionshare.store import DrawnColumns
 
     images = visionshare.datasets.load_dataset("digits").images[:100]
     small = RUNS["anchors too many to keep"][-1]
@@ -433,11 +436,11 @@ def test_the_fit_of_the_data_is_kept_too(tmp_path):
     from visionshare.datasets import Preprocessing
 
     (tmp_path / "a.toml").write_text(
-        'name = "a"\n[data]\nsource = "digits"\nfit = "centre"\n'
+        'name = "a"\n[data]\nsource = "digits"\nfit = "center"\n'
         '[features]\npool = "pixels"\n[learner]\nrounds = 2\n'
     )
     made = train(load_recipe(tmp_path / "a.toml"), tmp_path / "out")
-    assert made.classifier.preprocessing == Preprocessing(fit="centre")
+    assert made.classifier.preprocessing == Preprocessing(fit="center")
 
 
 def test_a_margin_without_room_stops_before_work(tmp_path):

@@ -105,7 +105,7 @@ def test_one_of_two_opposite_scores_is_a_feature(sources, digits):
     both = visionshare.SourceClassifiers(sources).fit(digits.images)
     assert both.n_features_ == 2 * len(sources)
     np.testing.assert_array_equal(
-        family.evaluate(digits.images[:7]), both.evaluate(digits.images[:7])[:, 1::2]
+        family.transform(digits.images[:7]), both.transform(digits.images[:7])[:, 1::2]
     )
     assert family.take(np.array([3])).describe(0)["class"] == "3"
     with pytest.raises(InputError, match=r"^opposites: got"):
@@ -222,7 +222,7 @@ def test_wrong_recipes_name_the_key(change, message):
         ('data.classes=["8", "y"]', DataError, "digits: classes y"),
         ('sources.files=["nowhere"]', DataError, "nowhere: no such source"),
         ("sources.pool=patchs", RecipeError, "did you mean 'patches'"),
-        ("learner.strength=0", InputError, "^strength: got"),
+        ("learner.alpha=0", InputError, "^alpha: got"),
     ],
 )
 def test_wrong_sources_stop_a_run_before_work(change, error, message, tmp_path):
@@ -253,7 +253,7 @@ def test_the_command_as_json_with_a_matrix(folder, photos, tmp_path, capsys):
     ]
     command += ["--out", str(tmp_path / "c.safetensors"), "--matrix", str(tmp_path / "m.png")]
     command += ["--positive", "8", "--positives", "5", "--negatives", "9", "--rounds", "4"]
-    command += ["--strength", "0.5", "--tol", "0", "--random", "59", "--draws", "2"]
+    command += ["--alpha", "0.5", "--tol", "0", "--random", "59", "--draws", "2"]
     assert main([*command, "--features", "none", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["trained_on"] == 14
@@ -283,7 +283,7 @@ def test_the_matrix_alone(folder, photos, tmp_path, capsys):
         (["{photos}", "{folder}", "--out", "x", "--random", "0"], "--random"),
         (["{photos}", "{folder}", "--matrix", "m.png", "--draws", "0"], "--draws"),
         (["{photos}", "{folder}", "--out", "x", "--rounds", "0"], "rounds"),
-        (["{photos}", "{folder}", "--out", "x", "--strength", "-1"], "strength"),
+        (["{photos}", "{folder}", "--out", "x", "--alpha", "-1"], "alpha"),
         (["{photos}", "{folder}", "--out", "x", "--positive", "y"], "no class 'y'"),
         (["{photos}", "{folder}", "--out", "x", "--negatives", "5"], "negatives"),
         (["{photos}", "{folder}", "--out", "x", "--features", "pixles"], "did you mean"),

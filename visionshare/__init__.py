@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, load
     from visionshare.generators.anchors import KernelAnchors
+    from visionshare.generators.deslanted import Deslanted
     from visionshare.generators.fourier import RandomFourier
     from visionshare.generators.gabor import GaborBank
     from visionshare.generators.monomials import Monomials
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from visionshare.generators.pixels import Pixels
     from visionshare.generators.products import Products
     from visionshare.generators.sources import SourceClassifiers
-    from visionshare.generators.straightened import Straightened
     from visionshare.generators.stumps import Stumps
     from visionshare.generators.union import UnionOfFamilies
     from visionshare.learners.fine_tuning import FineTuning, fine_tune
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CompactClassifier",
+    "Deslanted",
     "FineTuning",
     "ForwardGreedyClassifier",
     "ForwardGreedyRegressor",
@@ -54,7 +55,6 @@ __all__ = [
     "RandomFourier",
     "ShareBoost",
     "SourceClassifiers",
-    "Straightened",
     "StructuralBoostingClassifier",
     "StructuralBoostingRegressor",
     "Stumps",
@@ -69,26 +69,26 @@ _HOMES = {
     "FineTuning": "visionshare.learners.fine_tuning",
     "ForwardGreedyClassifier": "visionshare.learners.forward_greedy",
     "ForwardGreedyRegressor": "visionshare.learners.forward_greedy",
-    "GaborBank": "visionshare.generators.gabor",
+    "GaborBank": "visionshare.generators.gabor.family",
     "GreedyTL": "visionshare.learners.greedytl",
     "GroupFeatureClassifier": "visionshare.learners.group_features",
     "GroupFeatureRegressor": "visionshare.learners.group_features",
     "JointBoost": "visionshare.learners.jointboost",
-    "KernelAnchors": "visionshare.generators.anchors",
+    "KernelAnchors": "visionshare.generators.anchors.family",
     "MixedNormClassifier": "visionshare.learners.mixed_norm",
-    "Monomials": "visionshare.generators.monomials",
+    "Monomials": "visionshare.generators.monomials.family",
     "OneAgainstRest": "visionshare.learners.one_against_rest",
-    "PatchTemplates": "visionshare.generators.patches",
-    "Pixels": "visionshare.generators.pixels",
-    "Products": "visionshare.generators.products",
-    "RandomFourier": "visionshare.generators.fourier",
+    "PatchTemplates": "visionshare.generators.patches.family",
+    "Pixels": "visionshare.generators.pixels.family",
+    "Products": "visionshare.generators.products.family",
+    "RandomFourier": "visionshare.generators.fourier.family",
     "ShareBoost": "visionshare.learners.shareboost",
-    "SourceClassifiers": "visionshare.generators.sources",
-    "Straightened": "visionshare.generators.straightened",
+    "SourceClassifiers": "visionshare.generators.sources.family",
+    "Deslanted": "visionshare.generators.deslanted.family",
     "StructuralBoostingClassifier": "visionshare.learners.structural_boosting",
     "StructuralBoostingRegressor": "visionshare.learners.structural_boosting",
-    "Stumps": "visionshare.generators.stumps",
-    "UnionOfFamilies": "visionshare.generators.union",
+    "Stumps": "visionshare.generators.stumps.family",
+    "UnionOfFamilies": "visionshare.generators.union.family",
     "fine_tune": "visionshare.learners.fine_tuning",
     "load": "visionshare.classifier",
 }

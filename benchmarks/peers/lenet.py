@@ -75,14 +75,14 @@ def trained_weights(
     with _torch(threads) as torch:
         X, y = torch.from_numpy(inputs_of(train.images)), torch.from_numpy(train.labels)
         network = torch_lenet()
-        optimiser = torch.optim.Adam(network.parameters(), lr=rate)
+        optimizer = torch.optim.Adam(network.parameters(), lr=rate)
         steps = epochs * -(-len(X) // BATCH)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
         for _ in range(epochs):
             for held in torch.randperm(len(X)).split(BATCH):
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(network(X[held]), y[held]).backward()
-                optimiser.step()
+                optimizer.step()
                 schedule.step()
         return weights_of(network)
 

@@ -45,7 +45,7 @@ PEERS = {
     "lenet": Peer("LeNet-5", "lenet", ("torch", "onnx", "onnxruntime")),
     "svm": Peer("Gaussian SVM", "svm"),
     "trees": Peer("LightGBM", "boosted_trees", ("lightgbm",)),
-    "neighbours": Peer("3 nearest neighbours", "neighbours"),
+    "neighbors": Peer("3 nearest neighbors", "neighbors"),
     "convolutions": Peer("random convolutions, ridge", "random_convolutions"),
 }
 

@@ -33,7 +33,7 @@ def classifier_seeds() -> list[bytes]:
             if number % 2:
                 model = model.with_exit_rule(ExitRule((1, 2), (0.5, 0.5)))
             if number % 3 == 0:
-                steps = Preprocessing("automatic", True, True, fit="box", margin=1, centre="mass")
+                steps = Preprocessing("automatic", True, True, fit="box", margin=1, center="mass")
                 model = model.with_preprocessing(steps)
             path = Path(folder) / "a.safetensors"
             model.save(path)
@@ -55,7 +55,7 @@ def _families(images: np.ndarray) -> Iterator[Any]:
         vs.Stumps(2),
         vs.Products(),
         vs.Monomials(vs.RandomFourier(4, bandwidths=(6.0,)), [(0,), (1, 1), (2, 3)] * 3),
-        vs.Straightened(vs.Pixels()),
+        vs.Deslanted(vs.Pixels()),
         vs.UnionOfFamilies([vs.Pixels(), vs.Stumps(1)]),
     ]
     for family in made:

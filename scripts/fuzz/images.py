@@ -18,7 +18,7 @@ def image_seeds() -> list[bytes]:
     from PIL import Image
 
     rng = np.random.default_rng(0)
-    grey = Image.fromarray(rng.integers(0, 256, (13, 17), np.uint8))
+    gray = Image.fromarray(rng.integers(0, 256, (13, 17), np.uint8))
     color = Image.fromarray(rng.integers(0, 256, (13, 17, 3), np.uint8))
     deep = Image.fromarray(rng.integers(0, 65536, (13, 17)).astype(np.uint16))
     clear = Image.fromarray(rng.integers(0, 256, (13, 17, 4), np.uint8), "RGBA")
@@ -31,22 +31,22 @@ def image_seeds() -> list[bytes]:
         image.save(held, kind, **options)
         found.append(held.getvalue())
 
-    for image in (grey, color, clear, deep, grey.convert("1"), color.convert("P")):
+    for image in (gray, color, clear, deep, gray.convert("1"), color.convert("P")):
         add(image, "png")
     add(color.convert("P"), "png", transparency=3)
-    add(grey, "png", exif=exif)
+    add(gray, "png", exif=exif)
     add(color, "jpeg", exif=exif)
     add(color, "jpeg", progressive=True)
-    for image in (grey, color.convert("CMYK")):
+    for image in (gray, color.convert("CMYK")):
         add(image, "jpeg")
-    add(grey, "gif", save_all=True, append_images=[grey.rotate(90)])
-    for image in (grey, color, color.convert("P"), grey.convert("1")):
+    add(gray, "gif", save_all=True, append_images=[gray.rotate(90)])
+    for image in (gray, color, color.convert("P"), gray.convert("1")):
         add(image, "bmp")
     for way in ("raw", "tiff_lzw", "tiff_adobe_deflate", "packbits", "jpeg"):
         add(color, "tiff", compression=way)
-    for image in (deep, grey.convert("F"), grey.convert("I"), clear):
+    for image in (deep, gray.convert("F"), gray.convert("I"), clear):
         add(image, "tiff")
-    for image in (grey, deep, color, grey.convert("1")):
+    for image in (gray, deep, color, gray.convert("1")):
         add(image, "ppm")
     add(color, "webp")
     add(clear, "webp", lossless=True)
@@ -100,11 +100,11 @@ def use_image(content: bytes, rng: np.random.Generator) -> None:
 
     ways = (
         Preprocessing(),
-        Preprocessing(fit="centre"),
-        Preprocessing("automatic", True, True, fit="box", margin=4, centre="mass"),
+        Preprocessing(fit="center"),
+        Preprocessing("automatic", True, True, fit="box", margin=4, center="mass"),
         Preprocessing("dark_on_light", True),
     )
-    mode = ("grey", "color")[rng.integers(0, 2)]
+    mode = ("gray", "color")[rng.integers(0, 2)]
     made = read_image(io.BytesIO(content), (28, 28), mode, ways[rng.integers(0, len(ways))])
     if made.shape[:2] != (28, 28) or made.dtype != np.uint8:
         raise AssertionError(f"{made.dtype} of shape {made.shape}")

@@ -22,12 +22,12 @@ def page_seeds() -> list[bytes]:
     from visionshare.datasets.fonts import matplotlib_fonts
     from visionshare.datasets.pages import render_page
 
-    grey = render_page(["READ 1984", "THE 42 WORDS", "A"], matplotlib_fonts()[0], 10, 150)
+    gray = render_page(["READ 1984", "THE 42 WORDS", "A"], matplotlib_fonts()[0], 10, 150)
     held = []
     for image, kind in (
-        (Image.fromarray(grey), "png"),
-        (Image.fromarray(255 - grey).convert("RGB"), "jpeg"),
-        (Image.fromarray(grey).rotate(3, fillcolor=255), "tiff"),
+        (Image.fromarray(gray), "png"),
+        (Image.fromarray(255 - gray).convert("RGB"), "jpeg"),
+        (Image.fromarray(gray).rotate(3, fillcolor=255), "tiff"),
     ):
         file = io.BytesIO()
         image.save(file, kind)
@@ -42,23 +42,23 @@ def mutated_page(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     from PIL import Image
 
     with Image.open(io.BytesIO(seeds[rng.integers(0, len(seeds))])) as held:
-        grey = np.array(held.convert("L"))
+        gray = np.array(held.convert("L"))
     for _ in range(rng.integers(1, 6)):
-        _spoil(grey, rng)
+        _spoil(gray, rng)
     if rng.random() < 0.3:
         sides = rng.integers(1, 60, 2)
-        grey = np.resize(grey, sides)
+        gray = np.resize(gray, sides)
     file = io.BytesIO()
-    Image.fromarray(grey).save(file, "png")
+    Image.fromarray(gray).save(file, "png")
     return file.getvalue()
 
 
-def _spoil(grey: np.ndarray, rng: np.random.Generator) -> None:
+def _spoil(gray: np.ndarray, rng: np.random.Generator) -> None:
     """Draw rules, blots, noise, gradients or copies into a picture."""
-    height, width = grey.shape
+    height, width = gray.shape
     y, x = int(rng.integers(0, height)), int(rng.integers(0, width))
     bottom, right = y + int(rng.integers(1, height + 1)), x + int(rng.integers(1, width + 1))
-    part = grey[y:bottom, x:right]
+    part = gray[y:bottom, x:right]
     fault = rng.integers(0, 6)
     if fault == 0:
         part[:] = rng.integers(0, 256)
@@ -69,9 +69,9 @@ def _spoil(grey: np.ndarray, rng: np.random.Generator) -> None:
     elif fault == 3:
         part[:: int(rng.integers(1, 4)), :: int(rng.integers(1, 4))] = 0
     elif fault == 4:
-        grey[y : y + int(rng.integers(1, 5))] = 0
+        gray[y : y + int(rng.integers(1, 5))] = 0
     else:
-        grey[:] = np.roll(grey, (y, x), (0, 1)) // 2 + np.linspace(0, 127, width).astype(np.uint8)
+        gray[:] = np.roll(gray, (y, x), (0, 1)) // 2 + np.linspace(0, 127, width).astype(np.uint8)
 
 
 @cache
@@ -91,8 +91,8 @@ def use_page(content: bytes, rng: np.random.Generator) -> None:
     from visionshare.apps.ocr.writers import as_hocr, as_json
     from visionshare.datasets.folders import read_image
 
-    grey = read_image(io.BytesIO(content), under=255, largest=1 << 22)
-    page = read_page(_reader(), grey, bool(rng.integers(0, 2)), bool(rng.integers(0, 2)), 1)
+    gray = read_image(io.BytesIO(content), under=255, largest=1 << 22)
+    page = read_page(_reader(), gray, bool(rng.integers(0, 2)), bool(rng.integers(0, 2)), 1)
     as_json(page, "page")
     as_hocr(page, "page")
 

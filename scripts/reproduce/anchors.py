@@ -17,8 +17,9 @@ import numpy as np
 
 from scripts.reproduce.results import arguments, table, write_page
 from visionshare import KernelAnchors, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
-from visionshare.store import AnchorColumns, ArrayColumns
+from visionshare.generators.anchors import AnchorColumns
 
 JUDGED = 10000
 GAMMAS = (0.01, 0.02, 0.03)
@@ -55,19 +56,19 @@ def learn(
     columns: Any,
     y: np.ndarray,
     rounds: int,
-    strength: float,
+    alpha: float,
     judged: np.ndarray,
     checkpoint: Path | None = None,
 ) -> ShareBoost:
     """Return ShareBoost; the judged examples teach nothing and give errors and temperature."""
     settings = LEARNERS["gaussian" if columns.groups is None else "linear"]
-    model = ShareBoost(rounds, strength=strength, checkpoint=checkpoint, **settings)
+    model = ShareBoost(rounds, alpha=alpha, checkpoint=checkpoint, **settings)
     return model.fit(columns, y, validation=judged)
 
 
 def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the test error after every round, in percent."""
-    held = family.take(model.support_).evaluate(images)
+    held = family.take(model.support_).transform(images)
     errors = []
     for step in model.path_:
         scores = held[:, : step.n_features] @ step.weights.T + step.intercept
@@ -75,19 +76,19 @@ def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarra
     return np.array(errors)
 
 
-def chosen_strength(
-    family: Any, data: Any, rounds: int, strengths: list[float]
+def chosen_alpha(
+    family: Any, data: Any, rounds: int, alphas: list[float]
 ) -> tuple[float, dict[float, float]]:
     """Return the ridge with the least error on the last 10 000 training images, and all errors."""
     images, y = data
     judged = np.arange(len(y)) >= len(y) - JUDGED
-    if len(strengths) == 1:
-        return strengths[0], {}
+    if len(alphas) == 1:
+        return alphas[0], {}
     columns = columns_of(family, images)
     errors = {}
-    for strength in strengths:
-        model = learn(columns, y, rounds, strength, judged)
-        errors[strength] = 100 * float(model.path_[-1].validation_error or 0)
+    for alpha in alphas:
+        model = learn(columns, y, rounds, alpha, judged)
+        errors[alpha] = 100 * float(model.path_[-1].validation_error or 0)
     return min(errors, key=lambda s: errors[s]), errors
 
 
@@ -118,17 +119,17 @@ def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, int]) -> 
     rounds = args.rounds if kind == "linear" else args.gaussians
     family = KernelAnchors(kind, scaling="none", random_state=0, **sizes).fit(images)
     tried = min(args.tried, rounds)
-    strength, errors = chosen_strength(family, data, tried, args.strengths)
+    alpha, errors = chosen_alpha(family, data, tried, args.alphas)
     judged = np.zeros(len(y), bool)
     judged[np.random.default_rng(0).choice(len(y), len(y) // 60, replace=False)] = True
     columns = columns_of(family, images)
     begun = time.process_time()
     kept = args.checkpoint / kind if args.checkpoint else None
-    model = learn(columns, y, rounds, strength, judged, kept)
+    model = learn(columns, y, rounds, alpha, judged, kept)
     return {
         "kind": kind,
         "sizes": sizes,
-        "strength": strength,
+        "alpha": alpha,
         "tried": (tried, errors),
         "judges": int(judged.sum()),
         "train": np.array([100 * step.train_error for step in model.path_]),
@@ -171,7 +172,7 @@ def described(held: dict[str, Any]) -> list[str]:
     tried, errors = held["tried"]
     given = ", ".join(f"{s:g}: {e:.2f} %" for s, e in errors.items())
     words = (
-        f"Pool: {held['sizes']}. Learner: {settings}, ridge {held['strength']:g}; the training "
+        f"Pool: {held['sizes']}. Learner: {settings}, ridge {held['alpha']:g}; the training "
         f"images but {held['judges']} drawn ones, which judge, teach. The {n} rounds took "
         f"{held['seconds']:.0f} s of one processor's time."
     )
@@ -204,7 +205,7 @@ def main() -> None:
     parser.add_argument("--radii", type=int, default=35)
     parser.add_argument("--rounds", type=int, default=230)
     parser.add_argument("--tried", type=int, default=40, help="rounds that choose the ridge")
-    parser.add_argument("--strengths", type=float, nargs="+", default=[3e-4, 1e-3, 3e-3])
+    parser.add_argument("--alphas", type=float, nargs="+", default=[3e-4, 1e-3, 3e-3])
     parser.add_argument("--gaussians", type=int, default=0, help="rounds of Gaussian anchors")
     parser.add_argument("--checkpoint", type=Path, help="folder that keeps the rounds")
     parser.add_argument("--widths", type=int, default=4)

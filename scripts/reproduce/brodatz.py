@@ -19,20 +19,21 @@ from PIL import Image
 from scripts.reproduce import brodatz_page
 from scripts.reproduce.results import arguments
 from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.durable import write_text
 from visionshare.generators.draws import Draws
 from visionshare.learners.generation_path import unscaled_tasks
-from visionshare.store import ArrayColumns, Columns, DrawnColumns
+from visionshare.store import DrawnColumns
 
 _logger = logging.getLogger(__name__)
 
 SETS = {
-    "one digitisation": (
+    "one digitization": (
         ("D9", "usc-sipi/1.1.01.tiff"),
         ("D29", "usc-sipi/1.1.07.tiff"),
         ("D92", "usc-sipi/1.1.11.tiff"),
     ),
-    "two digitisations": (
+    "two digitizations": (
         ("D2", "randen/D2.png"),
         ("D29", "usc-sipi/1.1.07.tiff"),
         ("D92", "usc-sipi/1.1.11.tiff"),
@@ -41,7 +42,7 @@ SETS = {
 SIDE = 16
 TEST = 5000
 COUNTS = (10, 20, 40, 81)
-STRENGTHS = (0.0125, 0.05, 0.2, 1.0)
+ALPHAS = (0.0125, 0.05, 0.2, 1.0)
 MOST = 243
 POOL = 3000
 DRAWS = 59
@@ -52,13 +53,13 @@ WORDS = """\
 less time than selection among 3000 at the same accuracy, 100 to 10 000 patches a class. The lists
 under both headings say what was reached.
 
-The digitisations differ in scale, contrast and crop: D2 exists here only in one (640 × 640),
+The digitizations differ in scale, contrast and crop: D2 exists here only in one (640 × 640),
 D29 and D92 only in another (512 × 512). In the second problem scanners can therefore be told apart
-besides textures, whatever the normalisation; the first has plates of one digitisation, with D9
+besides textures, whatever the normalization; the first has plates of one digitization, with D9
 (grass) for D2, and is the one to trust."""
 # The refit is ten times as exact as what a violator has to exceed: otherwise filters that left
 # come back.
-LEARNER = {"master": "newton", "refit_tol": 1e-3, "tol": 1e-2, "max_iter": 1000, "patience": 3}
+LEARNER = {"solver": "newton", "refit_tol": 1e-3, "tol": 1e-2, "max_iter": 1000, "patience": 3}
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ class Run:
 
 def plate(path: Path) -> np.ndarray:
     """Return a plate with mean 0 and variance 1 on its left half, float32."""
-    grey = np.asarray(Image.open(path), np.float32)
-    left = grey[:, : grey.shape[1] // 2]
-    return (grey - left.mean()) / left.std()
+    gray = np.asarray(Image.open(path), np.float32)
+    left = gray[:, : gray.shape[1] // 2]
+    return (gray - left.mean()) / left.std()
 
 
 def patches(image: np.ndarray, first: int, last: int, n: int, rng: Any) -> np.ndarray:
@@ -142,7 +143,7 @@ def rounds_of(
     """Return the learner's rounds; ``before`` is the time spent on features in advance."""
     history = model.history_
     ids = np.unique(np.concatenate([h.candidates for h in history])).astype(np.int64)
-    held = family.take(ids).evaluate(data.test)
+    held = family.take(ids).transform(data.test)
     right = []
     for h in history:
         coef, intercept = unscaled_tasks(h.weights, columns, h.candidates)
@@ -163,7 +164,7 @@ def _fitted(columns: Columns, y: np.ndarray, **settings: Any) -> Any:
 
 def learned(
     data: Task,
-    strength: float,
+    alpha: float,
     seed: int = 0,
     n: int = DRAWS,
     most: int = max(COUNTS),
@@ -173,7 +174,7 @@ def learned(
     family = Draws(GaborBank(**bank).fit(data.train), n, 5 * most, seed)
     columns = DrawnColumns(family, data.train)
     settings = {"search": "sampled", "max_features": most, "rounds": 3 * most // 2}
-    model = _fitted(columns, data.y, strength=strength, **settings)
+    model = _fitted(columns, data.y, alpha=alpha, **settings)
     return rounds_of(model, columns, family, data, 0.0)
 
 
@@ -183,29 +184,29 @@ def _evaluated(family: GaborBank, data: Task) -> tuple[ArrayColumns, float]:
     return columns, time.process_time() - begun
 
 
-def fixed(data: Task, strength: float, seed: int = 0, values: int = 3) -> Run:
+def fixed(data: Task, alpha: float, seed: int = 0, values: int = 3) -> Run:
     """Use a grid of parameters; the penalty may leave filters out, no others are tried."""
     family = GaborBank(values=values).fit(data.train)
     columns, before = _evaluated(family, data)
-    model = _fitted(columns, data.y, strength=strength, rounds=2 * family.n_features_)
+    model = _fitted(columns, data.y, alpha=alpha, rounds=2 * family.n_features_)
     return rounds_of(model, columns, family, data, before)
 
 
-def selected(data: Task, strength: float, seed: int = 0, most: int = max(COUNTS)) -> Run:
+def selected(data: Task, alpha: float, seed: int = 0, most: int = max(COUNTS)) -> Run:
     """Evaluate many drawn filters in advance and generate columns among them."""
     family = GaborBank(n_filters=POOL, random_state=seed + 1000).fit(data.train)
     columns, before = _evaluated(family, data)
     limits = {"max_features": most, "rounds": 3 * most // 2}
-    model = _fitted(columns, data.y, strength=strength, **limits)
+    model = _fitted(columns, data.y, alpha=alpha, **limits)
     return rounds_of(model, columns, family, data, before)
 
 
-def one_pass(data: Task, strength: float, seed: int = 0, **bank: Any) -> Run:
+def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     """Evaluate the same filters and solve the problem of all of them at once, as the paper did."""
     from visionshare.learners.task_targets import class_targets
     from visionshare.losses import make_task_loss
     from visionshare.penalties import GroupNorm
-    from visionshare.solvers import TaskProblem, check_master
+    from visionshare.solvers import TaskProblem, check_solver
 
     family = GaborBank(n_filters=POOL, random_state=seed + 1000, **bank).fit(data.train)
     columns, before = _evaluated(family, data)
@@ -213,14 +214,14 @@ def one_pass(data: Task, strength: float, seed: int = 0, **bank: Any) -> Run:
     columns.fit_scaling("unit_norm")
     targets = class_targets(data.y, len(set(data.y)), np.ones(len(data.y)), None, 0)
     loss, norm = make_task_loss("squared_hinge"), GroupNorm(2.0)
-    problem = TaskProblem(targets.blocks, targets.n_tasks, loss, norm, strength)
+    problem = TaskProblem(targets.blocks, targets.n_tasks, loss, norm, alpha)
     problem.append(columns.columns_of(np.arange(POOL))[:, targets.order], [1] * POOL)
     start = problem.empty().padded(POOL)
-    found = check_master("admm")(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
+    found = check_solver("admm")(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
     seconds = before + time.process_time() - begun
     used = np.flatnonzero(np.abs(found.weights.W).sum(axis=1))
     coef, intercept = unscaled_tasks(found.weights.kept(used), columns, used)
-    scores = family.take(used).evaluate(data.test) @ coef.T + intercept
+    scores = family.take(used).transform(data.test) @ coef.T + intercept
     right = 100 * np.mean(np.argmax(scores, axis=1) == data.y_test)
     return Run(np.array([len(used)]), np.array([right]), np.array([seconds]))
 
@@ -232,7 +233,7 @@ def shareboost(data: Task, seed: int = 0) -> Run:
     begun = time.process_time()
     model = ShareBoost(MOST, search="sampled").fit(columns, data.y)
     share = (time.process_time() - begun) / model.path_[-1].seconds
-    held = family.take(model.support_).evaluate(data.test)
+    held = family.take(model.support_).transform(data.test)
     scores = [held[:, : s.n_features] @ s.weights.T + s.intercept for s in model.path_]
     right = [100 * np.mean(np.argmax(z, axis=1) == data.y_test) for z in scores]
     counts = np.array([s.n_features for s in model.path_])
@@ -241,17 +242,17 @@ def shareboost(data: Task, seed: int = 0) -> Run:
 
 
 def chosen(plates: Sequence[np.ndarray], method: Callable[..., Run], n: int) -> dict[float, float]:
-    """Return the accuracy of each strength in cross-validation on the left halves."""
+    """Return the accuracy of each alpha in cross-validation on the left halves."""
     tasks = folds(plates, n)
     return {
-        strength: float(np.mean([method(data, strength).at(max(COUNTS)) for data in tasks]))
-        for strength in STRENGTHS
+        alpha: float(np.mean([method(data, alpha).at(max(COUNTS)) for data in tasks]))
+        for alpha in ALPHAS
     }
 
 
 def best(scores: dict[float, float]) -> float:
-    """Return the strength of the best score."""
-    return max(scores, key=lambda strength: scores[strength])
+    """Return the alpha of the best score."""
+    return max(scores, key=lambda alpha: scores[alpha])
 
 
 def as_values(found: dict[str, Any]) -> dict[str, Any]:
@@ -290,7 +291,7 @@ def from_values(held: dict[str, Any]) -> dict[str, Any]:
 
 
 def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str, Any]:
-    """Return strengths and runs of one set of plates; ``whole`` with all variants."""
+    """Return alphas and runs of one set of plates; ``whole`` with all variants."""
     begun = time.perf_counter()
     scores = {f.__name__: chosen(plates, f, 60 if args.quick else 100) for f in (learned, fixed)}
     _logger.info("%s after %.0f s", scores, time.perf_counter() - begun)

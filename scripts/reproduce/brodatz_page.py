@@ -9,14 +9,14 @@ import numpy as np
 
 from scripts.reproduce.results import spread, table, write_page
 
-COLOURS = {"learned": "C0", "selected": "C1", "fixed": "C2"}
+COLORS = {"learned": "C0", "selected": "C1", "fixed": "C2"}
 PROTOCOL = """\
 Three classes, a plate each. Patches of 16 × 16 pixels are drawn evenly, overlapping, from a
 plate's left half for training and from its right half for testing (5000 a class). Each plate is
 brought to mean 0 and variance 1 as a whole, measured on its left half, so that neither brightness
 nor contrast alone gives a class away. Features: sums of absolute Gabor responses on every second
 pixel, columns of unit norm; squared hinge, one against all, ℓ1/ℓ2 penalty,
-`GroupFeatureClassifier` with the Newton master.
+`GroupFeatureClassifier` with the Newton solver.
 
 - **learned**: parameters drawn anew each round, {draws} a round where nothing else is said; the
   worst violator enters.
@@ -40,9 +40,9 @@ feature once columns have unit norm; the maximum has a row of its own."""
 
 def _cross_validation(found: dict[str, Any]) -> str:
     scores = found["scores"]
-    strengths = list(next(iter(scores.values())))
-    rows = [[name, *(f"{scores[name][s]:.2f}" for s in strengths)] for name in scores]
-    return table(["λ", *(f"{s:g}" for s in strengths)], rows)
+    alphas = list(next(iter(scores.values())))
+    rows = [[name, *(f"{scores[name][s]:.2f}" for s in alphas)] for name in scores]
+    return table(["λ", *(f"{s:g}" for s in alphas)], rows)
 
 
 def _methods(found: dict[str, Any], counts: tuple[int, ...]) -> str:
@@ -110,10 +110,10 @@ def _answers(found: dict[str, Any], counts: tuple[int, ...]) -> str:
 def _sizes(found: dict[str, Any]) -> str:
     rows = []
     for size, runs in sorted(found["sizes"].items()):
-        cells = [spread([r.accuracy[-1] for r in runs[name]]) for name in COLOURS]
-        times = [f"{np.mean([r.seconds[-1] for r in runs[name]]):.1f}" for name in COLOURS]
+        cells = [spread([r.accuracy[-1] for r in runs[name]]) for name in COLORS]
+        times = [f"{np.mean([r.seconds[-1] for r in runs[name]]):.1f}" for name in COLORS]
         rows.append([size, len(runs["learned"]), *cells, *times])
-    names = list(COLOURS)
+    names = list(COLORS)
     return table(["patches a class", "seeds", *names, *(f"{n}, s" for n in names)], rows)
 
 
@@ -125,13 +125,13 @@ def _plot(path: Path, found: dict[str, Any]) -> None:
 
     figure, axes = plt.subplots(len(found), 2, figsize=(10, 4 * len(found)), squeeze=False)
     for (title, held), (left, right) in zip(found.items(), axes, strict=True):
-        for name, colour in COLOURS.items():
+        for name, color in COLORS.items():
             for i, run in enumerate(held["runs"][name]):
                 label = name if i == 0 else None
-                left.plot(run.counts[1:], run.accuracy[1:], colour, label=label, alpha=0.7)
+                left.plot(run.counts[1:], run.accuracy[1:], color, label=label, alpha=0.7)
             sizes = sorted(held["sizes"])
             means = [np.mean([r.accuracy[-1] for r in held["sizes"][s][name]]) for s in sizes]
-            right.semilogx(sizes, means, colour, marker="o", label=name)
+            right.semilogx(sizes, means, color, marker="o", label=name)
         left.set(xlabel="features", ylabel="accuracy, %", title=title, ylim=(75, 97))
         right.set(xlabel="training patches a class", title=title)
         left.legend()

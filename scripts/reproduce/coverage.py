@@ -19,16 +19,16 @@ import numpy as np
 from scripts.reproduce.results import arguments, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
-from visionshare.learners import strength_path
+from visionshare.columns import ArrayColumns
+from visionshare.learners import regularization_path
 from visionshare.losses import coverage
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns
 
 A_CLASS = 240
-STRENGTHS, LEAST, PRODUCTS = 12, 1e-2, 1296
+ALPHAS, LEAST, PRODUCTS = 12, 1e-2, 1296
 PENALTIES = ("l1", "l1/l2", "l1/linf")
 # One optimum, several solvers: where GradBoost's own sweeps would take minutes, Newton's method.
-SETTINGS = {"master": "newton", "calibrate": False, "refit_tol": 2e-3, "max_iter": 300}
+SETTINGS = {"solver": "newton", "calibrate": False, "refit_tol": 2e-3, "max_iter": 300}
 FIELDS = ("error", "coverage")
 ERRORS = (0.2, 0.19, 0.18, 0.17, 0.16, 0.155, 0.15, 0.145, 0.14)
 COVERAGES = (0.35, 0.3, 0.28, 0.26, 0.24, 0.22, 0.2, 0.19, 0.18)
@@ -57,11 +57,11 @@ def products(X: np.ndarray, train: np.ndarray) -> np.ndarray:
 
 
 def path_of(X: np.ndarray, y: np.ndarray, test: tuple, penalty: str, n: int) -> list[Point]:
-    """Return the points of one penalty's path, from the largest strength on."""
+    """Return the points of one penalty's path, from the largest alpha on."""
     learner = StructuralBoostingClassifier(penalty=penalty, **SETTINGS)
     points = []
     columns = ArrayColumns(X)
-    for model in strength_path(learner, columns, y, n=n, least=LEAST):
+    for model in regularization_path(learner, columns, y, n=n, least=LEAST):
         scores = test[0][:, model.support_] @ model.coef_.T + model.intercept_
         rows, k = len(model.support_), len(model.classes_)
         zeros = 1 - np.count_nonzero(model.coef_) / (k * PRODUCTS)
@@ -86,7 +86,7 @@ def runs(options: Any) -> Iterator[dict[str, list[list[Point]]]]:
         test = Z[~train], y[~train]
         for penalty in PENALTIES:
             begun = time.perf_counter()
-            points = path_of(Z[chosen], y[chosen], test, penalty, 5 if options.quick else STRENGTHS)
+            points = path_of(Z[chosen], y[chosen], test, penalty, 5 if options.quick else ALPHAS)
             found[penalty].append(points)
             seconds = round(time.perf_counter() - begun, 1)
             print(seed, penalty, seconds, *points, sep="\n", flush=True)
@@ -188,7 +188,7 @@ def write(options: Any, found: dict[str, list[list[Point]]], seconds: float) -> 
         "paths: curves are compared, and no choice is made by them. Inputs into [−1, 1], all 1296 "
         "products of two of them; 630 are copies of others and are left out, which changes no "
         "optimum (they count as zeros of W). Columns to mean 0 and variance 1. Multinomial loss, "
-        f"{STRENGTHS} strengths from λ_max to {LEAST:g} λ_max with warm starts, totally "
+        f"{ALPHAS} alphas from λ_max to {LEAST:g} λ_max with warm starts, totally "
         "corrective, 30 candidates a round by the decrease of GradBoost's bound. The optimum does "
         "not depend on the solver: the restricted problems were solved by Newton's method, for "
         f"ℓ1/ℓ∞ by FISTA, to a KKT residual of {SETTINGS['refit_tol']:g} λ or for "

@@ -22,9 +22,10 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from scripts.reproduce.results import arguments, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import JointBoost, MixedNormClassifier, Products, ShareBoost, Stumps
-from visionshare.learners import strength_path
+from visionshare.columns import ArrayColumns, Columns
+from visionshare.generators.stumps import StumpColumns
+from visionshare.learners import regularization_path
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns, Columns, StumpColumns
 
 NAMES = {"landsat": "StatLog (LandSat)", "pendigits": "Pendigits", "isolet": "Isolet"}
 # Features of ShareBoost with products at most: shares of the pool that the figure shows.
@@ -35,7 +36,7 @@ SHOWN = {
     "isolet": (5, 10, 15, 20, 25, 30),
 }
 STUMPS, SHOWN_STUMPS = 100, (5, 10, 20, 40, 70, 100)
-STRENGTHS = (1e-4, 1e-3, 1e-2)
+ALPHAS = (1e-4, 1e-3, 1e-2)
 FOLDS, POINTS, LEAST = 3, 24, 0.005
 # Isolet has 191 270 products: a random part of so many chooses its ridge; and 600 000 thresholds.
 MANY = 10_000
@@ -115,32 +116,32 @@ def choose(
     X: np.ndarray, y: np.ndarray, maker: Maker, rounds: int, search: str, quick: bool
 ) -> float:
     """Return the ridge λ of the least error, averaged over all rounds and folds."""
-    grid = STRENGTHS
+    grid = ALPHAS
     folds = FOLDS_OF_ISOLET if X.shape[1] > 100 else FOLDS
     if quick:
         grid, folds = grid[:2], 2
     found = dict.fromkeys(grid, 0.0)
     for part, out in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
         family, columns = maker(X[part])
-        for strength in grid:
-            model = ShareBoost(rounds, strength=strength, search=search).fit(columns, y[part])
-            points = path_errors(model, family.evaluate(X[out], model.support_), y[out])
-            found[strength] += float(np.mean([e for _, e, _ in points])) / folds
+        for alpha in grid:
+            model = ShareBoost(rounds, alpha=alpha, search=search).fit(columns, y[part])
+            points = path_errors(model, family.transform(X[out], model.support_), y[out])
+            found[alpha] += float(np.mean([e for _, e, _ in points])) / folds
     print("  chosen by cross-validation:", found, flush=True)
     return min(found, key=lambda s: found[s])
 
 
 def shareboost(
-    made: tuple[Any, Columns], train: Any, test: Any, rounds: int, search: str, strength: float
+    made: tuple[Any, Columns], train: Any, test: Any, rounds: int, search: str, alpha: float
 ) -> Curve:
     """Return the curve of one run."""
     family, columns = made
-    model = ShareBoost(rounds, strength=strength, search=search).fit(columns, train[1])
-    return curve(path_errors(model, family.evaluate(test[0], model.support_), test[1]))
+    model = ShareBoost(rounds, alpha=alpha, search=search).fit(columns, train[1])
+    return curve(path_errors(model, family.transform(test[0], model.support_), test[1]))
 
 
 def mixed_norm(
-    made: tuple[Any, Columns], train: Any, test: Any, most: int, q: float, strength: float
+    made: tuple[Any, Columns], train: Any, test: Any, most: int, q: float, alpha: float
 ) -> tuple[Curve, Curve]:
     """Return the curves of the whole path: as it is, and with weights fitted anew.
 
@@ -148,21 +149,21 @@ def mixed_norm(
     """
     family, columns = made
     learner = MixedNormClassifier(
-        q, scaling="unit_variance", entering=100, refit_tol=1e-3, calibrate=False
+        q, scaling="unit_variance", n_entering=100, refit_tol=1e-3, calibrate=False
     )
     begun, spent = time.perf_counter(), 0.0
     plain, refitted = [], []
-    for model in strength_path(learner, columns, train[1], n=POINTS, least=LEAST):
+    for model in regularization_path(learner, columns, train[1], n=POINTS, least=LEAST):
         spent += time.perf_counter() - begun
         size = len(model.support_)
         if size:
-            held = family.evaluate(test[0], model.support_)
+            held = family.transform(test[0], model.support_)
             plain.append((size, error(held @ model.coef_.T + model.intercept_, test[1]), spent))
-            own = ArrayColumns(family.evaluate(train[0], model.support_))
-            anew = ShareBoost(size, strength=strength).fit(own, train[1])
+            own = ArrayColumns(family.transform(train[0], model.support_))
+            anew = ShareBoost(size, alpha=alpha).fit(own, train[1])
             held = held[:, anew.support_]
             refitted.append((size, error(held @ anew.coef_.T + anew.intercept_, test[1]), spent))
-            print(f"  q={q} λ={model.strength:.3g}", *plain[-1], refitted[-1][1], flush=True)
+            print(f"  q={q} λ={model.alpha:.3g}", *plain[-1], refitted[-1][1], flush=True)
         if size > most:
             break
         begun = time.perf_counter()
@@ -173,7 +174,7 @@ def jointboost(made: tuple[Any, Columns], train: Any, test: Any, stumps: int) ->
     """Return the curve of one run, which ends with so many different stumps or a little more."""
     family, columns = made
     model = JointBoost(2 * stumps).fit(columns, train[1])
-    return curve(path_errors(model, family.evaluate(test[0], model.support_), test[1]))
+    return curve(path_errors(model, family.transform(test[0], model.support_), test[1]))
 
 
 def splits(X: np.ndarray, y: np.ndarray, train: np.ndarray | None, seeds: int) -> Iterator[Any]:
@@ -196,11 +197,11 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
     stump_maker = of_stumps(THRESHOLDS_OF_ISOLET if name == "isolet" else None)
     for number, (train, test) in enumerate(splits(X, y, official, options.seeds)):
         print(NAMES[name], number, flush=True)
-        strength = choose(*train, of_some_products, rounds, "exhaustive", options.quick)
+        alpha = choose(*train, of_some_products, rounds, "exhaustive", options.quick)
         made = of_products(train[0])
-        curves = {SHARE: shareboost(made, train, test, rounds, "exhaustive", strength)}
+        curves = {SHARE: shareboost(made, train, test, rounds, "exhaustive", alpha)}
         for q, label in ((np.inf, INF), (2.0, TWO)):
-            held = mixed_norm(made, train, test, rounds, q, strength)
+            held = mixed_norm(made, train, test, rounds, q, alpha)
             curves[label], curves[label + REFIT] = held
         pool = made[1].shape[1]
         made = stump_maker(train[0])
@@ -210,7 +211,7 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
         split = "official" if official is not None else f"seed {number}"
         examples = f"{len(train[1])} / {len(test[1])}"
         pools = [f"{pool}", f"{made[1].shape[1]}"]
-        chosen.append([NAMES[name], split, examples, *pools, f"{strength:g}", f"{ridge:g}"])
+        chosen.append([NAMES[name], split, examples, *pools, f"{alpha:g}", f"{ridge:g}"])
         for label, curve_ in curves.items():
             found.setdefault(label, []).append(curve_)
         yield found
@@ -311,10 +312,10 @@ def write(options: Any, found: dict[str, Any], chosen: list[list[Any]]) -> None:
 
 
 _SETTINGS = (
-    "Test error in per cent against the number of features. Products: the inputs, standardised, "
+    "Test error in per cent against the number of features. Products: the inputs, standardized, "
     "and all products of two of them, squares included (the paper's 630, 120 and 190 036 columns "
     "leave out inputs and squares). All columns are searched, of Isolet too. Mixed norms: "
-    f"multinomial loss plus λ times the norm, {POINTS} strengths from λ_max down to {LEAST:g} "
+    f"multinomial loss plus λ times the norm, {POINTS} alphas from λ_max down to {LEAST:g} "
     "λ_max with warm starts, ended where the classifier has more features than ShareBoost's; "
     "solved by column generation (100 columns enter at once) to the optimum of the whole pool. An "
     "entry is the classifier with the most features of at most so many. “Weights fitted anew”: "

@@ -19,6 +19,7 @@ import numpy as np
 from scripts.reproduce.results import arguments, stopwatch, table, write_page
 from visionshare import (
     CompactClassifier,
+    Deslanted,
     GaborBank,
     KernelAnchors,
     Monomials,
@@ -27,7 +28,6 @@ from visionshare import (
     Products,
     RandomFourier,
     SourceClassifiers,
-    Straightened,
     Stumps,
     UnionOfFamilies,
     load,
@@ -51,7 +51,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "monomials": lambda: Monomials(
         RandomFourier(20, bandwidths=(40.0,)), [(i, (7 * i + 3) % 40) for i in range(40)]
     ),
-    "straightened": lambda: Straightened(PatchTemplates(7, 20, n_patches=5000)),
+    "deslanted": lambda: Deslanted(PatchTemplates(7, 20, n_patches=5000)),
     "union": lambda: UnionOfFamilies(
         [PatchTemplates(7, 20, n_patches=5000), Stumps(1), RandomFourier(10, bandwidths=(40.0,))]
     ),
@@ -77,7 +77,7 @@ def classifiers(train: ImageSet) -> Iterator[tuple[str, CompactClassifier]]:
         drawn = np.random.default_rng(0).permutation(family.n_features_)[:FEATURES]
         chosen = family.take(drawn)
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=3000))
-        model.fit(chosen.evaluate(images), y)
+        model.fit(chosen.transform(images), y)
         scaler, linear = model[0], model[1]
         weights = linear.coef_ / scaler.scale_
         intercept = linear.intercept_ - weights @ scaler.mean_
@@ -121,12 +121,12 @@ def costs(file: Path, test: ImageSet) -> list[str]:
     """Return what a trained classifier costs in C, whole and with early exit."""
     model, rows = load(file), []
     truth = test.labels.astype(model.classes_.dtype)
-    for quantise in ("none", "int8", "int16"):
-        compiled = model.compile(quantise=quantise)
+    for quantize in ("none", "int8", "int16"):
+        compiled = model.compile(quantize=quantize)
         errors = int(np.sum(compiled.predict(test.images) != truth))
-        row = [quantise, f"{100 * errors / len(test):.2f}"]
+        row = [quantize, f"{100 * errors / len(test):.2f}"]
         if model.exit_rule is not None:
-            stopping = model.compile(quantise=quantise, early_exit=True)
+            stopping = model.compile(quantize=quantize, early_exit=True)
             wrong = int(np.sum(stopping.predict(test.images) != truth))
             row.append(f"{100 * wrong / len(test):.2f}")
         size = object_size(compiled.program)

@@ -17,15 +17,15 @@ from sklearn.model_selection import StratifiedKFold
 
 from scripts.reproduce.results import arguments, spread, stopwatch, table, write_page
 from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns
 
 FILE = "englishfnt_34_gray28.npz"
 COUNTS = (2, 4, 8, 12, 17, 22, 28, 34)
 TARGETS = (0.20, 0.08)
 TRAINED, TESTED = 150, 200
 TEMPLATES = 60
-STRENGTHS = (1e-5, 1e-4, 1e-3)
+ALPHAS = (1e-5, 1e-4, 1e-3)
 CHOSEN_ON, FOLDS = 17, 3
 SHARED, APART = "ShareBoost", "one against the rest"
 # Features together, and features of each class.
@@ -69,15 +69,15 @@ def made(images: np.ndarray, y: np.ndarray, seed: int) -> tuple[Part, Part, str]
     """Return training and test part as features of one pool, and what the pool is."""
     train, test, place = rows_of(y, seed)
     family = PatchTemplates(n_templates=TEMPLATES, random_state=seed).fit(images[train])
-    parts = [Part(family.evaluate(images[rows]), place[y[rows]]) for rows in (train, test)]
+    parts = [Part(family.transform(images[rows]), place[y[rows]]) for rows in (train, test)]
     return *parts, f"{family.n_features_}"
 
 
-def learner(name: str, rounds: int, strength: float) -> Any:
+def learner(name: str, rounds: int, alpha: float) -> Any:
     """Return one of the two learners."""
     if name == SHARED:
-        return ShareBoost(rounds, strength=strength)
-    return OneAgainstRest(rounds, ShareBoost(strength=strength))
+        return ShareBoost(rounds, alpha=alpha)
+    return OneAgainstRest(rounds, ShareBoost(alpha=alpha))
 
 
 def path(model: Any, train: Part, test: Part) -> list[tuple[int, float]]:
@@ -94,13 +94,13 @@ def path(model: Any, train: Part, test: Part) -> list[tuple[int, float]]:
 
 def choose(name: str, train: Part) -> float:
     """Return the ridge λ of the least error, averaged over rounds and folds."""
-    part, found = train.first(CHOSEN_ON), dict.fromkeys(STRENGTHS, 0.0)
+    part, found = train.first(CHOSEN_ON), dict.fromkeys(ALPHAS, 0.0)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     for held, out in folds.split(part.X, part.y):
-        for strength in STRENGTHS:
-            model = learner(name, ROUNDS_OF_CHOICE[name], strength)
+        for alpha in ALPHAS:
+            model = learner(name, ROUNDS_OF_CHOICE[name], alpha)
             points = path(model, *(Part(part.X[rows], part.y[rows]) for rows in (held, out)))
-            found[strength] += float(np.mean([error for _, error in points])) / FOLDS
+            found[alpha] += float(np.mean([error for _, error in points])) / FOLDS
     print(name, "chosen by cross-validation:", found, flush=True)
     return min(found, key=lambda s: found[s])
 
@@ -114,16 +114,16 @@ Needs = dict[tuple[str, float, int], list[float]]
 
 
 def measure(
-    images: np.ndarray, y: np.ndarray, seed: int, strengths: dict[str, float], found: Needs
+    images: np.ndarray, y: np.ndarray, seed: int, alphas: dict[str, float], found: Needs
 ) -> str:
     """Add what both learners need on one seed; return what the pool is."""
     train, test, pool = made(images, y, seed)
-    if not strengths:
-        strengths.update({name: choose(name, train) for name in ROUNDS})
+    if not alphas:
+        alphas.update({name: choose(name, train) for name in ROUNDS})
     for k in COUNTS:
         for name, rounds in ROUNDS.items():
             with stopwatch() as held:
-                points = path(learner(name, rounds, strengths[name]), train.first(k), test.first(k))
+                points = path(learner(name, rounds, alphas[name]), train.first(k), test.first(k))
             needs = [needed(points, target) for target in TARGETS]
             for target, n in zip(TARGETS, needs, strict=True):
                 found.setdefault((name, target, k), []).append(n)
@@ -156,7 +156,7 @@ def draw(found: Needs, path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def write(options: Any, found: Needs, strengths: dict[str, float], pool: str) -> None:
+def write(options: Any, found: Needs, alphas: dict[str, float], pool: str) -> None:
     """Write page and picture of the seeds that are done."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(found, options.out / "features_against_classes.png")
@@ -171,7 +171,7 @@ def write(options: Any, found: Needs, strengths: dict[str, float], pool: str) ->
         "one against the rest are the union over classes, which share a feature where they happen "
         f"to choose the same. Rounds at most: {ROUNDS[SHARED]}, and {ROUNDS[APART]} a class. Ridge "
         f"λ by {FOLDS}-fold cross-validation on training images of {CHOSEN_ON} classes, first "
-        f"seed: {strengths[SHARED]:g} (ShareBoost), {strengths[APART]:g} (one against the rest). "
+        f"seed: {alphas[SHARED]:g} (ShareBoost), {alphas[APART]:g} (one against the rest). "
         f"{options.jobs} thread."
     )
     header = ["classes", *(f"{name}, {t:.0%}" for t in TARGETS for name in ROUNDS)]
@@ -192,11 +192,11 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     images, y = read(options.data)
     found: Needs = {}
-    strengths: dict[str, float] = {}
+    alphas: dict[str, float] = {}
     with thread_limit(options.jobs):
         for seed in range(1 if options.quick else options.seeds):
-            pool = measure(images, y, seed, strengths, found)
-            write(options, found, strengths, pool)
+            pool = measure(images, y, seed, alphas, found)
+            write(options, found, alphas, pool)
 
 
 if __name__ == "__main__":

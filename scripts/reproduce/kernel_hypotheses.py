@@ -19,10 +19,10 @@ import numpy as np
 
 from scripts.reproduce.results import arguments, table, write_page
 from visionshare import StructuralBoostingClassifier
+from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
 from visionshare.losses import coverage
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns
 
 CLASSES, JUDGES = 10, 5000
 SIZES, SHARES = (30, 100, 300), (0.1, 0.05, 0.02, 0.01, 0.005)
@@ -33,7 +33,7 @@ PENALTIES = ("l1", "l1/l2", "l1/linf")
 class Curve(NamedTuple):
     """What a booster had after each round; sparsity is the share of zeros of W."""
 
-    strength: float
+    alpha: float
     seconds: np.ndarray
     objective: np.ndarray
     error: np.ndarray
@@ -81,16 +81,16 @@ def load(data: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def curve(
-    H: np.ndarray, y: np.ndarray, test: tuple, master: str, penalty: str, n: int, share: float
+    H: np.ndarray, y: np.ndarray, test: tuple, solver: str, penalty: str, n: int, share: float
 ) -> Curve:
     """Return how a booster fared, round by round, at a share of λ_max."""
     learner = StructuralBoostingClassifier(
-        master=master, penalty=penalty, entering=ENTERING, rounds=n, max_iter=SWEEPS,
+        solver=solver, penalty=penalty, n_entering=ENTERING, rounds=n, max_iter=SWEEPS,
         calibrate=False,
     )  # fmt: skip
     columns = ArrayColumns(H)
-    strength = share * learner.strength_max(columns, y)
-    history = learner.set_params(strength=strength).fit(columns, y).history_
+    alpha = share * learner.alpha_max(columns, y)
+    history = learner.set_params(alpha=alpha).fit(columns, y).history_
     offset, scale = columns.scaling_of()
     held: dict[str, list[float]] = {name: [] for name in ("error", "coverage", "zeros", "rows")}
     for done in history:
@@ -103,7 +103,7 @@ def curve(
     seconds = np.cumsum([done.seconds for done in history])
     values = np.array([done.value for done in history])
     found = (np.array(held[name]) for name in ("error", "coverage", "zeros", "rows"))
-    return Curve(strength, seconds, values, *found, history[-1].kkt)
+    return Curve(alpha, seconds, values, *found, history[-1].kkt)
 
 
 def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
@@ -122,11 +122,11 @@ def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
         "sparsity": "share of zeros of W",
     }
     for axis, (name, label) in zip(axes.ravel(), labels.items(), strict=True):
-        for (master, penalty), held in found.items():
+        for (solver, penalty), held in found.items():
             values = getattr(held, name)
             values = values / values[0] if name == "objective" else values
-            style = "-" if master == "gradboost" else "--"
-            pair = f"{master}, {penalty}"
+            style = "-" if solver == "gradboost" else "--"
+            pair = f"{solver}, {penalty}"
             axis.plot(held.seconds, values, style, color=colors[penalty], label=pair)
         axis.set(xlabel="seconds", ylabel=label, xscale="log")
         if label != labels["sparsity"]:
@@ -179,12 +179,12 @@ def write(options: Any, hypotheses: int, seen: int, sharp: float, found: Found) 
         parts += ["GradBoost, against the number of training examples:", table(header, rows)]
     if found.curves:
         draw(found.curves, options.out / "kernel_hypotheses.png")
-        header = ["master", "penalty", "λ", "rounds", "s", "objective at first", "at the end"]
+        header = ["solver", "penalty", "λ", "rounds", "s", "objective at first", "at the end"]
         header += ["KKT", "test error, %", "coverage", "zeros of W", "most features", "at the end"]
         rows = [
             [
                 *pair,
-                f"{c.strength:.3g}",
+                f"{c.alpha:.3g}",
                 len(c.rows) - 1,
                 f"{c.seconds[-1]:.1f}",
                 f"{c.objective[0]:.1f}",
@@ -216,7 +216,7 @@ def chosen_share(H: np.ndarray, y: np.ndarray, judge: tuple, penalty: str, into:
     return min(errors, key=lambda share: errors[share])
 
 
-def sharpness(data: Path) -> float:
+def beta(data: Path) -> float:
     """Return the median kernel of training images whose pixels are in [0, 1]."""
     pixels = read_idx(data / "mnist" / "train-images-idx3-ubyte.gz")[:500]
     flat = pixels.reshape(500, -1).astype(np.float32) / 255
@@ -232,12 +232,12 @@ def main() -> None:
         begun = time.perf_counter()
         support = mistakes(X[:seen], y[:seen])
         print(f"{len(support)} of {seen}, {time.perf_counter() - begun:.0f} s", flush=True)
-        centres, sharp, found = X[support], sharpness(options.data), Found()
+        centers, sharp, found = X[support], beta(options.data), Found()
         held = np.setdiff1d(np.arange(len(X) - JUDGES, len(X)), support)
-        judge, test = (kernel(X[held], centres), y[held]), (kernel(X_test, centres), y_test)
+        judge, test = (kernel(X[held], centers), y[held]), (kernel(X_test, centers), y_test)
         for size, penalty in itertools.product(SIZES, PENALTIES):
             rows = np.concatenate([np.flatnonzero(y == c)[:size] for c in range(CLASSES)])
-            H = kernel(X[rows], centres)
+            H = kernel(X[rows], centers)
             share = chosen_share(H, y[rows], judge, penalty, found)
             run = curve(H, y[rows], test, "gradboost", penalty, ROUNDS, share)
             found.sizes[penalty, size] = run.error[-1], run.coverage[-1], share
@@ -246,7 +246,7 @@ def main() -> None:
                 if penalty != "l1/l2":
                     run = curve(H, y[rows], test, "adaboost", penalty, ROUNDS, share)
                     found.curves["adaboost", penalty] = run
-            write(options, len(centres), seen, sharp, found)
+            write(options, len(centers), seen, sharp, found)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 SQUARES = (5.0, 15.0, 40.0, 100.0, 300.0)
-STRENGTHS = (0.02, 0.1, 0.5)
+ALPHAS = (0.02, 0.1, 0.5)
 COSTS = (0.1, 1.0, 10.0)
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
@@ -65,7 +65,7 @@ class Choice:
 
     inputs: str
     square: float
-    strength: float
+    alpha: float
     loss: str = "squared_hinge"
 
 
@@ -89,7 +89,7 @@ class Learned:
             return float("nan")
         ids = (2 * done.candidates[:, None] + np.arange(2)).ravel()
         coef, b = unscaled_tasks(done.weights, self.columns, ids)
-        scores = self.columns.draws.take(ids).evaluate(X) @ coef[0] + b[0]
+        scores = self.columns.draws.take(ids).transform(X) @ coef[0] + b[0]
         return float(np.mean((scores > 0) == y))
 
 
@@ -102,7 +102,7 @@ def learn(
     columns = DrawnColumns(draws, X)
     model = GroupFeatureClassifier(
         choice.loss,
-        strength=choice.strength,
+        alpha=choice.alpha,
         search="sampled",
         rounds=budget,
         max_features=budget,
@@ -135,14 +135,12 @@ def choose(data: Adult, rows: np.ndarray, budget: int) -> tuple[Choice, list[lis
                 print(choice, tried[choice], flush=True)
         return max(choices, key=lambda choice: tried[choice])
 
-    first = best_of([Choice(i, s, STRENGTHS[1]) for i, s in itertools.product(INPUTS, SQUARES)])
+    first = best_of([Choice(i, s, ALPHAS[1]) for i, s in itertools.product(INPUTS, SQUARES)])
     losses = ("squared_hinge", "logistic")
-    pairs = itertools.product(STRENGTHS, losses)
-    found = best_of(
-        [Choice(first.inputs, first.square, strength, loss) for strength, loss in pairs]
-    )
+    pairs = itertools.product(ALPHAS, losses)
+    found = best_of([Choice(first.inputs, first.square, alpha, loss) for alpha, loss in pairs])
     rows_ = [
-        [c.inputs, f"{c.square:g}", c.strength, c.loss, f"{100 * a:.2f}"] for c, a in tried.items()
+        [c.inputs, f"{c.square:g}", c.alpha, c.loss, f"{100 * a:.2f}"] for c, a in tried.items()
     ]
     return found, rows_
 
@@ -266,7 +264,7 @@ def settings_of(data: Adult, options: Any, choice: Choice, maps: Any, rows: int)
         f"(all kernels: the bandwidth of each draw is random among σ² of "
         f"{', '.join(f'{s:g}' for s in SQUARES)}), a path whose rounds are each measured, "
         f"solved by Newton's method to {REFIT_TOL} of λ; 200 and 500 columns on a path of their "
-        f"own with λ = {STRENGTHS[0]}; processes: {options.jobs}, of one thread. Chosen: "
+        f"own with λ = {ALPHAS[0]}; processes: {options.jobs}, of one thread. Chosen: "
         f"{choice}; for scikit-learn's maps with LinearSVC (inputs, σ², C): {maps}."
     )
 
@@ -291,7 +289,7 @@ def write(out: Path, settings: str, tried: list[list[Any]], found: Measured, nam
 
 def _of(choice: Choice, widths: tuple[int, ...]) -> Choice:
     """Return the choice; for long paths with the least λ: more of it ends them early."""
-    return replace(choice, strength=STRENGTHS[0]) if widths == LONG_WIDTHS else choice
+    return replace(choice, alpha=ALPHAS[0]) if widths == LONG_WIDTHS else choice
 
 
 def main() -> None:

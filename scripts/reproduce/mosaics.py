@@ -16,10 +16,10 @@ import numpy as np
 from scripts.reproduce.results import arguments, spread, stopwatch, table, write_page
 from visionshare import CompactClassifier, GaborBank, ShareBoost
 from visionshare.apps.segmentation import class_colors, label_map, majority
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_plates
 from visionshare.datasets.folders import read_image
-from visionshare.datasets.textures import cut_patches, equalised
-from visionshare.store import ArrayColumns
+from visionshare.datasets.textures import cut_patches, equalized
 
 # The value of each texture in the region maps; see `identified` for how this is known.
 TEXTURES = {
@@ -28,7 +28,7 @@ TEXTURES = {
 }  # fmt: skip
 MOSAICS = ("texmos2", "texmos3")
 # texmos2 takes all its pieces from this part of each plate, in rows and columns.
-CENTRE = slice(192, 320)
+CENTER = slice(192, 320)
 PIECE = 96
 SMOOTH = (1, 9, 17, 25, 33, 41)
 
@@ -68,7 +68,7 @@ def main() -> None:
     """Choose settings on pieces of the plates, then read the mosaics once."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
     held = load_plates("brodatz", options.data)
-    plates = {name: equalised(held[name]) for name in TEXTURES.values()}
+    plates = {name: equalized(held[name]) for name in TEXTURES.values()}
     folder = options.data / "brodatz" / "usc-sipi"
     maps = {name: read_image(folder / f"{name}.s512.tiff") for name in MOSAICS}
     mosaics = {name: read_image(folder / f"{name}.p512.tiff") for name in MOSAICS}
@@ -88,7 +88,7 @@ def main() -> None:
         path = options.out / "images" / f"{name}.png"
         draw(path, mosaics[name], truths[name], found[0].labels[name], smoothed)
     inside = pieces_inside(mosaics["texmos2"], maps["texmos2"], held)
-    difference = grey_difference(mosaics["texmos3"], maps["texmos3"], plates)
+    difference = gray_difference(mosaics["texmos3"], maps["texmos3"], plates)
     parts = page(shown, inside, difference, plates, taken, rows, chosen, smooth, found, truths)
     write_page(options.out, "mosaics", "Mosaics of Brodatz textures", parts)
 
@@ -123,7 +123,7 @@ def identified(
 def pieces_inside(
     mosaic: np.ndarray, regions: np.ndarray, plates: dict[str, np.ndarray]
 ) -> tuple[int, int]:
-    """Return how many rectangles of a mosaic match their plate best inside its centre, of all."""
+    """Return how many rectangles of a mosaic match their plate best inside its center, of all."""
     import cv2
 
     inside, all_of_them = 0, 0
@@ -136,12 +136,12 @@ def pieces_inside(
             scores = cv2.matchTemplate(plates[name], piece, cv2.TM_CCOEFF_NORMED)
             top, left = np.unravel_index(scores.argmax(), scores.shape)
             corners = (top, left, top + height, left + width)
-            inside += all(CENTRE.start <= c <= CENTRE.stop for c in corners)
+            inside += all(CENTER.start <= c <= CENTER.stop for c in corners)
             all_of_them += 1
     return inside, all_of_them
 
 
-def grey_difference(
+def gray_difference(
     mosaic: np.ndarray, regions: np.ndarray, plates: dict[str, np.ndarray]
 ) -> float:
     """Return the mean difference of a mosaic's pixels and the plates' at the same places."""
@@ -156,7 +156,7 @@ def grey_difference(
 def pixels_taken(shape: tuple[int, ...], region: np.ndarray) -> np.ndarray:
     """Return the pixels of a plate that are in a mosaic."""
     taken = np.array(region[: shape[0], : shape[1]])
-    taken[CENTRE, CENTRE] = True
+    taken[CENTER, CENTER] = True
     return taken
 
 
@@ -183,7 +183,7 @@ def learn(
         border="inside", reach=setting.reach, zero_mean=setting.zero_mean, random_state=seed,
     ).fit(images)  # fmt: skip
     columns = ArrayColumns.from_family(family, images, n_jobs=jobs)
-    model = ShareBoost(setting.rounds, strength=1e-3, n_jobs=jobs).fit(columns, labels)
+    model = ShareBoost(setting.rounds, alpha=1e-3, n_jobs=jobs).fit(columns, labels)
     return model.to_classifier(family, list(plates))
 
 
@@ -314,7 +314,7 @@ def page(
         "eight plates and applied to every pixel of two mosaics of them.",
         "## Which plates, and what may be learned from",
         "A square of each region of texmos3 was compared with every place of all 13 plates "
-        "(normalised correlation):",
+        "(normalized correlation):",
         table(
             [
                 "region's value",
@@ -333,9 +333,9 @@ def page(
         "plates' pixels**: a classifier that learns from whole plates has seen the pixels it is "
         "tested on. Here no training patch holds a pixel that is in either mosaic; "
         f"at least {100 * left:.0f} % of each plate are left.",
-        "The mosaics' grey values are those of the plates after histogram equalisation, plate by "
-        "plate. The same is done to the plates here (`equalised`), from the plates alone: the mean "
-        f"difference to texmos3 at the same pixels is {difference:.1f} grey levels of 255. "
+        "The mosaics' gray values are those of the plates after histogram equalization, plate by "
+        "plate. The same is done to the plates here (`equalized`), from the plates alone: the mean "
+        f"difference to texmos3 at the same pixels is {difference:.1f} gray levels of 255. "
         "Which class is which plate is fixed by the table: labels are not matched by accuracy.",
         "## How the settings were chosen",
         f"On a mosaic of {PIECE}×{PIECE} squares, two a plate, that hold no pixel of either mosaic "

@@ -8,8 +8,8 @@ import numpy as np
 
 from scripts.reproduce.results import table
 from visionshare import PatchTemplates, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import elastic_deformations, load_dataset
-from visionshare.store import ArrayColumns
 
 SIDE = 28
 ROUNDS = (50, 100)
@@ -104,6 +104,6 @@ def _accuracy(
         7, 60 if quick else 200, 4, (6.5,), cut=0.45, padding=2, contrast="unit"
     ).fit(images)
     columns = ArrayColumns.from_family(family, more, "float16", jobs)
-    learner = ShareBoost(rounds=rounds[-1], criterion="orthogonal", strength=1e-3, n_jobs=jobs)
+    learner = ShareBoost(rounds=rounds[-1], criterion="orthogonal", alpha=1e-3, n_jobs=jobs)
     model = learner.fit(columns, np.tile(labels, COPIES + 1)).to_classifier(family)
     return [f"{100 * np.mean(model.at(n).predict(tests, jobs) == truth):.1f}" for n in rounds]

@@ -19,8 +19,9 @@ from sklearn.linear_model import LassoCV
 from scripts.reproduce.results import arguments, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import ForwardGreedyRegressor, Pixels, StructuralBoostingRegressor
+from visionshare.columns import ArrayColumns
+from visionshare.generators.monomials import ProductColumns
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns, ProductColumns
 
 NAMES = ("housing", "ailerons")
 TRAINING = {"housing": 354, "ailerons": 1500}
@@ -28,7 +29,7 @@ TESTING = {"housing": 152, "ailerons": 3000}
 FOLDS, EPS, ENTRIES = 2, 0.1, 400
 # Rounds of the sequential booster; the paper made 1000 and more.
 ROUNDS = {"housing": 100, "ailerons": 150}
-STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SQUARES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0)
 CLASSICAL, OURS, LASSO, SQUARED, GREEDY = (
@@ -100,7 +101,7 @@ def sequential(data: Split, rounds: int) -> Outcome:
     columns = pool_of(data.X)
     model = StructuralBoostingRegressor(
         corrective=False,
-        strength=1e-6,
+        alpha=1e-6,
         eps=EPS,
         rounds=rounds,
         search="products",
@@ -110,18 +111,18 @@ def sequential(data: Split, rounds: int) -> Outcome:
     return Outcome(errors_of_rounds(model, columns, data), len(model.support_), seconds, "")
 
 
-def boosted(data: Split, strength: float) -> Outcome:
+def boosted(data: Split, alpha: float) -> Outcome:
     """Return totally corrective boosting with ℓ1."""
     begun = time.perf_counter()
     columns = pool_of(data.X)
     model = StructuralBoostingRegressor(
-        strength=strength,
+        alpha=alpha,
         eps=EPS,
         scaling="none",
         rounds=15,
-        entering=10,
+        n_entering=10,
         search="products",
-        master="newton",
+        solver="newton",
         refit_tol=1e-3,
         max_iter=300,
     ).fit(columns, data.y)
@@ -129,11 +130,11 @@ def boosted(data: Split, strength: float) -> Outcome:
     return Outcome(errors_of_rounds(model, columns, data), len(model.support_), seconds, "")
 
 
-def squared(data: Split, strength: float) -> Outcome:
+def squared(data: Split, alpha: float) -> Outcome:
     """Return the ε-insensitive loss with half the squares, on the inputs."""
     begun = time.perf_counter()
     model = StructuralBoostingRegressor(
-        penalty="l2^2", strength=strength, eps=EPS, entering=1000, master="newton"
+        penalty="l2^2", alpha=alpha, eps=EPS, n_entering=1000, solver="newton"
     ).fit(data.X, data.y)
     seconds = time.perf_counter() - begun
     errors = np.array([error(model.predict(data.X_test), data.y_test)])
@@ -184,7 +185,7 @@ def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
             n = TRAINING[name]
             data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
             outcomes = {
-                OURS: chosen(boosted, STRENGTHS, data),
+                OURS: chosen(boosted, ALPHAS, data),
                 LASSO: lasso(data),
                 SQUARED: chosen(squared, SQUARES, data),
                 GREEDY: chosen(greedy, BALLS, data),
@@ -249,8 +250,8 @@ def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
         "is in [−1, 1] too; targets to mean 0 and variance 1 by training rows; errors are "
         "root mean squares over the training targets' standard deviation. Boosters begin with an "
         "intercept and add products of pairs that have entered. "
-        f"Strengths, and the ball's radius, by {FOLDS}-fold cross-validation over training rows: "
-        f"λ of ℓ1 among {', '.join(f'{s:g}' for s in STRENGTHS)}, of λ/2‖w‖² among "
+        f"Alphas, and the ball's radius, by {FOLDS}-fold cross-validation over training rows: "
+        f"λ of ℓ1 among {', '.join(f'{s:g}' for s in ALPHAS)}, of λ/2‖w‖² among "
         f"{', '.join(f'{s:g}' for s in SQUARES)}, B among {', '.join(f'{s:g}' for s in BALLS)}; "
         f"ε = {EPS:g}. ℓ1: 10 candidates a round by the decrease of the bound, 15 rounds at most, "
         "restricted problems solved by Newton's method. Sequential: one update of AdaBoost's "

@@ -16,12 +16,12 @@ import numpy as np
 
 from scripts.reproduce.results import arguments, table, write_page
 from visionshare import ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_images
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
 from visionshare.search import SEARCHES, ExhaustiveSearch, ScreenedSearch, make_criterion
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
-from visionshare.store import ArrayColumns
 
 CLOSE = 0.02
 # Rounds that are not timed: as many as a sample serves.

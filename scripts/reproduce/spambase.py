@@ -70,7 +70,7 @@ def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how:
     family = RandomFourier(bandwidths=bandwidths, between=True, scaling="none").fit(X[train])
     draws = Draws(family, n=DRAWS, rounds=(PATIENCE + 1) * ROUNDS, random_state=0)
     model = GroupFeatureClassifier(
-        strength=share * np.sqrt(len(train)),
+        alpha=share * np.sqrt(len(train)),
         search="sampled",
         rounds=ROUNDS,
         patience=PATIENCE,
@@ -81,9 +81,9 @@ def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how:
     if len(model.support_) == 0:
         return Outcome(max(np.mean(y[test]), 1 - np.mean(y[test])), trained, 0.0, 0)
     chosen = draws.take(model.support_)
-    chosen.evaluate(X[test[:2]])
+    chosen.transform(X[test[:2]])
     begun = time.perf_counter()
-    scores = chosen.evaluate(X[test]) @ model.coef_[0] + model.intercept_[0]
+    scores = chosen.transform(X[test]) @ model.coef_[0] + model.intercept_[0]
     seconds = time.perf_counter() - begun
     return Outcome(np.mean((scores > 0) == y[test]), trained, seconds, len(model.support_))
 

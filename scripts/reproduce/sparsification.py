@@ -143,7 +143,7 @@ def judged(problem: Problem, w: np.ndarray, start: float) -> Point:
 
 
 def rescaled(problem: Problem, w: np.ndarray) -> Point:
-    """Return the same with the scale and intercept of the lowest training risk: in its favour."""
+    """Return the same with the scale and intercept of the lowest training risk: in its favor."""
     products = problem.X @ w
     size = max(float(np.std(products)), 1e-12)
     factors, starts = np.geomspace(0.03, 30, 25) / size, np.linspace(-3, 3, 25)
@@ -157,7 +157,7 @@ def rescaled(problem: Problem, w: np.ndarray) -> Point:
 
 
 def drawn(problem: Problem, seed: int) -> Iterator[tuple[int, Point]]:
-    """Yield the randomised procedure: as many draws as features are allowed."""
+    """Yield the randomized procedure: as many draws as features are allowed."""
     for n in KEPT:
         yield n, judged(problem, sparsify(problem.w, n, seed), problem.start)
 
@@ -322,7 +322,7 @@ _SETTINGS = (
     f"{', '.join(map(str, EPS))} for each number of features. "
     "Largest weights: all others zero. Start of "
     "the ℓ1 path: the last step of the lasso with so few features. The latter two get, in their "
-    "favour, the scale and the intercept of the lowest hinge risk on the training examples; draws "
+    "favor, the scale and the intercept of the lowest hinge risk on the training examples; draws "
     "and greedy steps are judged as they are. Inputs lie in [−1, 1]. Seeds 0 to {last} (data of "
     "the examples, order of the rows, draws); mean ± standard deviation. Dotted: the risk of all "
     "features plus the ε that so many draws keep with probability 95 % (`features_needed`)."

@@ -19,13 +19,13 @@ from sklearn.linear_model import LogisticRegression
 
 from scripts.reproduce.results import arguments, stopwatch, table, write_page
 from visionshare import MixedNormClassifier, ShareBoost
-from visionshare.learners import strength_path
+from visionshare.columns import ArrayColumns
+from visionshare.learners import regularization_path
 from visionshare.resources import thread_limit
-from visionshare.store import ArrayColumns
 
 CLASSES = (16, 32, 64, 128, 256, 512, 1024)
 BLOCKS, ZEROED, ALLOWED = 8, 0.1, 0.02
-# Of λ_max. Where all k columns have weights a strength takes minutes for 1024 classes.
+# Of λ_max. Where all k columns have weights a alpha takes minutes for 1024 classes.
 SHARES = (0.9, 0.5, 0.2, 0.05, 0.01)
 FEW = (0.5, 0.05)
 MANY = 256
@@ -81,7 +81,7 @@ def wrong(example: Example, scores: np.ndarray) -> float:
 
 def greedy(example: Example, rounds: int) -> list[tuple[int, float]]:
     """Return features and error after each of ShareBoost's rounds."""
-    model = ShareBoost(rounds, scaling="none", strength=1e-5, refit_tol=1e-5)
+    model = ShareBoost(rounds, scaling="none", alpha=1e-5, refit_tol=1e-5)
     model.fit(ArrayColumns(example.X), example.y, example.omega)
     held = example.X[:, model.support_]
     return [
@@ -91,18 +91,18 @@ def greedy(example: Example, rounds: int) -> list[tuple[int, float]]:
 
 
 def mixed(example: Example, q: float, shares: Sequence[float]) -> list[tuple[int, float]]:
-    """Return columns with weights and error at each strength."""
+    """Return columns with weights and error at each alpha."""
     columns = ArrayColumns(example.X)
     # A weight for each example, as ShareBoost's mean: only the scale of λ depends on it.
     omega = example.omega * len(example.y)
     learner = MixedNormClassifier(
-        q, scaling="none", entering=2000, master="fista", refit_tol=1e-3, tol=1e-2, max_iter=300,
+        q, scaling="none", n_entering=2000, solver="fista", refit_tol=1e-3, tol=1e-2, max_iter=300,
         calibrate=False,
     )  # fmt: skip
-    largest = learner.strength_max(columns, example.y, omega)
+    largest = learner.alpha_max(columns, example.y, omega)
     points = []
-    strengths = [share * largest for share in shares]
-    for model in strength_path(learner, columns, example.y, omega, strengths=strengths):
+    alphas = [share * largest for share in shares]
+    for model in regularization_path(learner, columns, example.y, omega, alphas=alphas):
         peaks = np.abs(model.coef_).max(axis=0)
         seen = int(np.sum(peaks > SEEN * peaks.max())) if len(peaks) else 0
         scores = example.X[:, model.support_] @ model.coef_.T + model.intercept_
@@ -132,7 +132,7 @@ def fewest(points: list[tuple[int, float]], allowed: float = 0.0) -> int | None:
 
 
 def span(points: list[tuple[int, float]]) -> str:
-    """Return the least and the most features along the strengths."""
+    """Return the least and the most features along the alphas."""
     sizes = [size for size, _ in points]
     return f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
 
@@ -219,7 +219,7 @@ _FIRST = (
     "the highest score alone. ‖W‖ ∞,1: the fewest columns of a classifier that is right "
     f"everywhere, over λ of {', '.join(f'{s:g}' for s in SHARES)} λ_max. ℓ1 (the sum of all "
     "absolute weights) and ℓ2 (scikit-learn, C from 0.01 to 10): the least and the most columns "
-    f"over all strengths (from {2 * MANY} classes on two strengths: minutes each). A column counts "
+    f"over all alphas (from {2 * MANY} classes on two alphas: minutes each). A column counts "
     f"where its largest weight is above {SEEN:g} of the largest of all."
 )
 _SECOND = (
@@ -230,8 +230,8 @@ _SECOND = (
 )
 _PICTURE = "![features against classes](synthetic_sharing.png)"
 _CLAIMS = (
-    "The paper's claims: on the first example ℓ1 and ℓ2 use k features at any strength, ShareBoost "
-    "and ‖W‖ ∞,1 at the right strength poly(log k); on the second ‖W‖ ∞,1 spreads over all blocks. "
+    "The paper's claims: on the first example ℓ1 and ℓ2 use k features at any alpha, ShareBoost "
+    "and ‖W‖ ∞,1 at the right alpha poly(log k); on the second ‖W‖ ∞,1 spreads over all blocks. "
     "Two remarks. (1) That the ℓ2 optimum has the form c·[0, e_y] cannot hold exactly: there the "
     "gradient in the column of a bit is not zero, and a smooth penalty then gives it weight; ℓ2 "
     "uses all k + log₂ k columns. For ℓ1 the form is right: that gradient is λ/(2 log₂ k) · "

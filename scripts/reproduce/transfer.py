@@ -22,7 +22,7 @@ from scripts.reproduce.results import arguments, spread, table, write_page
 from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
 from scripts.reproduce.transfer_times import times
 from scripts.reproduce.uci import load
-from visionshare.datasets.few import few_of_one
+from visionshare.datasets.sampling import sample_one_class
 from visionshare.resources import thread_limit
 
 POSITIVES, NEGATIVES = (2, 5, 10), 10
@@ -158,9 +158,9 @@ def _drawn(
     y: np.ndarray, target: int, positives: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the examples that train, positives first, and as many of both kinds that test."""
-    few = few_of_one(y, target, positives, NEGATIVES, rng)
+    few = sample_one_class(y, target, positives, NEGATIVES, rng)
     rest = np.setdiff1d(np.arange(len(y)), few)
-    return few, rest[few_of_one(y[rest], target, TESTS, TESTS, rng)]
+    return few, rest[sample_one_class(y[rest], target, TESTS, TESTS, rng)]
 
 
 def _keep(
@@ -292,7 +292,7 @@ def write(
                 table(header, rows_of(outcome, noise)),
             ]
     parts += ["![accuracy against positives and noise](transfer.png)", "## Which source helps"]
-    parts += ["Mean weights of GreedyTL over the draws, no noise; grey is the class itself."]
+    parts += ["Mean weights of GreedyTL over the draws, no noise; gray is the class itself."]
     parts += [*draw_matrices(out, found, names), *seconds]
     write_page(out, "transfer", "GreedyTL: new classes from few examples and other classes", parts)
 

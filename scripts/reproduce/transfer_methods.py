@@ -1,7 +1,7 @@
 """The competitors of GreedyTL on a few examples, all under the paper's rule.
 
-Each takes standardised examples (mean 0, variance 1) and gives a weight a column and no intercept:
-a score above 0, the mean of the few, is the class. Regularisation is chosen by cross-validation on
+Each takes standardized examples (mean 0, variance 1) and gives a weight a column and no intercept:
+a score above 0, the mean of the few, is the class. Regularization is chosen by cross-validation on
 these few examples alone, by the balanced error.
 """
 
@@ -16,27 +16,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.model_selection import StratifiedKFold
 
+from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.search import Pool, make_search
-from visionshare.store import ArrayColumns
 
-STRENGTHS = 10.0 ** np.arange(-4, 5)
+ALPHAS = 10.0 ** np.arange(-4, 5)
 # Below 0.1 an ℓ1 model of 20 examples is nearly empty; above 100 it separates them without error.
 COSTS = 10.0 ** np.arange(-1, 3)
 MIXTURE, PATH = 0.5, 20
-ROUNDS, TOL, NO_STRENGTH = 100, 1e-4, 1e-6
+ROUNDS, TOL, NO_ALPHA = 100, 1e-4, 1e-6
 
 
 @dataclass(frozen=True)
 class Few:
-    """Standardised examples Z (m, d + n), labels ±1, and how many columns are features."""
+    """Standardized examples Z (m, d + n), labels ±1, and how many columns are features."""
 
     Z: np.ndarray
     y: np.ndarray
     d: int
 
     def rows(self, which: np.ndarray) -> Few:
-        """Return some of the examples, standardised anew."""
+        """Return some of the examples, standardized anew."""
         return few_of(self.Z[which], self.y[which], self.d)
 
 
@@ -66,7 +66,7 @@ def folds(few: Few) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def chosen(few: Few, path: Callable[[Few], np.ndarray]) -> np.ndarray:
     """Return the weights of a path (settings, columns) that cross-validation likes best.
 
-    By balanced error, then by squared error; the first, most regularised, among equals.
+    By balanced error, then by squared error; the first, most regularized, among equals.
     """
     wrong, squares = 0.0, 0.0
     for train, judge in folds(few):
@@ -80,12 +80,12 @@ def chosen(few: Few, path: Callable[[Few], np.ndarray]) -> np.ndarray:
 
 
 def rls(few: Few) -> np.ndarray:
-    """Return ridge regression; the strength of the lowest leave-one-out error."""
+    """Return ridge regression; the alpha of the lowest leave-one-out error."""
     A, omega = few.Z, balanced(few.y)
     values, vectors = np.linalg.eigh(A @ A.T)
     best, found = (np.inf, np.inf), np.zeros(A.shape[1])
-    for strength in STRENGTHS[::-1]:
-        inverse = (vectors / (np.maximum(values, 0) + strength)) @ vectors.T
+    for alpha in ALPHAS[::-1]:
+        inverse = (vectors / (np.maximum(values, 0) + alpha)) @ vectors.T
         dual = inverse @ few.y
         left_out = few.y - dual / np.diag(inverse)
         wrong = omega @ ((left_out > 0) != (few.y > 0))
@@ -123,33 +123,33 @@ def l1_logistic(few: Few) -> np.ndarray:
 def elastic_net(few: Few) -> np.ndarray:
     """Return squared errors with half of an ℓ1 and half of an ℓ2 penalty."""
     top = np.abs(few.Z.T @ few.y).max() / len(few.y) / MIXTURE
-    strengths = top * np.logspace(0, -3, PATH)
+    alphas = top * np.logspace(0, -3, PATH)
 
     def path(part: Few) -> np.ndarray:
         A = np.asfortranarray(part.Z)
-        return enet_path(A, part.y, l1_ratio=MIXTURE, alphas=strengths, tol=1e-3)[1].T
+        return enet_path(A, part.y, l1_ratio=MIXTURE, alphas=alphas, tol=1e-3)[1].T
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return chosen(few, path)
 
 
-def _rounds(few: Few, strength: float, tol: float, rounds: int, search: str, seed: int) -> list:
+def _rounds(few: Few, alpha: float, tol: float, rounds: int, search: str, seed: int) -> list:
     columns = ArrayColumns(few.Z, dtype="float64")
     columns.fit_scaling("unit_variance")
     options = {} if search == "exhaustive" else {"random_state": seed}
-    settings = RidgeSettings(rounds, strength, tol, make_search(search, **options))
+    settings = RidgeSettings(rounds, alpha, tol, make_search(search, **options))
     return list(ridge_rounds(Pool(columns), few.y, np.ones(len(few.y)), settings))
 
 
 def forward_regression(few: Few) -> np.ndarray:
-    """Return greedy selection without regularisation; how many columns, by cross-validation."""
+    """Return greedy selection without regularization; how many columns, by cross-validation."""
 
     most = int(min(np.sum(few.y > 0), np.sum(few.y < 0))) + 2
 
     def path(part: Few) -> np.ndarray:
         found = np.zeros((most, part.Z.shape[1]))
-        rounds = _rounds(part, NO_STRENGTH, 0.0, most, "exhaustive", 0)
+        rounds = _rounds(part, NO_ALPHA, 0.0, most, "exhaustive", 0)
         support = [r.candidate for r in rounds]
         for r in rounds:
             found[r.number - 1 :, support] = 0

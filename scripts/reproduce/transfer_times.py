@@ -10,9 +10,9 @@ import numpy as np
 
 from scripts.reproduce.results import table
 from visionshare import GreedyTL
+from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.search import Pool, make_search
-from visionshare.store import ArrayColumns
 
 SIZES = (100, 1_000, 1_899, 10_000, 100_000)
 EXAMPLES = (12, 110)

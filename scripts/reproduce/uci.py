@@ -32,7 +32,7 @@ def load(data: Path, name: str) -> Table:
     return Table(np.asarray(X, np.float64), y, train)
 
 
-def standardised(X: np.ndarray, train: np.ndarray) -> np.ndarray:
+def standardized(X: np.ndarray, train: np.ndarray) -> np.ndarray:
     """Return the inputs with mean 0 and variance 1 over the rows that train."""
     scale = X[train].std(axis=0)
     return (X - X[train].mean(axis=0)) / np.where(scale > 0, scale, 1)

@@ -40,7 +40,7 @@ def test_columns_are_those_of_the_images_in_memory(images, paths, family, tmp_pa
     done = extract_features(family, paths, tmp_path / "s", dtype=dtype, memory="40KB", n_jobs=2)
     assert (done.images, done.features, done.broken) == (N, 68, ())
     columns = open_store(tmp_path / "s", family, images)
-    wanted = family.evaluate_columns(images, dtype=dtype).astype(np.float32)
+    wanted = family.transform_columns(images, dtype=dtype).astype(np.float32)
     assert_array_equal(columns.columns_of(), wanted)
     assert (tmp_path / "s" / "images.txt").read_text().splitlines() == paths
     assert not (tmp_path / "s" / "work").exists()
@@ -77,7 +77,7 @@ def test_a_stopped_extraction_goes_on(images, paths, family, tmp_path, monkeypat
     total = len(calls) - 1 + len(seen)
     assert total == (3 if moment == "part" else len(list((tmp_path / "s" / "shards").iterdir())))
     assert_array_equal(
-        open_store(tmp_path / "s", family, images).columns_of(), family.evaluate_columns(images)
+        open_store(tmp_path / "s", family, images).columns_of(), family.transform_columns(images)
     )
     # Once more costs nothing and changes nothing.
     monkeypatch.setattr(name, None)
@@ -95,7 +95,7 @@ def test_broken_images_stop_or_are_left_out(images, paths, family, tmp_path):
     done = extract_features(family, mixed, tmp_path / "t", skip_broken=True)
     assert (done.images, done.broken) == (N, tuple(broken))
     assert_array_equal(
-        open_store(tmp_path / "t", family, images).columns_of(), family.evaluate_columns(images)
+        open_store(tmp_path / "t", family, images).columns_of(), family.transform_columns(images)
     )
     assert extract_features(family, mixed, tmp_path / "t", skip_broken=True).broken == tuple(broken)
     with pytest.raises(DataError, match="none of 2 images"):
@@ -104,7 +104,7 @@ def test_broken_images_stop_or_are_left_out(images, paths, family, tmp_path):
 
 def test_a_folder_keeps_to_one_extraction(paths, family, tmp_path):
     extract_features(family, paths[:5], tmp_path / "s")
-    for changed in ({"fit": "centre"}, {"dtype": "float16"}):
+    for changed in ({"fit": "center"}, {"dtype": "float16"}):
         with pytest.raises(StoreError, match="another folder"):
             extract_features(family, paths[:5], tmp_path / "s", **changed)
     with pytest.raises(StoreError, match="another folder"):
@@ -133,7 +133,7 @@ def test_bad_arguments_are_named(paths, family, tmp_path):
 def test_family_files_come_back_and_are_checked(images, family, tmp_path):
     write_family(tmp_path / "f.safetensors", family)
     again = read_family(tmp_path / "f.safetensors")
-    assert_array_equal(again.evaluate(images[:9]), family.evaluate(images[:9]))
+    assert_array_equal(again.transform(images[:9]), family.transform(images[:9]))
     content = bytearray((tmp_path / "f.safetensors").read_bytes())
     content[-1] ^= 1
     (tmp_path / "f.safetensors").write_bytes(content)

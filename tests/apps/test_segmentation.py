@@ -19,7 +19,6 @@ from visionshare.apps import label_map, score_map
 from visionshare.apps.segmentation import class_colors, majority, overlay
 from visionshare.cli.main import main
 from visionshare.errors import InputError
-from visionshare.generators.windows import shares_windows, window_features
 
 rng = np.random.default_rng(0)
 INSIDE = {"border": "inside", "sigmas": (0.7, 3.0), "reach": 3}
@@ -36,7 +35,7 @@ FAMILIES = {
         [GaborBank(4, **INSIDE), RandomFourier(3), Pixels()]
     ),
 }
-SHAPES = {"grey": (10, 9), "one channel": (9, 10, 1), "colour": (10, 10, 3)}
+SHAPES = {"gray": (10, 9), "one channel": (9, 10, 1), "color": (10, 10, 3)}
 
 
 def _classifier(name, shape=(10, 9), dtype=np.uint8, k=4):
@@ -44,7 +43,7 @@ def _classifier(name, shape=(10, 9), dtype=np.uint8, k=4):
     if dtype != np.uint8:
         images = rng.random((60, *shape), dtype)
     family = FAMILIES[name].fit(images)
-    values = family.evaluate(images)
+    values = family.transform(images)
     weights = np.random.default_rng(1).normal(size=(k, family.n_features_)) / values.std(axis=0)
     intercept = -weights @ values.mean(axis=0)
     return CompactClassifier(family, weights, intercept, np.array(list("abcdef"[:k])))
@@ -105,25 +104,21 @@ def test_an_image_of_the_windows_size_and_steps_beyond_it():
 
 
 def test_what_is_shared_is_said():
-    assert shares_windows(_classifier("shared sums").family)
-    assert shares_windows(_classifier("a union, a part of it shared").family)
+    assert _classifier("shared sums").family.shares_windows
+    assert _classifier("a union, a part of it shared").family.shares_windows
     for name in ("cut filters", "patches", "pixels"):
-        assert not shares_windows(_classifier(name).family)
+        assert not _classifier(name).family.shares_windows
     vectors = GaborBank(3, border="inside").fit(np.zeros((2, 9)))
-    assert not shares_windows(vectors)
-    with pytest.raises(InputError, match="border"):
-        _classifier("cut filters").family.evaluate_windows(
-            np.zeros((20, 20)), np.arange(2), np.arange(2)
-        )
+    assert not vectors.shares_windows
 
 
 def test_windows_anywhere():
     family = GaborBank(7, step=2, **INSIDE).fit(np.zeros((1, 10, 9)))
     image = rng.random((40, 30)).astype(np.float32)
     ys, xs = np.arange(3, 28, 5), np.arange(1, 20, 2)
-    found = window_features(family, image, ys, xs)
+    found = family.transform_windows(image, ys, xs)
     windows = np.array([image[y : y + 10, x : x + 9] for y in ys for x in xs])
-    assert_allclose(found.reshape(7, -1), family.evaluate(windows).T, rtol=1e-4, atol=1e-5)
+    assert_allclose(found.reshape(7, -1), family.transform(windows).T, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("side", [1, 3, 5, 41])
@@ -178,7 +173,7 @@ def test_classifiers_of_vectors_are_refused():
 def test_the_command_writes_map_and_overlay(shape, tmp_path, capsys):
     classifier = _classifier("shared sums", SHAPES[shape], k=3)
     classifier.save(tmp_path / "c.safetensors")
-    image = rng.integers(0, 256, (25, 30, *((3,) if shape == "colour" else ())), np.uint8)
+    image = rng.integers(0, 256, (25, 30, *((3,) if shape == "color" else ())), np.uint8)
     Image.fromarray(image).save(tmp_path / "i.png")
     said = [str(tmp_path / name) for name in ("c.safetensors", "i.png")]
     options = ["--out", str(tmp_path / "m.png"), "--overlay", str(tmp_path / "o.png")]

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from visionshare import PatchTemplates, ShareBoost
 from visionshare.classifier.file_format import FORMAT_VERSION
-from visionshare.store import ArrayColumns
+from visionshare.columns import ArrayColumns
 
 HERE = Path(__file__).parent
 

@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
 from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import Preprocessing
 from visionshare.errors import ClassifierFileError, DataError, InputError
 from visionshare.fingerprints import spec_fingerprint
-from visionshare.store import ArrayColumns
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_probabilities_are_the_softmax_at_the_temperature(model, images):
 
 
 def test_every_prefix_is_a_classifier(model, images):
-    values = model.family.evaluate(images)
+    values = model.family.transform(images)
     for t, step in enumerate(model.path, start=1):
         prefix = model.at(t)
         expected = values[:, : step.n_features] @ step.weights.T + step.intercept
@@ -88,7 +88,7 @@ def test_pixels_and_whole_number_classes_travel(images, tmp_path):
     learner = ShareBoost(rounds=3).fit(ArrayColumns.from_family(family, images), y)
     learner.to_classifier(family).save(tmp_path / "p.safetensors")
     again = visionshare.load(tmp_path / "p.safetensors")
-    assert_array_equal(again.predict(images), learner.predict(family.evaluate(images)))
+    assert_array_equal(again.predict(images), learner.predict(family.transform(images)))
     assert again.classes_.dtype == np.int64
 
 
@@ -228,7 +228,7 @@ def test_missing_and_foreign_files(tmp_path):
 
 
 def test_preparation_travels_and_is_left_out_where_it_is_plain(model, tmp_path, images):
-    steps = Preprocessing("automatic", crop=True, fit="box", margin=1, centre="mass")
+    steps = Preprocessing("automatic", crop=True, fit="box", margin=1, center="mass")
     path = tmp_path / "a.safetensors"
     model.with_preprocessing(steps).save(path)
     held = visionshare.load(path)
@@ -258,7 +258,7 @@ def test_a_picture_becomes_an_image(model, tmp_path):
     from PIL import Image
 
     Image.fromarray(np.full((20, 30), 7, np.uint8)).save(tmp_path / "a.png")
-    assert (model.picture_size, model.picture_mode) == ((8, 8), "grey")
+    assert (model.picture_size, model.picture_mode) == ((8, 8), "gray")
     assert_array_equal(model.read(tmp_path / "a.png"), np.full((8, 8), 7, np.uint8))
     with pytest.raises(DataError, match="too many"):
         model.read(tmp_path / "a.png", largest=599)

@@ -19,7 +19,7 @@ def held() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
     """Return a classifier of 25 features, and images that did not teach it."""
     X, y = load_digits(return_X_y=True)
     family = RandomFourier(n_pairs=200, bandwidths=(10.0,)).fit(X[:700])
-    model = ShareBoost(rounds=25).fit(family.evaluate(X[:700]), y[:700])
+    model = ShareBoost(rounds=25).fit(family.transform(X[:700]), y[:700])
     return model.to_classifier(family), X[700:], y[700:]
 
 

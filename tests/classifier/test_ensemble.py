@@ -23,7 +23,7 @@ def members(digits):
     found = []
     for seed in range(2):
         pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=2000, random_state=seed)
-        greedy = ShareBoost(rounds=6).fit(pool.fit(images).evaluate(images), y)
+        greedy = ShareBoost(rounds=6).fit(pool.fit(images).transform(images), y)
         settings = FineTuning(epochs=1, validation_fraction=0.1, random_state=seed)
         found.append(fine_tune(greedy.to_classifier(pool), images, y, settings))
     return found

@@ -154,15 +154,15 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
         load_images(tmp_path / "empty")
 
 
-def test_orientation_centring_and_limits(tmp_path):
+def test_orientation_centering_and_limits(tmp_path):
     image = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3) * 40)
     exif = Image.Exif()
     exif[0x0112] = 6
     image.save(tmp_path / "turned.png", exif=exif)
     assert read_image(tmp_path / "turned.png").shape == (3, 2)
-    centred = read_image(tmp_path / "turned.png", (7, 6), fit="centre")
-    assert_array_equal(centred[2:5, 2:4], read_image(tmp_path / "turned.png"))
-    assert centred.sum() == centred[2:5, 2:4].sum()
+    centered = read_image(tmp_path / "turned.png", (7, 6), fit="center")
+    assert_array_equal(centered[2:5, 2:4], read_image(tmp_path / "turned.png"))
+    assert centered.sum() == centered[2:5, 2:4].sum()
     with pytest.raises(DataError, match="too many"):
         read_image(tmp_path / "turned.png", largest=5)
     for options in ({"mode": "sepia"}, {"fit": "crop"}):
@@ -174,7 +174,7 @@ def test_the_catalogue_is_sound():
     for name in list_datasets():
         info = dataset_info(name)
         assert info.name == name
-        assert info.licence
+        assert info.license
         assert info.citation
         assert all(len(file.sha256) == 64 for file in info.files)
     with pytest.raises(DataError, match="known:"):
@@ -209,7 +209,7 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
     )
     entry = tmp_path / "tiny.toml"
     entry.write_text(
-        'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicence = "l"\ncitation = "c"\n'
+        'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicense = "l"\ncitation = "c"\n'
         f'classes = ["a", "b"]\n{files}[splits.train]\n{split}[splits.test]\n{split}'
     )
     monkeypatch.setattr(catalogue_room, "bundled", lambda kind: {"tiny": entry})
@@ -268,8 +268,8 @@ def test_deformations_depend_on_seed_image_and_copy_alone():
     still = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
     _, _, same = next(elastic_deformations(images, 1, **still))
     assert_array_equal(same, images)
-    colour = np.repeat(images[..., None], 3, axis=3)
-    _, _, three = next(elastic_deformations(colour, 1))
+    color = np.repeat(images[..., None], 3, axis=3)
+    _, _, three = next(elastic_deformations(color, 1))
     assert_array_equal(three[..., 0], collected(150)[0])
 
 

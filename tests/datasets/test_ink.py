@@ -1,4 +1,4 @@
-"""Ink: thresholds against other implementations, polarity, shadows, and one way to normalise."""
+"""Ink: thresholds against other implementations, polarity, shadows, and one way to normalize."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skimage.filters import threshold_sauvola
 
 from visionshare.datasets.fonts import draw_character, matplotlib_fonts
-from visionshare.datasets.ink import INNER, SIZE, find_ink, normalise_character, sauvola_threshold
+from visionshare.datasets.ink import INNER, SIZE, find_ink, normalize_character, sauvola_threshold
 from visionshare.datasets.pages import render_page
 from visionshare.errors import DataError, InputError
 
@@ -22,19 +22,19 @@ def _same(one, other):
 
 @pytest.mark.parametrize("window", [3, 15, 41])
 def test_sauvola_is_scikit_images(window):
-    grey = np.random.default_rng(0).integers(0, 256, (70, 90), np.uint8)
-    expected = threshold_sauvola(grey, window, k=0.3, r=100.0)
-    assert_allclose(sauvola_threshold(grey, window, 0.3, 100.0), expected, rtol=1e-4)
+    gray = np.random.default_rng(0).integers(0, 256, (70, 90), np.uint8)
+    expected = threshold_sauvola(gray, window, k=0.3, r=100.0)
+    assert_allclose(sauvola_threshold(gray, window, 0.3, 100.0), expected, rtol=1e-4)
 
 
 def test_sauvola_is_its_formula():
-    grey = np.random.default_rng(1).integers(0, 256, (9, 8), np.uint8)
-    padded = np.pad(grey.astype(float), 2, mode="reflect")
+    gray = np.random.default_rng(1).integers(0, 256, (9, 8), np.uint8)
+    padded = np.pad(gray.astype(float), 2, mode="reflect")
     for y in range(9):
         for x in range(8):
             square = padded[y : y + 5, x : x + 5]
             expected = square.mean() * (1 + 0.2 * (square.std() / 128 - 1))
-            assert sauvola_threshold(grey, 5)[y, x] == pytest.approx(expected, rel=1e-5)
+            assert sauvola_threshold(gray, 5)[y, x] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("window", [0, 4])
@@ -89,25 +89,25 @@ def test_noise_on_paper_is_no_ink():
     levels=st.integers(1, 256),
 )
 def test_any_image_has_some_ink_or_none(shape, seed, levels):
-    grey = np.random.default_rng(seed).integers(0, levels, shape).astype(np.uint8)
-    ink = find_ink(grey)
+    gray = np.random.default_rng(seed).integers(0, levels, shape).astype(np.uint8)
+    ink = find_ink(gray)
     assert ink.mask.shape == ink.darkness.shape == shape
-    assert normalise_character(ink.darkness, ink.mask).shape == (SIZE, SIZE)
+    assert normalize_character(ink.darkness, ink.mask).shape == (SIZE, SIZE)
 
 
 @pytest.mark.parametrize(
-    "grey", [np.zeros((3, 3)), np.zeros((3, 3, 3), np.uint8), np.zeros((0, 3), np.uint8), "page"]
+    "gray", [np.zeros((3, 3)), np.zeros((3, 3, 3), np.uint8), np.zeros((0, 3), np.uint8), "page"]
 )
-def test_ink_of_something_else_is_refused(grey):
-    with pytest.raises(InputError, match="grey"):
-        find_ink(grey)
+def test_ink_of_something_else_is_refused(gray):
+    with pytest.raises(InputError, match="gray"):
+        find_ink(gray)
 
 
 def _drawn(points, character="R"):
     from PIL import ImageFont
 
     darkness = 255 - draw_character(ImageFont.truetype(str(FONT), points), character)
-    return normalise_character(darkness, darkness > 127)
+    return normalize_character(darkness, darkness > 127)
 
 
 def test_size_does_not_matter():
@@ -118,7 +118,7 @@ def test_size_does_not_matter():
 @pytest.mark.parametrize(("height", "width"), [(50, 10), (10, 50), (6, 3), (1, 1), (200, 200)])
 def test_the_longer_side_fills_the_picture_and_proportions_stay(height, width):
     mask = np.pad(np.ones((height, width), bool), 7)
-    picture = normalise_character(np.where(mask, 180, 0).astype(np.uint8), mask)
+    picture = normalize_character(np.where(mask, 180, 0).astype(np.uint8), mask)
     rows, cols = np.flatnonzero(picture.any(axis=1)), np.flatnonzero(picture.any(axis=0))
     longer = max(height, width)
     assert np.ptp(rows) + 1 == max(1, round(INNER * height / longer))
@@ -127,17 +127,17 @@ def test_the_longer_side_fills_the_picture_and_proportions_stay(height, width):
     assert picture.max() == 255
 
 
-def test_neighbours_inside_of_the_box_are_left_out():
+def test_neighbors_inside_of_the_box_are_left_out():
     mask = np.zeros((40, 40), bool)
     mask[5:35, 5:9] = mask[31:35, 5:30] = True
     darkness = np.where(mask, 255, 0).astype(np.uint8)
-    alone = normalise_character(darkness, mask)
+    alone = normalize_character(darkness, mask)
     darkness[5:20, 20:30] = 255
-    assert_array_equal(normalise_character(darkness, mask), alone)
+    assert_array_equal(normalize_character(darkness, mask), alone)
 
 
 def test_no_ink_is_a_black_picture():
-    assert not normalise_character(np.zeros((5, 5), np.uint8), np.zeros((5, 5), bool)).any()
+    assert not normalize_character(np.zeros((5, 5), np.uint8), np.zeros((5, 5), bool)).any()
 
 
 def test_pages_are_rendered_at_their_size():

@@ -61,7 +61,7 @@ def test_a_catalogue_entry_is_brought_to_zero_and_one(tmp_path, monkeypatch):
     entry = tmp_path / "tiny.toml"
     split = 'images = "tiny/a.bz2"\nlabels = "tiny/a.bz2"\nshape = [20, 3, 4]\n'
     entry.write_text(
-        'name = "tiny"\ntitle = "t"\nkind = "libsvm"\nlicence = "l"\ncitation = "c"\n'
+        'name = "tiny"\ntitle = "t"\nkind = "libsvm"\nlicense = "l"\ncitation = "c"\n'
         'classes = ["0", "1", "2", "3"]\nvalue_range = [-1.0, 1.0]\n'
         f"[splits.train]\n{split}[splits.test]\n{split.replace('20', '19')}"
     )

@@ -12,7 +12,7 @@ from visionshare.datasets import Preprocessing, load_dataset, load_images
 from visionshare.datasets.folders import read_image, read_images
 from visionshare.errors import DataError, InputError
 
-ALL = Preprocessing("automatic", contrast=True, crop=True, fit="box", margin=4, centre="mass")
+ALL = Preprocessing("automatic", contrast=True, crop=True, fit="box", margin=4, center="mass")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_a_box_keeps_the_aspect_ratio_inside_its_margin(shape):
         assert abs(found[0] - (27 - found[-1])) <= 1
 
 
-def test_the_centre_of_mass_is_in_the_middle(digits):
+def test_the_center_of_mass_is_in_the_middle(digits):
     for digit in digits:
         made = ALL.apply(photo(digit), (28, 28)).astype(float)
         for axis in (0, 1):
@@ -112,7 +112,7 @@ def test_the_centre_of_mass_is_in_the_middle(digits):
 def test_mass_never_pushes_ink_off_the_canvas():
     picture = np.full((40, 40), 1, np.uint8)
     picture[:, 0] = 255
-    made = Preprocessing(fit="box", margin=1, centre="mass").apply(picture, (10, 10))
+    made = Preprocessing(fit="box", margin=1, center="mass").apply(picture, (10, 10))
     assert made.sum() == Preprocessing(fit="box", margin=1).apply(picture, (10, 10)).sum()
 
 
@@ -121,7 +121,7 @@ def test_paper_alone_is_an_empty_image():
         assert ALL.apply(np.full((30, 20), value, np.uint8), (28, 28)).max() == 0
 
 
-def test_colours_keep_their_channels():
+def test_colors_keep_their_channels():
     picture = np.full((40, 50, 3), 230, np.uint8)
     picture[10:20, 10:20] = 200, 30, 30
     made = ALL.apply(picture, (28, 28))
@@ -150,8 +150,8 @@ def test_transparent_paper_is_what_the_ink_is_not(tmp_path):
         ({"threshold": "much"}, "threshold"), ({"fit": "shrink"}, "fit"),
         ({"margin": -1}, "margin"),
         ({"margin": True, "fit": "box"}, "margin"), ({"margin": 2}, "margin"),
-        ({"centre": "mass"}, "centre"), ({"crop": True}, "crop"), ({"contrast": True}, "contrast"),
-        ({"colour": "red"}, "preprocessing"), ([], "preprocessing"), (None, "preprocessing"),
+        ({"center": "mass"}, "center"), ({"crop": True}, "crop"), ({"contrast": True}, "contrast"),
+        ({"color": "red"}, "preprocessing"), ([], "preprocessing"), (None, "preprocessing"),
     ],
 )  # fmt: skip
 def test_wrong_values_are_named(values, name):
@@ -168,7 +168,7 @@ def test_wrong_pictures_are_named():
 
 
 def test_values_come_back_and_words_follow_them():
-    for steps in (Preprocessing(), ALL, Preprocessing("dark_on_light", fit="centre")):
+    for steps in (Preprocessing(), ALL, Preprocessing("dark_on_light", fit="center")):
         assert Preprocessing.from_values(steps.to_values()) == steps
     assert "inverted" in " ".join(ALL.describe())
     assert "4 pixel(s)" in " ".join(ALL.describe())
@@ -190,8 +190,8 @@ def test_formats_that_start_programs_are_no_images(tmp_path):
 
 
 STEPS = st.builds(
-    lambda ink, plain, box, margin, centre: Preprocessing(
-        **(ink or {}), **({"fit": "box", "margin": margin, "centre": centre} if box else plain)
+    lambda ink, plain, box, margin, center: Preprocessing(
+        **(ink or {}), **({"fit": "box", "margin": margin, "center": center} if box else plain)
     ),
     st.none()
     | st.fixed_dictionaries(
@@ -202,7 +202,7 @@ STEPS = st.builds(
             "threshold": st.floats(0, 1, exclude_min=True, exclude_max=True),
         }
     ),
-    st.fixed_dictionaries({"fit": st.sampled_from(["resize", "centre"])}),
+    st.fixed_dictionaries({"fit": st.sampled_from(["resize", "center"])}),
     st.booleans(),
     st.integers(0, 4),
     st.sampled_from(["box", "mass"]),
@@ -224,6 +224,6 @@ def test_any_picture_becomes_a_raster(picture, steps, height, width):
     made = steps.apply(picture, (height, width))
     assert (made.shape, made.dtype) == ((height, width, *picture.shape[2:]), np.uint8)
     assert_array_equal(picture, before)
-    if steps.fit == "box" and steps.margin and steps.centre == "box":
+    if steps.fit == "box" and steps.margin and steps.center == "box":
         assert made[0].max() == made[-1].max() == made[:, 0].max() == made[:, -1].max() == 0
     assert Preprocessing.from_values(steps.to_values()) == steps

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import Cut, dataset_info, load_dataset, load_images, load_plates
-from visionshare.datasets.textures import cut_patches, equalised, read_plates, texture_patches
+from visionshare.datasets.textures import cut_patches, equalized, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
 
 
@@ -127,12 +127,12 @@ def test_bad_cuts_are_named(wrong):
         Cut(**wrong)
 
 
-def test_equalised_values_are_even_and_keep_their_order():
+def test_equalized_values_are_even_and_keep_their_order():
     plate = np.random.default_rng(0).normal(90, 12, (80, 80)).astype(np.uint8)
-    found = equalised(plate)
+    found = equalized(plate)
     order = np.argsort(plate, axis=None)
     assert (np.diff(found.ravel()[order].astype(int)) >= 0).all()
     shares = np.arange(1, 10) / 10
     assert np.abs(np.quantile(found, shares) / 255 - shares).max() < 0.05
     assert (found.min(), found.max()) == (0, 255)
-    assert not equalised(np.full((3, 3), 7, np.uint8)).any()
+    assert not equalized(np.full((3, 3), 7, np.uint8)).any()

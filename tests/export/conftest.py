@@ -5,6 +5,7 @@ import pytest
 
 from visionshare import (
     CompactClassifier,
+    Deslanted,
     GaborBank,
     KernelAnchors,
     Monomials,
@@ -13,7 +14,6 @@ from visionshare import (
     Products,
     RandomFourier,
     SourceClassifiers,
-    Straightened,
     Stumps,
     UnionOfFamilies,
 )
@@ -33,7 +33,7 @@ FAMILIES = {
     "anchors": lambda: KernelAnchors(n_anchors=5, n_radii=3),
     "anchors-pca": lambda: KernelAnchors(n_anchors=5, n_radii=3, n_components=6),
     "gaussian": lambda: KernelAnchors("gaussian", n_anchors=20, n_radii=3),
-    "straightened": lambda: Straightened(PatchTemplates(3, 20, 3, (2.0,), n_patches=3000)),
+    "deslanted": lambda: Deslanted(PatchTemplates(3, 20, 3, (2.0,), n_patches=3000)),
     "stumps": lambda: Stumps(3),
     "products": lambda: Products(),
     "monomials": lambda: Monomials(
@@ -110,7 +110,7 @@ def _classifier(kind, images, make):
         family = FAMILIES[kind]()
     family = family.fit(images)
     chosen = family.take(rng.permutation(family.n_features_)[:25])
-    size = np.abs(chosen.evaluate(images)).max(axis=0)
+    size = np.abs(chosen.transform(images)).max(axis=0)
     weights = rng.normal(size=(4, chosen.n_features_)) / np.maximum(size, 1e-3)
     classes = np.array(["one", "two", 'th"ree\\', "café"])
     return CompactClassifier(

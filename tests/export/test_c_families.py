@@ -14,13 +14,13 @@ from visionshare.export import c_program
 
 KINDS = [
     "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
-    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "straightened",
+    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "deslanted",
     "union", "sources",
     "color",
 ]  # fmt: skip
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O1"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-QUANTISED = [
+QUANTIZED = [
     "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",
 ]  # fmt: skip
 
@@ -102,11 +102,11 @@ def test_floats_one_by_one(kind, gcc, classifier, images, tmp_path):
     assert_same(scores, names, model, held)
 
 
-@pytest.mark.parametrize("kind", QUANTISED)
+@pytest.mark.parametrize("kind", QUANTIZED)
 def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
     held = images_for(model, images)
-    scores, _ = run_example(tmp_path, c_program(model, quantise="int8"), held, gcc)
+    scores, _ = run_example(tmp_path, c_program(model, quantize="int8"), held, gcc)
     assert mean_change(scores, model, held) <= 0.03
 
 
@@ -114,7 +114,7 @@ def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
     held = images_for(model, images)
-    scores, _ = run_example(tmp_path, c_program(model, quantise="int16"), held, gcc)
+    scores, _ = run_example(tmp_path, c_program(model, quantize="int16"), held, gcc)
     assert mean_change(scores, model, held) <= 1e-3
 
 
@@ -130,7 +130,7 @@ def mean_change(scores, model, images):
 def test_small_cores_compute_the_same_whole_numbers(gcc, classifier, images, tmp_path):
     """Sums of bytes are exact in whole numbers and in floats: both give the same features."""
     model, held = classifier("patches"), images[1]
-    program = c_program(model, quantise="int8")
+    program = c_program(model, quantize="int8")
     found = []
     for one_by_one in (0, 1):
         folder = tmp_path / str(one_by_one)
@@ -148,14 +148,14 @@ def test_empty_and_full_images(gcc, classifier, tmp_path):
     for flags in ([], ["-march=native"]):
         scores, names = run_example(tmp_path, c_program(model), held, gcc, flags)
         assert_same(scores, names, model, held)
-    found = [run_example(tmp_path, c_program(model, quantise="int16"), held, gcc, flags)[0]
+    found = [run_example(tmp_path, c_program(model, quantize="int16"), held, gcc, flags)[0]
              for flags in ([], ["-march=native"], ["-DCLASSIFIER_ONE_BY_ONE=1"])]  # fmt: skip
     for scores in found:
         assert mean_change(scores, model, held) <= 1e-3
 
 
-@pytest.mark.parametrize("quantise", ["int8", "int16"])
-def test_sums_of_large_templates_fit(quantise, gcc, tmp_path):
+@pytest.mark.parametrize("quantize", ["int8", "int16"])
+def test_sums_of_large_templates_fit(quantize, gcc, tmp_path):
     """White images under templates without a negative tap, as large as the images."""
     rng = np.random.default_rng(3)
     held = rng.integers(0, 256, (60, 30, 30), np.uint8)
@@ -164,11 +164,11 @@ def test_sums_of_large_templates_fit(quantise, gcc, tmp_path):
     family.templates_[0] = 1
     weights = rng.normal(size=(2, 4)).astype(np.float32)
     model = CompactClassifier(family, weights, np.zeros(2), np.arange(2))
-    program = c_program(model, quantise=quantise)
+    program = c_program(model, quantize=quantize)
     for one_by_one in (0, 1):
         flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
         scores, _ = run_example(tmp_path, program, held, gcc, flags)
-        assert mean_change(scores, model, held) <= {"int8": 0.03, "int16": 1e-3}[quantise]
+        assert mean_change(scores, model, held) <= {"int8": 0.03, "int16": 1e-3}[quantize]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -190,7 +190,7 @@ def test_images_stop_where_they_stop_in_python(kind, gcc, stopping, tmp_path):
 
 def test_small_cores_stop_too(gcc, stopping, tmp_path):
     model, held = stopping("patches")
-    program = c_program(model, quantise="int16", early_exit=True)
+    program = c_program(model, quantize="int16", early_exit=True)
     scores, _ = run_example(tmp_path, program, held, gcc)
     expected = EarlyExit(model).decision_function(held)
     same = np.abs(scores - expected).max(axis=1) <= 0.02 * np.abs(expected).max()

@@ -35,14 +35,14 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize(("kind", "quantise"), [("patches", "none"), ("patches", "int8"),
+@pytest.mark.parametrize(("kind", "quantize"), [("patches", "none"), ("patches", "int8"),
                                                 ("union", "none")])  # fmt: skip
-def test_scores_in_qemu(kind, quantise, classifier, images, tmp_path):
+def test_scores_in_qemu(kind, quantize, classifier, images, tmp_path):
     for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool} on this machine")
     model, held = classifier(kind), images[1][:6]
-    program = c_program(model, quantise=quantise)
+    program = c_program(model, quantize=quantize)
     for name, text in program.files.items():
         (tmp_path / name).write_text(text, encoding="ascii")
     (tmp_path / "main.c").write_text(MAIN % ", ".join(map(str, held.ravel())))
@@ -65,5 +65,5 @@ def test_scores_in_qemu(kind, quantise, classifier, images, tmp_path):
     )  # fmt: skip
     scores = np.array(said.stdout.split(), np.uint32).view(np.float32).reshape(len(held), -1)
     expected = model.decision_function(held)
-    tolerance = 1e-5 if quantise == "none" else 0.05
+    tolerance = 1e-5 if quantize == "none" else 0.05
     assert np.abs(scores - expected).max() <= tolerance * np.abs(expected).max()

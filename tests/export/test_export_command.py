@@ -15,7 +15,7 @@ HAS_COMPILER = any(map(shutil.which, ("cc", "gcc", "clang")))
 
 @pytest.mark.skipif(not HAS_COMPILER, reason="no C compiler on this machine")
 def test_measured_on_digits(trained, tmp_path, capsys):
-    arguments = ["export", str(trained), "--to", "c", "--out", str(tmp_path), "--quantise", "int8"]
+    arguments = ["export", str(trained), "--to", "c", "--out", str(tmp_path), "--quantize", "int8"]
     capsys.readouterr()
     assert main([*arguments, "--measure", "digits", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
@@ -56,9 +56,9 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--to", "java"], ["--quantise", "int4"], ["--pixel", "int8"], ["--name", "int"],
+        ["--to", "java"], ["--quantize", "int4"], ["--pixel", "int8"], ["--name", "int"],
         ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
-        ["--quantise", "int8", "--pixel", "float32"], ["--fast"],
+        ["--quantize", "int8", "--pixel", "float32"], ["--fast"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -19,7 +19,7 @@ pytest.importorskip("onnxruntime")
 
 KINDS = [
     "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
-    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "straightened",
+    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "deslanted",
     "union", "sources",
     "color",
 ]  # fmt: skip
@@ -84,7 +84,7 @@ def random_classifier(family, classes=(3, 5)):
 
 @pytest.mark.parametrize("pixel", ["uint8", "float32"])
 def test_stumps_at_their_thresholds(pixel):
-    """Images of values that are thresholds, and of their neighbours."""
+    """Images of values that are thresholds, and of their neighbors."""
     held = np.arange(256, dtype=np.uint8).reshape(-1, 1, 1)
     images = held if pixel == "uint8" else held.astype(np.float32) / np.float32(255)
     stumps = Stumps().fit(images)

@@ -9,8 +9,6 @@ import pytest
 from visionshare import CompactClassifier, Pixels, SourceClassifiers, __version__
 from visionshare.errors import ExportError, InputError
 from visionshare.export import onnx_program, run_onnx
-from visionshare.export.onnx import EMITTERS
-from visionshare.generators import FAMILIES
 
 onnx = pytest.importorskip("onnx")
 
@@ -19,10 +17,6 @@ def pixels(classes, temperature=1.0):
     family = Pixels().fit(np.zeros((1, 2, 2)))
     k = len(classes)
     return CompactClassifier(family, np.eye(k, 4), np.zeros(k), np.array(classes), temperature)
-
-
-def test_every_family_has_an_emitter():
-    assert sorted(EMITTERS) == sorted(FAMILIES)
 
 
 def test_versions_inputs_outputs_and_properties(classifier):

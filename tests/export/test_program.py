@@ -6,24 +6,18 @@ import numpy as np
 import pytest
 
 from visionshare import CompactClassifier, Pixels, SourceClassifiers
+from visionshare.codegen.c_text import number, quoted, table
 from visionshare.errors import InputError
 from visionshare.export import c_program
-from visionshare.export.c import EMITTERS
-from visionshare.export.c.text import number, quoted, table
-from visionshare.generators import FAMILIES
 
 TEXT = re.compile(r'"(?:[A-Za-z0-9]|\\[0-7]{3})*"')
-
-
-def test_every_family_has_an_emitter():
-    assert sorted(EMITTERS) == sorted(FAMILIES)
 
 
 @pytest.mark.parametrize("kind", ["patches", "gabor", "fourier", "union", "sources", "gaussian"])
 def test_sources_allocate_print_and_differ_in_nothing(kind, classifier):
     model = classifier(kind)
-    program = c_program(model, quantise="int8", probabilities=True)
-    assert program.files == c_program(model, quantise="int8", probabilities=True).files
+    program = c_program(model, quantize="int8", probabilities=True)
+    assert program.files == c_program(model, quantize="int8", probabilities=True).files
     source = program.files["classifier.h"] + program.files["classifier.c"]
     assert source.isascii()
     for word in ("malloc", "calloc", "free(", "stdio", "printf", "$"):
@@ -77,8 +71,8 @@ def test_tables_of_nothing_are_c():
     [
         ({"name": "Int"}, "name"), ({"name": "int"}, "name"), ({"name": "a-b"}, "name"),
         ({"name": "a\n"}, "name"), ({"name": "x" * 32}, "name"), ({"name": "size_t"}, "name"),
-        ({"pixel": "int8"}, "pixel"), ({"quantise": "int4"}, "quantise"),
-        ({"pixel": "float32", "quantise": "int8"}, "input"),
+        ({"pixel": "int8"}, "pixel"), ({"quantize": "int4"}, "quantize"),
+        ({"pixel": "float32", "quantize": "int8"}, "input"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(arguments, argument, classifier):

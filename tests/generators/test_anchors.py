@@ -8,15 +8,15 @@ from sklearn.decomposition import PCA
 
 import visionshare
 from visionshare import KernelAnchors, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)
 INPUTS = {
     "numbers": rng.normal(size=(40, 7)),
-    "grey": rng.integers(0, 256, (30, 5, 6), np.uint8),
-    "colour": rng.random((30, 4, 4, 3), np.float32),
+    "gray": rng.integers(0, 256, (30, 5, 6), np.uint8),
+    "color": rng.random((30, 4, 4, 3), np.float32),
     "constant and one-hot": np.column_stack([np.eye(3)[rng.integers(3, size=30)], np.ones(30)]),
     "all the same": np.ones((10, 3)),
 }
@@ -50,16 +50,16 @@ def _twin(family, images):
 
 
 @pytest.mark.parametrize("n_components", [None, 4])
-@pytest.mark.parametrize("inputs", ["numbers", "grey"])
+@pytest.mark.parametrize("inputs", ["numbers", "gray"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_features_are_the_definition(kind, inputs, n_components):
     X = INPUTS[inputs]
     family = KernelAnchors(kind, 5, 4, n_components, random_state=3).fit(X[:25])
-    assert_allclose(family.evaluate(X), _twin(family, X), rtol=2e-5, atol=2e-6)
+    assert_allclose(family.transform(X), _twin(family, X), rtol=2e-5, atol=2e-6)
 
 
 def test_inputs_are_scaled_and_projected():
-    X = INPUTS["grey"]
+    X = INPUTS["gray"]
     family = KernelAnchors(n_anchors=4, n_components=5).fit(X)
     rows = X.reshape(len(X), -1) / 255
     scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
@@ -73,10 +73,10 @@ def test_inputs_are_scaled_and_projected():
 def test_radii_hold_equal_shares_of_the_training_examples():
     X = np.random.default_rng(1).normal(size=(50, 3))
     family = KernelAnchors(n_anchors=6, n_radii=4).fit(X)
-    inside = family.evaluate(X)[:, 3::4].sum(axis=0).reshape(6, 4)
+    inside = family.transform(X)[:, 3::4].sum(axis=0).reshape(6, 4)
     assert_array_equal(inside, np.tile([13, 25, 38, 50], (6, 1)))
     # The last radius has no limit: an example far out still gets the plain linear function.
-    far = family.evaluate(np.full((1, 3), 1e6)).reshape(6, 4, 4)
+    far = family.transform(np.full((1, 3), 1e6)).reshape(6, 4, 4)
     assert (far[:, :3] == 0).all()
     assert_array_equal(far[:, 3, 3], np.ones(6))
     assert family.describe(0)["radius"] < family.describe(4)["radius"]
@@ -86,15 +86,15 @@ def test_radii_hold_equal_shares_of_the_training_examples():
 def test_ties_are_inside_together():
     X = np.repeat(np.array([[0.0], [1.0], [2.0], [4.0]]), 5, axis=0)
     family = KernelAnchors(n_anchors=4, n_radii=8, scaling="none").fit(X)
-    inside = family.evaluate(X)[:, 1::2].sum(axis=0).reshape(4, 8)
+    inside = family.transform(X)[:, 1::2].sum(axis=0).reshape(4, 8)
     assert_array_equal(inside[0], [5, 5, 10, 10, 15, 15, 20, 20])
-    # From 1 both neighbours are at the same distance.
+    # From 1 both neighbors are at the same distance.
     assert_array_equal(inside[1], [5, 5, 15, 15, 15, 15, 20, 20])
 
 
 def test_widths_are_quantiles_of_all_distances():
     X = np.random.default_rng(2).normal(size=(30, 2)).astype(np.float32)
-    family = KernelAnchors("gaussian", 4, 3, centres="sample", scaling="none").fit(X)
+    family = KernelAnchors("gaussian", 4, 3, centers="sample", scaling="none").fit(X)
     distances = np.linalg.norm(X[:, None] - family.anchors_[None], axis=2).astype(np.float64)
     assert np.sum(distances == 0) == 4
     wanted = np.quantile(distances[distances > 0], [1 / 3, 2 / 3, 1])
@@ -105,27 +105,27 @@ def test_widths_are_quantiles_of_all_distances():
 
 def test_few_different_examples_are_all_anchors():
     X = np.repeat(np.random.default_rng(3).normal(size=(7, 3)), 4, axis=0)
-    for centres in ("kmeans", "sample"):
-        family = KernelAnchors(n_anchors=20, n_radii=2, centres=centres, scaling="none").fit(X)
+    for centers in ("kmeans", "sample"):
+        family = KernelAnchors(n_anchors=20, n_radii=2, centers=centers, scaling="none").fit(X)
         assert family.n_anchors_ == 7
         assert_array_equal(family.anchors_, np.unique(X.astype(np.float32), axis=0))
-    assert KernelAnchors(n_anchors=5, centres="kmeans").fit(X).n_anchors_ == 5
+    assert KernelAnchors(n_anchors=5, centers="kmeans").fit(X).n_anchors_ == 5
 
 
 def test_anchors_depend_on_the_seed_alone():
     X = np.random.default_rng(4).normal(size=(60, 3))
-    for centres in ("kmeans", "sample"):
+    for centers in ("kmeans", "sample"):
         first, again, other = (
-            KernelAnchors(n_anchors=5, centres=centres, random_state=s).fit(X) for s in (1, 1, 2)
+            KernelAnchors(n_anchors=5, centers=centers, random_state=s).fit(X) for s in (1, 1, 2)
         )
         assert_array_equal(first.anchors_, again.anchors_)
         assert not np.array_equal(first.anchors_, other.anchors_)
-    sampled = KernelAnchors(n_anchors=5, centres="sample", scaling="none").fit(X)
+    sampled = KernelAnchors(n_anchors=5, centers="sample", scaling="none").fit(X)
     assert (sampled.anchors_[:, None] == X.astype(np.float32)).all(axis=2).any(axis=1).all()
 
 
 def test_cost_counts_what_is_shared_once():
-    X = INPUTS["grey"]
+    X = INPUTS["gray"]
     family = KernelAnchors(n_anchors=4, n_radii=2, n_components=5).fit(X)
     p, q = 30, 5
     assert family.macs() == p + p * q + 4 * q
@@ -149,10 +149,10 @@ def test_a_restriction_keeps_what_it_needs():
 
 def test_an_anchor_is_shown_in_the_units_of_the_inputs():
     X = INPUTS["constant and one-hot"]
-    family = KernelAnchors(n_anchors=2, centres="sample").fit(X)
+    family = KernelAnchors(n_anchors=2, centers="sample").fit(X)
     shown = family.describe(0)["anchor"]
     assert np.abs(X - shown).sum(axis=1).min() < 1e-5
-    whole = KernelAnchors(n_anchors=2, n_components=3, centres="sample").fit(X)
+    whole = KernelAnchors(n_anchors=2, n_components=3, centers="sample").fit(X)
     assert np.abs(X - whole.describe(0)["anchor"]).sum(axis=1).min() < 1e-5
 
 
@@ -167,7 +167,7 @@ def test_pairs_enter_together_and_make_a_classifier(kind, tmp_path):
     assert all(len(step.feature) == width for step in model.path_)
     model.to_classifier(family).save(tmp_path / "c.safetensors")
     again = visionshare.load(tmp_path / "c.safetensors")
-    assert_array_equal(again.predict(X[1200:]), model.predict(family.evaluate(X[1200:])))
+    assert_array_equal(again.predict(X[1200:]), model.predict(family.transform(X[1200:])))
     assert np.mean(again.predict(X[1200:]) == y[1200:]) > 0.87
     one = np.concatenate([again.predict(image[None]) for image in X[1200:1230]])
     assert_array_equal(one, again.predict(X[1200:1230]))
@@ -177,7 +177,7 @@ def test_pairs_enter_together_and_make_a_classifier(kind, tmp_path):
     "parameters",
     [
         {"kind": "cubic"}, {"n_anchors": 0}, {"n_anchors": 2.5}, {"n_radii": 0}, {"n_radii": 256},
-        {"n_components": 0}, {"n_components": True}, {"n_components": 8}, {"centres": "grid"},
+        {"n_components": 0}, {"n_components": True}, {"n_components": 8}, {"centers": "grid"},
         {"scaling": "max"}, {"n_anchors": 1 << 25},
     ],
 )  # fmt: skip
@@ -192,10 +192,10 @@ def test_no_examples_and_no_images_are_refused():
         KernelAnchors().fit(np.empty((0, 3)))
     family = KernelAnchors(n_anchors=3).fit(INPUTS["numbers"])
     with pytest.raises(InputError, match=r"^images: got"):
-        family.evaluate(5)
-    assert family.evaluate(np.empty((0, 7))).shape == (0, family.n_features_)
+        family.transform(5)
+    assert family.transform(np.empty((0, 7))).shape == (0, family.n_features_)
     with pytest.raises(InputError, match=r"^dtype: got"):
-        family.evaluate_columns(INPUTS["numbers"], dtype="int8")
+        family.transform_columns(INPUTS["numbers"], dtype="int8")
 
 
 ARRAYS = ["offset", "scale", "anchors", "pairs", "radii", "ids", "components", "mean"]

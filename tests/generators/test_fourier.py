@@ -7,15 +7,15 @@ from sklearn.datasets import load_digits
 
 import visionshare
 from visionshare import RandomFourier, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)
 INPUTS = {
     "numbers": rng.normal(size=(40, 7)),
-    "grey": rng.integers(0, 256, (30, 5, 6), np.uint8),
-    "colour": rng.random((30, 4, 4, 3), np.float32),
+    "gray": rng.integers(0, 256, (30, 5, 6), np.uint8),
+    "color": rng.random((30, 4, 4, 3), np.float32),
     "constant and one-hot": np.column_stack([np.eye(3)[rng.integers(3, size=30)], np.ones(30)]),
 }
 
@@ -38,19 +38,19 @@ def test_products_of_pairs_are_the_kernel(kernel, true):
     X = np.random.default_rng(1).normal(size=(12, 3)).astype(np.float32)
     n = 20_000
     family = RandomFourier(n, kernel, (1.7,), scaling="none").fit(X)
-    values = family.evaluate(X).astype(np.float64)
+    values = family.transform(X).astype(np.float64)
     found = values @ values.T / n
     # Each pair's cosine of a difference has a variance of at most 1.
     assert_allclose(found, true(X[:, None] - X[None], 1.7), atol=5 / np.sqrt(n))
 
 
 def test_features_are_the_definition():
-    X = INPUTS["grey"]
+    X = INPUTS["gray"]
     family = RandomFourier(21, bandwidths=(0.5, 2.0), random_state=3).fit(X)
     rows = X.reshape(len(X), -1) / 255
     deviation = rows.std(axis=0)
     phase = ((rows - rows.mean(axis=0)) / deviation) @ family.frequencies_.T.astype(np.float64)
-    found = family.evaluate(X)
+    found = family.transform(X)
     assert_allclose(found[:, ::2], np.cos(phase), atol=1e-4)
     assert_allclose(found[:, 1::2], np.sin(phase), atol=1e-4)
     chosen = family.take(np.array([7, 2, 3]))
@@ -78,7 +78,7 @@ def test_inputs_that_were_constant_say_nothing_later():
     family = RandomFourier(9).fit(X)
     other = X.copy()
     other[:, 1] = -100
-    assert_array_equal(family.evaluate(other), family.evaluate(X))
+    assert_array_equal(family.transform(other), family.transform(X))
 
 
 def test_pairs_enter_together_and_beat_the_pixels(tmp_path):
@@ -91,7 +91,7 @@ def test_pairs_enter_together_and_beat_the_pixels(tmp_path):
     model.to_classifier(family).save(tmp_path / "c.safetensors")
     again = visionshare.load(tmp_path / "c.safetensors")
     assert again.macs == 60 * 64 + 120 * 10
-    assert_array_equal(again.predict(X[1200:]), model.predict(family.evaluate(X[1200:])))
+    assert_array_equal(again.predict(X[1200:]), model.predict(family.transform(X[1200:])))
     assert np.mean(again.predict(X[1200:]) == y[1200:]) > 0.9
 
 

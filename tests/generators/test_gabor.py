@@ -7,16 +7,16 @@ from skimage.filters import gabor_kernel
 
 import visionshare
 from visionshare import GaborBank, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError
-from visionshare.generators.gabor import gabor_values
-from visionshare.store import ArrayColumns
+from visionshare.generators.gabor.family import gabor_values
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)
 IMAGES = {
-    "grey": rng.integers(0, 256, (30, 9, 6), np.uint8),
-    "colour": rng.random((30, 8, 8, 3), np.float32),
+    "gray": rng.integers(0, 256, (30, 9, 6), np.uint8),
+    "color": rng.random((30, 8, 8, 3), np.float32),
     "vectors": rng.normal(size=(30, 7)),
     "larger than a chunk": rng.random((20, 40, 21), np.float32),
 }
@@ -29,11 +29,11 @@ def test_every_rule_of_a_family(images, pooling):
 
 
 def test_a_grid_is_every_combination():
-    family = GaborBank(values=3).fit(IMAGES["grey"])
+    family = GaborBank(values=3).fit(IMAGES["gray"])
     assert family.n_features_ == 81
     assert [len(np.unique(family.filters_[:, j])) for j in range(5)] == [3, 3, 3, 3, 1]
     assert len(np.unique(family.filters_, axis=0)) == 81
-    check_family(GaborBank(values=2), IMAGES["grey"])
+    check_family(GaborBank(values=2), IMAGES["gray"])
 
 
 @pytest.mark.parametrize("parameters", [(0.3, 0.2, 2.0, 1.5, 0.0), (2.5, 0.11, 1.2, 3.0, 1.0)])
@@ -48,10 +48,10 @@ def test_values_are_those_of_scikit_image(parameters):
 
 @pytest.mark.parametrize("pooling", ["sum", "mean", "max"])
 def test_features_are_the_definition(pooling):
-    images = IMAGES["grey"]
+    images = IMAGES["gray"]
     family = GaborBank(12, phases=True, pooling=pooling, step=2, sigmas=(0.6, 2.0)).fit(images)
-    reached, found = np.zeros(12, int), family.evaluate(images)
-    grey = images / 255
+    reached, found = np.zeros(12, int), family.transform(images)
+    gray = images / 255
     for j, (theta, f0, sigma_z, sigma_y, phase) in enumerate(family.filters_.astype(float)):
         reach = int(np.ceil(3 * max(sigma_z, sigma_y)))
         responses = []
@@ -63,7 +63,7 @@ def test_features_are_the_definition(pooling):
                         z0 = (x - px) * np.cos(theta) + (y - py) * np.sin(theta)
                         y0 = -(x - px) * np.sin(theta) + (y - py) * np.cos(theta)
                         value = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))
-                        total += grey[:, y, x] * value * np.cos(2 * np.pi * f0 * z0 + phase)
+                        total += gray[:, y, x] * value * np.cos(2 * np.pi * f0 * z0 + phase)
                         reached[j] += 1
                 responses.append(np.abs(total))
         pooled = {"sum": np.sum, "mean": np.mean, "max": np.max}[pooling](responses, axis=0)
@@ -83,7 +83,7 @@ def test_filters_inside_are_whole_and_positions_hold_them(reach, longest):
     images = rng.random((8, 12, 13), np.float32)
     options = {"sigmas": (0.4, 3.0), "border": "inside", "reach": reach, "zero_mean": True}
     family = GaborBank(15, phases=True, step=2, **options).fit(images)
-    found = family.evaluate(images)
+    found = family.transform(images)
     for j, parameters in enumerate(family.filters_.astype(float)):
         reach_j = min(int(np.ceil(3 * parameters[2:4].max())), longest)
         whole = family.describe(j)["filter"]
@@ -99,7 +99,7 @@ def test_filters_inside_are_whole_and_positions_hold_them(reach, longest):
         assert_allclose(found[:, j], total, rtol=1e-4, atol=1e-4)
         assert family.macs(np.array([j])) == count * taps.size
     # Brightness changes nothing.
-    assert_allclose(family.evaluate(images + 0.25), found, rtol=1e-3, atol=1e-4)
+    assert_allclose(family.transform(images + 0.25), found, rtol=1e-3, atol=1e-4)
 
 
 def test_the_whole_filter_is_the_one_without_its_mean():
@@ -112,25 +112,25 @@ def test_the_whole_filter_is_the_one_without_its_mean():
 
 
 def test_states_of_before_are_read_and_new_ones_say_what_is_new():
-    old = GaborBank(4).fit(IMAGES["grey"])
+    old = GaborBank(4).fit(IMAGES["gray"])
     state, arrays = old.to_state()
     assert not {"border", "reach", "zero_mean"} & set(state["parameters"])
     again = GaborBank.from_state(state, arrays)
-    assert_array_equal(again.evaluate(IMAGES["grey"]), old.evaluate(IMAGES["grey"]))
-    new = GaborBank(4, border="inside", reach=2, zero_mean=True).fit(IMAGES["grey"])
+    assert_array_equal(again.transform(IMAGES["gray"]), old.transform(IMAGES["gray"]))
+    new = GaborBank(4, border="inside", reach=2, zero_mean=True).fit(IMAGES["gray"])
     state, arrays = new.to_state()
     assert {"border", "reach", "zero_mean"} <= set(state["parameters"])
     again = GaborBank.from_state(state, arrays)
-    assert_array_equal(again.evaluate(IMAGES["grey"]), new.evaluate(IMAGES["grey"]))
+    assert_array_equal(again.transform(IMAGES["gray"]), new.transform(IMAGES["gray"]))
 
 
 def test_parameters_stay_in_their_ranges():
     options = {"frequencies": (0.1, 0.2), "sigmas": (2.0, 3.0)}
-    family = GaborBank(2000, **options).fit(IMAGES["grey"])
+    family = GaborBank(2000, **options).fit(IMAGES["gray"])
     low, high = family.filters_.min(axis=0), family.filters_.max(axis=0)
     assert_allclose(low, [0, 0.1, 2, 2, 0], atol=0.01)
     assert_allclose(high, [np.pi, 0.2, 3, 3, 0], atol=0.01)
-    assert GaborBank(2000, phases=True).fit(IMAGES["grey"]).filters_[:, 4].max() > 6
+    assert GaborBank(2000, phases=True).fit(IMAGES["gray"]).filters_[:, 4].max() > 6
 
 
 def test_textures_are_told_apart(tmp_path):
@@ -140,7 +140,7 @@ def test_textures_are_told_apart(tmp_path):
     model = ShareBoost(rounds=15).fit(columns, train.labels)
     model.to_classifier(family).save(tmp_path / "c.safetensors")
     again = visionshare.load(tmp_path / "c.safetensors")
-    assert_array_equal(again.predict(test.images), model.predict(family.evaluate(test.images)))
+    assert_array_equal(again.predict(test.images), model.predict(family.transform(test.images)))
     assert np.mean(again.predict(test.images) == test.labels) > 0.85
 
 
@@ -155,11 +155,11 @@ def test_textures_are_told_apart(tmp_path):
 def test_bad_parameters_are_named(parameters):
     (name,) = parameters
     with pytest.raises(InputError, match=f"^{name}: got"):
-        GaborBank(**parameters).fit(IMAGES["grey"])
+        GaborBank(**parameters).fit(IMAGES["gray"])
 
 
 def test_foreign_states_are_refused():
-    family = GaborBank(4).fit(IMAGES["grey"])
+    family = GaborBank(4).fit(IMAGES["gray"])
     state, arrays = family.to_state()
     filters = arrays["filters"]
     negative = filters.copy()
@@ -185,7 +185,7 @@ def test_given_positions_are_those_that_are_pooled():
             for x in cols:
                 window = values[f, 11 - y : 23 - y, 11 - x : 23 - x]
                 total += abs(float(np.sum(window.astype(np.float64) * images[4])))
-        assert_allclose(family.evaluate(images[4:5])[0, f], total, rtol=1e-4)
+        assert_allclose(family.transform(images[4:5])[0, f], total, rtol=1e-4)
     for wrong in (
         [1],
         ([], [1]),

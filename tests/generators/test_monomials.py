@@ -24,12 +24,12 @@ def test_family_rules(family, monomials, images):
 
 def test_values_are_the_products(images):
     family = Monomials(Pixels(), MONOMIALS).fit(images)
-    factors = Pixels().fit(images).evaluate(images)
+    factors = Pixels().fit(images).transform(images)
     for j, monomial in enumerate(MONOMIALS):
         expected = np.ones(len(images), np.float32)
         for f in sorted(monomial):
             expected = expected * factors[:, f]
-        assert_array_equal(family.evaluate(images)[:, j], expected)
+        assert_array_equal(family.transform(images)[:, j], expected)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 33])

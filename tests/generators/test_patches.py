@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.errors import InputError
 from visionshare.generators import FAMILIES, family_from_state
-from visionshare.generators.masks import axis_masks, mask_spans
-from visionshare.generators.patches import PatchTemplates
-from visionshare.generators.pixels import Pixels
+from visionshare.generators.patches.family import PatchTemplates
+from visionshare.generators.patches.masks import axis_masks, mask_spans
+from visionshare.generators.pixels.family import Pixels
 
 CASES = [
     ((9, 11), {"patch_size": 3, "widths": (1.5, 3.0), "grid": 3}),
@@ -56,30 +56,30 @@ def _by_loops(family, images):
 def test_all_kernels_agree_with_loops(shape, options, dtype):
     images, family = _fitted(shape, dtype, options)
     expected = _by_loops(family, images)
-    assert_allclose(family.evaluate(images), expected, rtol=2e-6, atol=2e-6)
+    assert_allclose(family.transform(images), expected, rtol=2e-6, atol=2e-6)
     ids = np.random.default_rng(1).permutation(family.n_features_)[:9]
-    assert_allclose(family.take(ids).evaluate(images), expected[:, ids], rtol=2e-6, atol=2e-6)
-    together = family.take(ids).evaluate(images)
+    assert_allclose(family.take(ids).transform(images), expected[:, ids], rtol=2e-6, atol=2e-6)
+    together = family.take(ids).transform(images)
     for few in (slice(3, 4), slice(2, 7), slice(1, 19)):
-        assert_array_equal(family.take(ids).evaluate(images[few]), together[few])
+        assert_array_equal(family.take(ids).transform(images[few]), together[few])
 
 
 @pytest.mark.parametrize(("shape", "options"), CASES)
 def test_bits_depend_on_nothing_else(shape, options):
     images, family = _fitted(shape, "uint8", options)
-    columns = family.evaluate_columns(images)
+    columns = family.transform_columns(images)
     ids = np.random.default_rng(2).permutation(family.n_features_)[:7]
-    assert_array_equal(family.evaluate_columns(images, ids), columns[ids])
-    assert_array_equal(family.evaluate_columns(images, n_jobs=2), columns)
-    assert_array_equal(family.evaluate_columns(images[5:9]), columns[:, 5:9])
-    half = family.evaluate_columns(images, dtype="float16")
+    assert_array_equal(family.transform_columns(images, ids), columns[ids])
+    assert_array_equal(family.transform_columns(images, n_jobs=2), columns)
+    assert_array_equal(family.transform_columns(images[5:9]), columns[:, 5:9])
+    half = family.transform_columns(images, dtype="float16")
     assert_array_equal(half, columns.astype(np.float16))
     chosen = family.take(ids)
-    assert_array_equal(chosen.evaluate(images, n_jobs=2), chosen.evaluate(images))
+    assert_array_equal(chosen.transform(images, n_jobs=2), chosen.transform(images))
 
 
 def test_float16_rounds_as_numpy_does():
-    from visionshare.generators.patch_kernels import _to_half
+    from visionshare.generators.patches.kernels import _to_half
 
     rng = np.random.default_rng(3)
     values = np.concatenate([
@@ -143,10 +143,10 @@ def test_state_makes_the_same_family(name):
     family.fit(images)
     for held in (family, family.take([5, 0, 3])):
         again = family_from_state(*held.to_state())
-        assert_array_equal(again.evaluate(images), held.evaluate(images))
+        assert_array_equal(again.transform(images), held.transform(images))
         assert again.macs() == held.macs()
         copied = pickle.loads(pickle.dumps(held))
-        assert_array_equal(copied.evaluate(images), held.evaluate(images))
+        assert_array_equal(copied.transform(images), held.transform(images))
 
 
 def test_blocks_cover_each_feature_once():
@@ -177,10 +177,10 @@ def test_bad_images_are_named():
     images, family = _fitted((9, 9), "float32", {"patch_size": 3})
     for bad in (images[:, :5], images[0], np.full_like(images, np.nan), images.astype(complex)):
         with pytest.raises(InputError, match="images"):
-            family.evaluate(bad)
+            family.transform(bad)
     for bad in ([family.n_features_], [-1], [0.5], [[0]]):
         with pytest.raises(InputError, match="features"):
-            family.evaluate(images, bad)
+            family.transform(images, bad)
 
 
 @pytest.mark.parametrize(

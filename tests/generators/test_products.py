@@ -6,14 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
 from visionshare import Products, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)
 INPUTS = {
     "numbers": rng.normal(size=(40, 7)),
-    "grey": rng.integers(0, 256, (30, 3, 4), np.uint8),
+    "gray": rng.integers(0, 256, (30, 3, 4), np.uint8),
     "one": rng.random((30, 1)),
     "constant": np.column_stack([rng.random(30), np.full(30, 3.0)]),
 }
@@ -30,7 +30,7 @@ def test_features_are_the_definition():
     family = Products().fit(X)
     assert family.n_features_ == 7 + 28
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    for j, found in enumerate(family.evaluate(X).T):
+    for j, found in enumerate(family.transform(X).T):
         a, b = family.pairs_[j]
         assert_allclose(found, scaled[:, a] * (scaled[:, b] if b >= 0 else 1), atol=1e-5)
     assert Products(squares=False).fit(X).n_features_ == 7 + 21

@@ -21,9 +21,9 @@ from visionshare import (
     SourceClassifiers,
     UnionOfFamilies,
 )
+from visionshare.columns import ArrayColumns
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_family
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (60, 6, 5), np.uint8)
@@ -67,7 +67,7 @@ def test_every_rule_of_a_family(patches, pixels):
 def test_scores_are_those_of_the_classifiers(family, patches, pixels):
     assert family.n_features_ == 5
     both = np.hstack([patches.decision_function(IMAGES), pixels.decision_function(IMAGES)])
-    assert_allclose(family.evaluate(IMAGES), both, rtol=1e-5, atol=1e-6)
+    assert_allclose(family.transform(IMAGES), both, rtol=1e-5, atol=1e-6)
     assert family.macs() == patches.macs + pixels.macs
     assert family.macs(np.array([4, 3])) == pixels.macs
     assert family.added_macs(np.array([3]), np.arange(5)).tolist() == [patches.macs] * 3 + [0, 0]
@@ -87,9 +87,9 @@ def test_a_restriction_keeps_what_it_needs(family, pixels):
 
 
 def test_a_bit_depends_on_no_batch(family):
-    columns = family.evaluate_columns(IMAGES)
+    columns = family.transform_columns(IMAGES)
     for size in (1, 7, 33):
-        parts = [family.evaluate_columns(IMAGES[i : i + size]) for i in range(0, 60, size)]
+        parts = [family.transform_columns(IMAGES[i : i + size]) for i in range(0, 60, size)]
         assert_array_equal(np.hstack(parts), columns)
 
 
@@ -103,9 +103,9 @@ def test_a_classifier_of_classifiers_lives_in_a_file(family, tmp_path):
     assert again.macs == classifier.macs
     # What a file gave is a source as good as any.
     outer = SourceClassifiers([again]).fit(IMAGES)
-    assert_allclose(outer.evaluate(IMAGES), again.decision_function(IMAGES), rtol=1e-5, atol=1e-5)
+    assert_allclose(outer.transform(IMAGES), again.decision_function(IMAGES), rtol=1e-5, atol=1e-5)
     back = family_from_state(*outer.to_state())
-    assert_array_equal(back.evaluate(IMAGES), outer.evaluate(IMAGES))
+    assert_array_equal(back.transform(IMAGES), outer.transform(IMAGES))
     once_more = SourceClassifiers(back.sources).fit(IMAGES)
     assert json.dumps(once_more.to_state()[0]) == json.dumps(outer.to_state()[0])
 
@@ -113,7 +113,9 @@ def test_a_classifier_of_classifiers_lives_in_a_file(family, tmp_path):
 def test_a_forest_in_memory(tmp_path):
     forest = RandomForestClassifier(20, random_state=0).fit(ROWS, Y)
     union = UnionOfFamilies([SourceClassifiers([forest]), Pixels()]).fit(IMAGES)
-    assert_array_equal(union.evaluate(IMAGES)[:, :3], forest.predict_proba(ROWS).astype(np.float32))
+    assert_array_equal(
+        union.transform(IMAGES)[:, :3], forest.predict_proba(ROWS).astype(np.float32)
+    )
     columns = ArrayColumns.from_family(union, IMAGES)
     model = ShareBoost(rounds=4, search_options={"per_mac": True}).fit(columns, Y)
     classifier = model.to_classifier(union)
@@ -144,10 +146,10 @@ def test_estimators_are_asked_for_scores(source, scores, method):
     given = getattr(pipeline, method)(ROWS).reshape(60, -1).astype(np.float32)
     found = SourceClassifiers([pipeline]).fit(IMAGES)
     assert found.n_features_ == scores
-    assert_allclose(found.evaluate(IMAGES), given, rtol=1e-5, atol=1e-5)
+    assert_allclose(found.transform(IMAGES), given, rtol=1e-5, atol=1e-5)
     assert ("class" in found.describe(0)) == (method != "predict")
     vectors = SourceClassifiers([pipeline]).fit(ROWS)
-    assert_allclose(vectors.evaluate(ROWS), given, rtol=1e-5, atol=1e-5)
+    assert_allclose(vectors.transform(ROWS), given, rtol=1e-5, atol=1e-5)
 
 
 def test_two_classes_with_one_score_name_the_second():
@@ -182,13 +184,13 @@ def test_any_function_is_a_source_and_says_what_it_costs():
         "<lambda>",
     ]
     assert counted.calls == 1
-    assert family.evaluate(IMAGES, [2, 0, 1]).tolist()[3] == [
+    assert family.transform(IMAGES, [2, 0, 1]).tolist()[3] == [
         IMAGES[3, 1, 1], pytest.approx(IMAGES[3].mean()), IMAGES[3, 0, 0],
     ]  # fmt: skip
     assert counted.calls == 2
     assert family.macs() == 30 + 77 + 30
     assert SourceClassifiers([_brightness, counted], 5).fit(IMAGES).macs() == 5 + 77
-    assert family.evaluate(IMAGES[:0]).shape == (0, 8)
+    assert family.transform(IMAGES[:0]).shape == (0, 8)
 
 
 def test_a_copy_has_the_same_sources(patches):
@@ -230,14 +232,14 @@ def test_other_wrong_things_are_named(pixels):
         SourceClassifiers([pixels]).fit(IMAGES[:0])
     changing = SourceClassifiers([lambda images: images[:, : len(images), 0]]).fit(IMAGES)
     with pytest.raises(InputError, match="3 scores an image"):
-        changing.evaluate(IMAGES[:2])
+        changing.transform(IMAGES[:2])
     large = SourceClassifiers([lambda images: images[:, 0, 0] * 1e6]).fit(IMAGES)
-    assert large.evaluate_columns(IMAGES).max() > 65504
+    assert large.transform_columns(IMAGES).max() > 65504
     with pytest.raises(InputError, match="65504"):
-        large.evaluate_columns(IMAGES, dtype="float16")
+        large.transform_columns(IMAGES, dtype="float16")
     huge = SourceClassifiers([lambda images: images[:, 0, 0] * 1e300]).fit(IMAGES)
     with pytest.raises(InputError, match="finite scores"):
-        huge.evaluate(IMAGES)
+        huge.transform(IMAGES)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from numpy.testing import assert_array_equal
 
 import visionshare
 from visionshare import ShareBoost, Stumps
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators import family_class
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)
@@ -18,10 +18,10 @@ _ONE = np.float32(1)
 INPUTS = {
     "numbers": rng.normal(size=(40, 7)),
     "ties": rng.integers(-2, 3, (40, 5)).astype(np.float32),
-    "grey": rng.integers(0, 256, (30, 3, 4), np.uint8),
-    "colour": rng.integers(0, 4, (30, 3, 4, 2), np.uint8),
+    "gray": rng.integers(0, 256, (30, 3, 4), np.uint8),
+    "color": rng.integers(0, 4, (30, 3, 4, 2), np.uint8),
     "constant": np.column_stack([np.full(30, 3.0), rng.random(30), np.zeros(30)]),
-    "neighbours": np.nextafter(_ONE, rng.choice([0, 1, 2], (40, 3)).astype(np.float32)),
+    "neighbors": np.nextafter(_ONE, rng.choice([0, 1, 2], (40, 3)).astype(np.float32)),
     "large": rng.choice(np.array([-3e38, -1.0, 3e38, 3.2e38], np.float32), (40, 3)),
     "tiny": rng.choice(np.array([0, 1e-45, 3e-45], np.float32), (40, 3)),
 }
@@ -50,10 +50,10 @@ def test_features_are_all_partitions_of_the_training_values(inputs):
             owners.append(i)
     family = Stumps().fit(INPUTS[inputs])
     assert family.inputs_.tolist() == owners
-    assert_array_equal(family.evaluate(INPUTS[inputs]), np.array(expected, np.float32).T)
+    assert_array_equal(family.transform(INPUTS[inputs]), np.array(expected, np.float32).T)
 
 
-@pytest.mark.parametrize("inputs", ["numbers", "grey"])
+@pytest.mark.parametrize("inputs", ["numbers", "gray"])
 def test_thresholds_are_midway(inputs):
     family = Stumps().fit(INPUTS[inputs])
     X = _values(INPUTS[inputs])
@@ -75,7 +75,7 @@ def test_few_thresholds_stand_at_quantiles():
 
 
 def test_a_restricted_family_says_what_it_is():
-    images = INPUTS["grey"]
+    images = INPUTS["gray"]
     family = Stumps().fit(images)
     chosen = family.take(np.array([30, 2, 30]))
     assert chosen.n_features_ == 3
@@ -83,7 +83,7 @@ def test_a_restricted_family_says_what_it_is():
     shown = chosen.describe(0)
     assert shown["kind"] == "stump"
     values = _values(images).reshape(images.shape)[(slice(None), *shown["place"])]
-    assert_array_equal(values <= shown["threshold"], chosen.evaluate(images)[:, 0])
+    assert_array_equal(values <= shown["threshold"], chosen.transform(images)[:, 0])
     assert family_class("stumps") is Stumps is visionshare.Stumps
 
 
@@ -109,7 +109,7 @@ def test_inputs_without_a_stump_and_other_dtypes_are_refused():
         with pytest.raises(InputError, match="two different values"):
             Stumps().fit(constant)
     with pytest.raises(InputError, match="dtype"):
-        Stumps().fit(INPUTS["numbers"]).evaluate_columns(INPUTS["numbers"], dtype="float64")
+        Stumps().fit(INPUTS["numbers"]).transform_columns(INPUTS["numbers"], dtype="float64")
 
 
 @pytest.mark.parametrize("name", ["inputs", "thresholds"])

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from visionshare import PatchTemplates, Pixels, Straightened
+from visionshare import Deslanted, PatchTemplates, Pixels
 from visionshare.errors import InputError
-from visionshare.generators.straightened import straightened
-from visionshare.generators.tuning import TunableTemplates, check_tunable, tunable
+from visionshare.generators.deslanted.family import deslanted
+from visionshare.generators.patches.tuning import TunableTemplates
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def responses(family, image):
 def test_places_are_where_the_maxima_are(family, images):
     features = TunableTemplates(family)
     values, places = features.forward(images)
-    assert np.array_equal(values, family.evaluate(images))
+    assert np.array_equal(values, family.transform(images))
     cols = family._positions[1]
     for i in range(12):
         masked = responses(family, images[i])
@@ -94,25 +94,25 @@ def test_threads_change_nothing(family, images):
 
 def test_moved_features_are_a_family(family, images):
     features = TunableTemplates(family)
-    np.testing.assert_allclose(features.family().evaluate(images), family.evaluate(images))
+    np.testing.assert_allclose(features.family().transform(images), family.transform(images))
     features.parameters[0] *= 2
     features.parameters[1] += np.log(3)
     features.moved()
     values = features.forward(images)[0]
-    np.testing.assert_allclose(values, 6 * family.evaluate(images), rtol=1e-5)
-    assert np.array_equal(features.family().evaluate(images), values)
+    np.testing.assert_allclose(values, 6 * family.transform(images), rtol=1e-5)
+    assert np.array_equal(features.family().transform(images), values)
     assert features.family().macs() == family.macs()
     # The family that was given stays as it was, and so does one that was taken.
     taken = features.family()
     features.parameters[0] *= 2
     features.moved()
-    assert np.array_equal(taken.evaluate(images), values)
+    assert np.array_equal(taken.transform(images), values)
     assert not np.array_equal(family.templates_, taken.templates_)
 
 
-def test_features_of_straightened_images_move_as_others_do(family, images):
-    straight = straightened(images)
-    features, alone = tunable(Straightened.of(family)), tunable(family)
+def test_features_of_deslanted_images_move_as_others_do(family, images):
+    straight = deslanted(images)
+    features, alone = Deslanted.of(family).tunable(), family.tunable()
     values, seen = features.forward(images)
     expected, places = alone.forward(straight)
     np.testing.assert_array_equal(values, expected)
@@ -126,14 +126,14 @@ def test_features_of_straightened_images_move_as_others_do(family, images):
     features.moved()
     alone.moved()
     moved = features.family()
-    np.testing.assert_array_equal(moved.evaluate(images), alone.family().evaluate(straight))
-    np.testing.assert_array_equal(moved.evaluate(images), features.forward(images)[0])
-    assert moved.macs() == Straightened.of(family).macs()
+    np.testing.assert_array_equal(moved.transform(images), alone.family().transform(straight))
+    np.testing.assert_array_equal(moved.transform(images), features.forward(images)[0])
+    assert moved.macs() == Deslanted.of(family).macs()
 
 
 def test_families_that_cannot_move():
-    with pytest.raises(InputError, match=r"^family.*'pixels'.*'patches'"):
-        tunable(Pixels().fit(np.zeros((2, 3, 3))))
-    straight = Straightened(Pixels())
+    with pytest.raises(InputError, match=r"^family.*'pixels'.*fine-tuning"):
+        Pixels().fit(np.zeros((2, 3, 3))).tunable()
+    straight = Deslanted(Pixels())
     with pytest.raises(InputError, match=r"^family: got 'pixels'"):
-        check_tunable(straight)
+        straight.check_tunable()

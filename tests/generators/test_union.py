@@ -18,9 +18,10 @@ from visionshare import (
     ShareBoost,
     UnionOfFamilies,
 )
+from visionshare.columns import ArrayColumns
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
-from visionshare.store import ArrayColumns, create_store
+from visionshare.store import create_store
 from visionshare.tensor_file import write_tensor_file
 from visionshare.testing import check_columns, check_family
 
@@ -43,13 +44,13 @@ def test_every_rule_of_a_family(kind, shape):
 def test_values_are_those_of_the_parts():
     union = UNIONS["groups"].fit(IMAGES)
     parts = [clone(family).fit(IMAGES) for family in UNIONS["groups"].families]
-    assert_array_equal(union.evaluate(IMAGES), np.hstack([p.evaluate(IMAGES) for p in parts]))
+    assert_array_equal(union.transform(IMAGES), np.hstack([p.transform(IMAGES) for p in parts]))
     assert union.macs() == sum(p.macs() for p in parts)
     assert union.describe(33)["function"] == parts[1].describe(3)["function"] == "sin"
     one = union.take(np.array([33, 2, 32, 33]))
     assert len(one.parts_) == 2
-    assert_array_equal(one.evaluate(IMAGES), union.evaluate(IMAGES)[:, [33, 2, 32, 33]])
-    assert_array_equal(one.take([1]).evaluate(IMAGES), IMAGES[:, 0, 2, None] * np.float32(1 / 255))
+    assert_array_equal(one.transform(IMAGES), union.transform(IMAGES)[:, [33, 2, 32, 33]])
+    assert_array_equal(one.take([1]).transform(IMAGES), IMAGES[:, 0, 2, None] * np.float32(1 / 255))
     assert union.take([]).n_features_ == union.take([]).take([]).macs() == 0
 
 
@@ -58,7 +59,7 @@ def test_sums_of_parts_in_any_order():
     mixed = union.take(np.random.default_rng(2).permutation(union.n_features_))
     weights = np.random.default_rng(3).normal(size=(4, mixed.n_features_)).astype(np.float32)
     for family in (mixed, union):
-        wanted = family.evaluate(IMAGES).astype(np.float64) @ weights.T
+        wanted = family.transform(IMAGES).astype(np.float64) @ weights.T
         assert_allclose(family.weighted_sums(IMAGES, weights, 2), wanted, rtol=1e-4, atol=1e-4)
 
 
@@ -87,7 +88,7 @@ def test_a_store_and_a_classifier_hold_a_union(tmp_path):
     y = (IMAGES[:, 2, 2] > 127).astype(int)
     family = UNIONS["groups"].fit(IMAGES)
     columns = create_store(tmp_path / "s", family, IMAGES, "float32", memory="20kB")
-    check_columns(columns, family.evaluate_columns(IMAGES).T)
+    check_columns(columns, family.transform_columns(IMAGES).T)
     model = ShareBoost(rounds=4).fit(columns, y)
     again = ShareBoost(rounds=4).fit(ArrayColumns.from_family(family, IMAGES), y)
     assert model.support_.tolist() == again.support_.tolist()
@@ -125,23 +126,6 @@ def test_a_wrong_parameter_of_a_part_and_too_many_levels():
     endless.families.append(endless)
     with pytest.raises(InputError, match="levels"):
         endless.check_parameters()
-
-
-class _Plain(Pixels):
-    """A family as another library may write it: it costs something, and has no added_macs."""
-
-    @property
-    def added_macs(self):
-        raise AttributeError
-
-    def macs(self, features=None):
-        return 3 * (self.n_features_ if features is None else len(features))
-
-
-def test_parts_of_other_libraries_need_no_added_cost():
-    union = UnionOfFamilies([Products(), _Plain()]).fit(IMAGES)
-    n = union.n_features_
-    assert union.added_macs(np.array([0, n - 1]), np.array([n - 2, 0])).tolist() == [3, 0]
 
 
 @pytest.mark.parametrize(

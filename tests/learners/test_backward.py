@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare.columns import ArrayColumns
 from visionshare.learners import ShareBoost
 from visionshare.learners.backward import removals
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
-from visionshare.solvers import ActiveSet, minimise
-from visionshare.store import ArrayColumns
+from visionshare.solvers import ActiveSet, minimize
 
 
 def _problem(m=400, d=30, k=3, seed=0):
@@ -24,7 +24,7 @@ def _fitted(X, y, columns, k=3):
     active.append(X[:, columns].T)
     loss, penalty = MulticlassLogistic(), make_penalty("ridge", 1e-2, 100.0)
     start = np.zeros((k, len(columns) + 1))
-    return active, loss, penalty, minimise(active, loss, penalty, start, 1e-12, 2000)
+    return active, loss, penalty, minimize(active, loss, penalty, start, 1e-12, 2000)
 
 
 def test_the_cheapest_removal_is_the_one_that_a_refit_finds():
@@ -62,11 +62,11 @@ def test_groups_cost_as_one():
 
 def test_the_path_is_nested_and_each_prefix_is_a_minimum():
     X, y = _problem()
-    model = ShareBoost(rounds=6, extra_rounds=8, strength=1e-3, refit_tol=1e-10).fit(X, y)
+    model = ShareBoost(rounds=6, n_backward=8, alpha=1e-3, refit_tol=1e-10).fit(X, y)
     assert [s.round for s in model.path_] == [1, 2, 3, 4, 5, 6]
     assert len(set(model.support_.tolist())) == 6
     for step in model.path_:
-        alone = ShareBoost(rounds=99, strength=1e-3, refit_tol=1e-10)
+        alone = ShareBoost(rounds=99, alpha=1e-3, refit_tol=1e-10)
         alone.fit(X[:, model.support_[: step.n_features]], y)
         order = np.argsort(alone.support_)
         assert len(order) == step.n_features
@@ -82,13 +82,13 @@ def test_a_feature_that_others_make_useless_leaves():
     X[:, 0] = X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=600)
     y = (X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=600) > 0).astype(int)
     assert ShareBoost(rounds=2).fit(X, y).support_[0] == 0
-    assert set(ShareBoost(rounds=2, extra_rounds=2).fit(X, y).support_.tolist()) == {1, 2}
+    assert set(ShareBoost(rounds=2, n_backward=2).fit(X, y).support_.tolist()) == {1, 2}
 
 
 def test_groups_leave_together():
     X, y = _problem()
     columns = ArrayColumns(X, dtype="float64", groups=np.arange(30) % 10)
-    model = ShareBoost(rounds=3, extra_rounds=3).fit(columns, y)
+    model = ShareBoost(rounds=3, n_backward=3).fit(columns, y)
     assert [s.n_features for s in model.path_] == [3, 6, 9]
     for step in model.path_:
         assert len({j % 10 for j in step.feature}) == 1
@@ -97,10 +97,10 @@ def test_groups_leave_together():
 @pytest.mark.parametrize("first", [2, 7])
 def test_resume_and_threads_give_the_same_bits(tmp_path, first):
     X, y = _problem()
-    whole = ShareBoost(rounds=4, extra_rounds=6).fit(X, y)
+    whole = ShareBoost(rounds=4, n_backward=6).fit(X, y)
     settings = {"checkpoint": tmp_path / "rounds"}
     ShareBoost(rounds=first, **settings).fit(X, y)
-    resumed = ShareBoost(rounds=4, extra_rounds=6, n_jobs=2, **settings).fit(X, y)
+    resumed = ShareBoost(rounds=4, n_backward=6, n_jobs=2, **settings).fit(X, y)
     assert_array_equal(resumed.support_, whole.support_)
     assert_array_equal(resumed.coef_, whole.coef_)
     assert resumed.temperature_ == whole.temperature_
@@ -108,6 +108,6 @@ def test_resume_and_threads_give_the_same_bits(tmp_path, first):
 
 def test_nothing_leaves_when_the_forward_rounds_stop_early():
     X, y = _problem(d=4)
-    model = ShareBoost(rounds=6, extra_rounds=6).fit(X, y)
+    model = ShareBoost(rounds=6, n_backward=6).fit(X, y)
     forward = ShareBoost(rounds=6).fit(X, y)
     assert_array_equal(model.coef_, forward.coef_)

@@ -22,7 +22,7 @@ def digits():
 def greedy(digits):
     images, y = digits[0][:600], digits[1][:600]
     pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=2000).fit(images)
-    return ShareBoost(rounds=8).fit(pool.evaluate(images), y).to_classifier(pool)
+    return ShareBoost(rounds=8).fit(pool.transform(images), y).to_classifier(pool)
 
 
 @pytest.mark.parametrize(("products", "most"), [(False, None), (True, None), (True, 20)])
@@ -226,7 +226,7 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
         ("max_products", 0),
         ("product_rate", -0.1),
         ("warm_up", 1.0),
-        ("strength", float("inf")),
+        ("alpha", float("inf")),
         ("margin", -1.0),
         ("validation_fraction", 1.0),
         ("random_state", True),

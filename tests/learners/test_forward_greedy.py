@@ -7,8 +7,8 @@ from scipy.optimize import linprog
 from sklearn.utils.estimator_checks import check_estimator
 
 from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_learner
 
 

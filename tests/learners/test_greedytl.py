@@ -7,8 +7,8 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from visionshare import GreedyTL, Pixels, ShareBoost, SourceClassifiers, UnionOfFamilies, load
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns
 from visionshare.testing import check_learner
 
 
@@ -20,7 +20,7 @@ def _data(m=24, d=40, seed=0):
     return X, y
 
 
-def _naive(X, y, strength, k, candidates=None):
+def _naive(X, y, alpha, k, candidates=None):
     """The selection by its definition: solve ridge regression for every candidate of a round."""
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     t = np.where(y == np.unique(y)[1], 1.0, -1.0)
@@ -31,26 +31,26 @@ def _naive(X, y, strength, k, candidates=None):
         for j in range(Z.shape[1]) if candidates is None else candidates[step]:
             if j not in chosen:
                 S = Z[:, [*chosen, j]]
-                w = np.linalg.solve(S.T @ S + strength * np.eye(S.shape[1]), S.T @ t)
-                errors[j] = np.sum((t - S @ w) ** 2) + strength * w @ w, w
+                w = np.linalg.solve(S.T @ S + alpha * np.eye(S.shape[1]), S.T @ t)
+                errors[j] = np.sum((t - S @ w) ** 2) + alpha * w @ w, w
         best = min(errors, key=lambda j: errors[j][0])
         chosen.append(best)
         weights = errors[best][1]
     return chosen, weights
 
 
-@pytest.mark.parametrize("strength", [0.1, 1.0, 30.0])
-def test_set_and_weights_are_the_naive_ones(strength):
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0])
+def test_set_and_weights_are_the_naive_ones(alpha):
     X, y = _data()
-    model = GreedyTL(rounds=8, strength=strength, tol=0).fit(X, y)
-    chosen, weights = _naive(X, y, strength, 8)
+    model = GreedyTL(rounds=8, alpha=alpha, tol=0).fit(X, y)
+    chosen, weights = _naive(X, y, alpha, 8)
     assert model.support_.tolist() == chosen
     assert_allclose(model.coef_[0], weights / X[:, chosen].std(axis=0), rtol=1e-8)
 
 
 def test_every_round_is_ridge_regression_on_its_columns():
     X, y = _data()
-    model = GreedyTL(rounds=6, strength=2.0, tol=0).fit(X, y)
+    model = GreedyTL(rounds=6, alpha=2.0, tol=0).fit(X, y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     t = np.where(y == "old", 1.0, -1.0)
     for r in model.rounds_[0]:
@@ -177,7 +177,7 @@ def test_the_classifier_file_holds_compact_sources(digits, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rounds", 0), ("strength", 0), ("strength", "x"), ("tol", -1), ("search", "screened"),
+    [("rounds", 0), ("alpha", 0), ("alpha", "x"), ("tol", -1), ("search", "screened"),
      ("search_options", {"m": 3}), ("fit_intercept", "no")],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):

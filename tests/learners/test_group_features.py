@@ -15,9 +15,10 @@ from visionshare import (
     RandomFourier,
     load,
 )
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.draws import Draws
-from visionshare.store import ArrayColumns, DrawnColumns
+from visionshare.store import DrawnColumns
 from visionshare.testing import check_learner
 
 
@@ -34,10 +35,10 @@ def test_the_classifier_is_a_learner():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"loss": "logistic", "strength": 0.5},
-        {"master": "admm"},
-        {"loss": "multinomial", "strength": 0.5, "q": float("inf"), "refit_tol": 1e-11},
-        {"loss": "logistic", "strength": 0.5, "q": 1, "master": "adaboost"},
+        {"loss": "logistic", "alpha": 0.5},
+        {"solver": "admm"},
+        {"loss": "multinomial", "alpha": 0.5, "q": float("inf"), "refit_tol": 1e-11},
+        {"loss": "logistic", "alpha": 0.5, "q": 1, "solver": "adaboost"},
     ],
 )
 def test_other_settings_are_scikit_learn_classifiers(settings):
@@ -50,7 +51,7 @@ def test_the_regressor_is_a_scikit_learn_estimator():
 
 def test_it_ends_at_the_optimum_of_the_whole_pool(digits):
     X, y, _, _ = digits
-    model = GroupFeatureClassifier(strength=3.0, tol=1e-4, refit_tol=1e-6).fit(X, y)
+    model = GroupFeatureClassifier(alpha=3.0, tol=1e-4, refit_tol=1e-6).fit(X, y)
     columns = ArrayColumns(X)
     columns.fit_scaling("unit_norm")
     Z = X[:, model.support_] @ model.coef_.T
@@ -65,7 +66,7 @@ def test_it_ends_at_the_optimum_of_the_whole_pool(digits):
 
 def test_the_objective_falls_from_round_to_round(digits):
     X, y, _, _ = digits
-    model = GroupFeatureClassifier(strength=2.0, rounds=25, refit_tol=1e-6).fit(X, y)
+    model = GroupFeatureClassifier(alpha=2.0, rounds=25, refit_tol=1e-6).fit(X, y)
     values = [done.value for done in model.history_]
     assert (np.diff(values) <= 1e-6 * values[0]).all()
     assert all(done.kkt <= 1e-4 for done in model.history_)
@@ -74,10 +75,10 @@ def test_the_objective_falls_from_round_to_round(digits):
 def test_one_target_with_one_norm_is_the_lasso():
     X, y = load_diabetes(return_X_y=True)
     X = X / np.linalg.norm(X, axis=0)
-    for strength in (2000.0, 400.0, 50.0):
+    for alpha in (2000.0, 400.0, 50.0):
         # scikit-learn's lasso halves the squares and divides them by the examples.
-        theirs = Lasso(alpha=strength / (2 * len(y)), tol=1e-10, max_iter=100000).fit(X, y)
-        ours = GroupFeatureRegressor(q=1, strength=strength, tol=1e-6).fit(X, y)
+        theirs = Lasso(alpha=alpha / (2 * len(y)), tol=1e-10, max_iter=100000).fit(X, y)
+        ours = GroupFeatureRegressor(q=1, alpha=alpha, tol=1e-6).fit(X, y)
         assert sorted(ours.support_) == np.flatnonzero(theirs.coef_).tolist()
         assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-6)
 
@@ -90,7 +91,7 @@ def test_classes_that_are_coupled_are_multinomial_regression(digits):
         X, y
     )
     ours = GroupFeatureClassifier(
-        "multinomial", q=1, strength=2.0, scaling="none", tol=1e-4, refit_tol=1e-6
+        "multinomial", q=1, alpha=2.0, scaling="none", tol=1e-4, refit_tol=1e-6
     ).fit(X, y)
     assert_allclose(ours.decision_function(X)[:, 1:] - ours.decision_function(X)[:, :1],
                     theirs.decision_function(X)[:, 1:] - theirs.decision_function(X)[:, :1],
@@ -101,23 +102,23 @@ def test_small_errors_count_little():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 10))
     y = 2 * X[:, 3] + rng.standard_t(1.2, size=200)
-    robust = GroupFeatureRegressor("insensitive", strength=0.5, eps=0.5).fit(X, y)
+    robust = GroupFeatureRegressor("insensitive", alpha=0.5, eps=0.5).fit(X, y)
     assert 3 in robust.support_
     assert abs(robust.coef_[robust.support_ == 3][0] - 2) < 0.5
 
 
-def test_a_large_strength_leaves_the_intercepts_alone(digits):
+def test_a_large_alpha_leaves_the_intercepts_alone(digits):
     X, y, _, _ = digits
-    model = GroupFeatureClassifier(strength=1e6).fit(X, y)
+    model = GroupFeatureClassifier(alpha=1e6).fit(X, y)
     assert len(model.support_) == 0
     assert model.predict(X).shape == y.shape
-    with pytest.raises(InputError, match=r"^strength: got"):
+    with pytest.raises(InputError, match=r"^alpha: got"):
         model.to_classifier(Pixels().fit(X))
 
 
 def test_features_that_lose_their_weights_leave(digits):
     X, y, _, _ = digits
-    model = GroupFeatureClassifier(q=1, strength=0.3, refit_tol=1e-6).fit(X, y)
+    model = GroupFeatureClassifier(q=1, alpha=0.3, refit_tol=1e-6).fit(X, y)
     assert model.n_iter_ > len(model.support_)
     gone = {int(c) for done in model.history_ for c in done.candidates} - set(model.support_)
     assert gone
@@ -129,8 +130,8 @@ def test_features_that_lose_their_weights_leave(digits):
 
 def test_several_enter_at_once_and_reach_the_same_optimum(digits):
     X, y, _, _ = digits
-    one = GroupFeatureClassifier(strength=3.0, tol=1e-5, refit_tol=1e-7).fit(X, y)
-    many = GroupFeatureClassifier(strength=3.0, tol=1e-5, refit_tol=1e-7, entering=8).fit(X, y)
+    one = GroupFeatureClassifier(alpha=3.0, tol=1e-5, refit_tol=1e-7).fit(X, y)
+    many = GroupFeatureClassifier(alpha=3.0, tol=1e-5, refit_tol=1e-7, n_entering=8).fit(X, y)
     assert many.n_iter_ <= one.n_iter_ / 4
     assert_allclose(many.history_[-1].value, one.history_[-1].value, rtol=1e-6)
     assert sorted(many.support_) == sorted(one.support_)
@@ -139,17 +140,17 @@ def test_several_enter_at_once_and_reach_the_same_optimum(digits):
 @pytest.mark.parametrize("q", [1, 2, np.inf])
 def test_from_lambda_max_on_all_weights_are_zero(q, digits):
     X, y, _, _ = digits
-    largest = GroupFeatureClassifier(q=q).strength_max(X, y)
-    assert len(GroupFeatureClassifier(q=q, strength=1.001 * largest).fit(X, y).support_) == 0
-    assert len(GroupFeatureClassifier(q=q, strength=0.98 * largest).fit(X, y).support_) >= 1
+    largest = GroupFeatureClassifier(q=q).alpha_max(X, y)
+    assert len(GroupFeatureClassifier(q=q, alpha=1.001 * largest).fit(X, y).support_) == 0
+    assert len(GroupFeatureClassifier(q=q, alpha=0.98 * largest).fit(X, y).support_) >= 1
 
 
-def test_a_warm_start_goes_on_from_another_strength(digits):
+def test_a_warm_start_goes_on_from_another_alpha(digits):
     X, y, _, _ = digits
     warm = GroupFeatureClassifier(warm_start=True, refit_tol=1e-7, tol=1e-5)
-    for strength in (20.0, 8.0, 3.0):
-        warm.set_params(strength=strength).fit(X, y)
-    cold = GroupFeatureClassifier(strength=3.0, refit_tol=1e-7, tol=1e-5).fit(X, y)
+    for alpha in (20.0, 8.0, 3.0):
+        warm.set_params(alpha=alpha).fit(X, y)
+    cold = GroupFeatureClassifier(alpha=3.0, refit_tol=1e-7, tol=1e-5).fit(X, y)
     assert_allclose(warm.history_[-1].value, cold.history_[-1].value, rtol=1e-6)
     assert warm.n_iter_ < cold.n_iter_ / 1.5
     assert sorted(warm.support_) == sorted(cold.support_)
@@ -161,7 +162,7 @@ def test_groups_enter_and_leave_together(digits):
     X, y, more, truth = digits
     family = RandomFourier(n_pairs=100, bandwidths=(8.0,)).fit(X)
     columns = ArrayColumns.from_family(family, X)
-    model = GroupFeatureClassifier(strength=1.0, max_features=60).fit(columns, y)
+    model = GroupFeatureClassifier(alpha=1.0, max_features=60).fit(columns, y)
     assert len(model.support_) == 60
     pairs = model.support_.reshape(-1, 2)
     assert_array_equal(pairs[:, 0] + 1, pairs[:, 1])
@@ -173,7 +174,7 @@ def test_fresh_draws_until_none_violates(tmp_path, digits):
     X, y, more, truth = digits
     images = X.reshape(-1, 8, 8) / 16
     draws = Draws(GaborBank(pooling="max").fit(images), n=30, rounds=60)
-    model = GroupFeatureClassifier(strength=1.0, search="sampled", rounds=40).fit(
+    model = GroupFeatureClassifier(alpha=1.0, search="sampled", rounds=40).fit(
         DrawnColumns(draws, images), y
     )
     assert len(model.support_) > 10
@@ -197,7 +198,7 @@ def _tasks(seed=0, m=400):
 
 def test_tasks_share_what_is_common():
     X, f, tasks = _tasks()
-    model = GroupFeatureRegressor(q=1, strength=2.0, shared_strength=3.0).fit(X, f, tasks=tasks)
+    model = GroupFeatureRegressor(q=1, alpha=2.0, shared_alpha=3.0).fit(X, f, tasks=tasks)
     weights = model.history_[-1].weights
     order = {int(j): i for i, j in enumerate(model.support_)}
     assert weights.shared[order[0]] > 1
@@ -212,7 +213,7 @@ def test_tasks_share_what_is_common():
 def test_classes_of_tasks():
     X, f, tasks = _tasks(1)
     y = np.where(f > 1, "yes", "no")
-    model = GroupFeatureClassifier(strength=1.0, shared_strength=1.0).fit(X, y, tasks=tasks)
+    model = GroupFeatureClassifier(alpha=1.0, shared_alpha=1.0).fit(X, y, tasks=tasks)
     assert np.mean(model.predict(X, tasks) == y) > 0.95
     assert model.predict_proba(X, tasks).shape == (len(X), 2)
     for wrong in (None, tasks[:5], np.full(len(X), "d")):
@@ -228,7 +229,7 @@ def test_several_targets_at_once():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 20))
     Y = X[:, [3, 7]] @ np.array([[1.0, 2.0], [0.5, -1.0]]) + 0.1 * rng.normal(size=(150, 2))
-    model = GroupFeatureRegressor(strength=1.0).fit(X, Y)
+    model = GroupFeatureRegressor(alpha=1.0).fit(X, Y)
     assert sorted(model.support_) == [3, 7]
     assert model.coef_.shape == (2, 2)
     assert model.score(X, Y) > 0.97
@@ -236,24 +237,24 @@ def test_several_targets_at_once():
 
 def test_a_stopped_run_goes_on(tmp_path, digits):
     X, y, _, _ = digits
-    settings = {"strength": 2.0, "checkpoint": tmp_path / "rounds"}
+    settings = {"alpha": 2.0, "checkpoint": tmp_path / "rounds"}
     GroupFeatureClassifier(rounds=6, **settings).fit(X, y)
     resumed = GroupFeatureClassifier(rounds=15, **settings).fit(X, y)
-    whole = GroupFeatureClassifier(rounds=15, strength=2.0).fit(X, y)
+    whole = GroupFeatureClassifier(rounds=15, alpha=2.0).fit(X, y)
     assert_array_equal(resumed.support_, whole.support_)
     assert_allclose(resumed.coef_, whole.coef_, rtol=1e-2, atol=1e-4)
     with pytest.raises(InputError, match=r"^checkpoint: got"):
-        GroupFeatureClassifier(rounds=6, **{**settings, "strength": 3.0}).fit(X, y)
+        GroupFeatureClassifier(rounds=6, **{**settings, "alpha": 3.0}).fit(X, y)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("loss", "hinge"), ("q", 0.5), ("strength", -1.0), ("strength", 0), ("rounds", 0),
-        ("max_features", 0), ("search", "best"), ("search_options", {"x": 1}), ("master", "x"),
-        ("entering", 0),
+        ("loss", "hinge"), ("q", 0.5), ("alpha", -1.0), ("alpha", 0), ("rounds", 0),
+        ("max_features", 0), ("search", "best"), ("search_options", {"x": 1}), ("solver", "x"),
+        ("n_entering", 0),
         ("patience", 0), ("tol", -1), ("refit_tol", float("nan")), ("max_iter", 1.5),
-        ("scaling", "x"), ("shared_strength", float("inf")),
+        ("scaling", "x"), ("shared_alpha", float("inf")),
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):
@@ -262,5 +263,5 @@ def test_wrong_settings_are_refused_before_work(name, value):
 
 
 def test_some_weights_must_be_left():
-    with pytest.raises(InputError, match=r"^strength: got"):
-        GroupFeatureClassifier(strength=None).fit(np.eye(4), [0, 0, 1, 1])
+    with pytest.raises(InputError, match=r"^alpha: got"):
+        GroupFeatureClassifier(alpha=None).fit(np.eye(4), [0, 0, 1, 1])

@@ -7,8 +7,9 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import check_estimator
 
 from visionshare import JointBoost, Stumps, load
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns, StumpColumns
+from visionshare.generators.stumps import StumpColumns
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def _played(model, X, y, omega=None):
     H = np.zeros_like(z)
     for r in model.rounds_:
         w = omega[:, None] * np.exp(-z * H)
-        above = model.stumps_.evaluate(X, np.array([r.feature]))[:, 0] == 0
+        above = model.stumps_.transform(X, np.array([r.feature]))[:, 0] == 0
         h = np.where(r.shared, np.where(above[:, None], r.a + r.b, r.b), r.constants)
         yield r, w, z, above, h
         H += h

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from visionshare import GreedyTL
-from visionshare.datasets.few import few_of_one
+from visionshare.datasets.sampling import sample_one_class
 from visionshare.errors import InputError
 from visionshare.learners.leave_one_class_out import leave_one_class_out
 
@@ -35,15 +35,15 @@ def test_a_class_learns_from_its_relative_and_never_from_itself():
 
 def test_weights_and_accuracy_are_those_of_the_learner():
     X, scores, y = _data()
-    learner = GreedyTL(rounds=3, strength=2.0)
+    learner = GreedyTL(rounds=3, alpha=2.0)
     found = leave_one_class_out(
         X, scores, y, NAMES, learner=learner, positives=4, negatives=6, draws=2, random_state=7
     )
     kept, means = [0, 1, 3], np.zeros(4)
     for draw in range(2):
-        rows = few_of_one(y, "c", 4, 6, np.random.default_rng([7, 2, draw]))
+        rows = sample_one_class(y, "c", 4, 6, np.random.default_rng([7, 2, draw]))
         Z = np.hstack([X, scores[:, kept]])
-        model = GreedyTL(rounds=3, strength=2.0).fit(Z[rows], y[rows] == "c")
+        model = GreedyTL(rounds=3, alpha=2.0).fit(Z[rows], y[rows] == "c")
         for j, w in zip(model.support_, model.scaled_coef_[0], strict=True):
             if j >= 6:
                 means[kept[j - 6]] += w / 2

@@ -7,9 +7,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from visionshare import GroupFeatureClassifier, MixedNormClassifier
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.learners import strength_path
-from visionshare.store import ArrayColumns
+from visionshare.learners import regularization_path
 from visionshare.testing import check_learner
 
 EXACT = {"scaling": "none", "refit_tol": 1e-6, "tol": 1e-4}
@@ -30,13 +30,13 @@ def digits():
     ids=["inf", "all"],
 )
 def test_it_is_a_learner(settings):
-    check_learner(MixedNormClassifier(strength=3.0, refit_tol=1e-10, **settings))
+    check_learner(MixedNormClassifier(alpha=3.0, refit_tol=1e-10, **settings))
 
 
 def test_intercepts_that_nothing_holds_have_mean_zero(digits):
     X, y = digits
     for q in (2, np.inf):
-        model = MixedNormClassifier(q, strength=4.0, scaling="none").fit(X, y)
+        model = MixedNormClassifier(q, alpha=4.0, scaling="none").fit(X, y)
         assert_allclose(model.intercept_.mean(), 0, atol=1e-12)
 
 
@@ -51,7 +51,7 @@ def _residual(model, X, y):
 @pytest.mark.parametrize("working_set", ["violators", "all"])
 def test_weights_and_gradients_are_dual(working_set, digits):
     X, y = digits
-    model = MixedNormClassifier(strength=4.0, working_set=working_set, **EXACT).fit(X, y)
+    model = MixedNormClassifier(alpha=4.0, working_set=working_set, **EXACT).fit(X, y)
     R = _residual(model, X, y)
     G = X.T @ R
     assert_allclose(R.sum(axis=0), 0, atol=1e-3)
@@ -66,7 +66,7 @@ def test_weights_and_gradients_are_dual(working_set, digits):
 
 def test_the_group_lasso_has_parallel_gradients(digits):
     X, y = digits
-    model = MixedNormClassifier(2, strength=2.0, **EXACT).fit(X, y)
+    model = MixedNormClassifier(2, alpha=2.0, **EXACT).fit(X, y)
     G = X.T @ _residual(model, X, y)
     assert np.linalg.norm(G, axis=1).max() <= 2.0 * (1 + 1e-3)
     unit = model.coef_ / np.linalg.norm(model.coef_, axis=0)
@@ -76,9 +76,9 @@ def test_the_group_lasso_has_parallel_gradients(digits):
 @pytest.mark.parametrize("q", [2, np.inf])
 def test_it_is_the_optimum_of_column_generation(q, digits):
     X, y = digits
-    slow = GroupFeatureClassifier("multinomial", q=q, strength=6.0, **EXACT).fit(X, y)
-    for settings in ({}, {"working_set": "all"}, {"master": "fista"}):
-        model = MixedNormClassifier(q, strength=6.0, **EXACT, **settings).fit(X, y)
+    slow = GroupFeatureClassifier("multinomial", q=q, alpha=6.0, **EXACT).fit(X, y)
+    for settings in ({}, {"working_set": "all"}, {"solver": "fista"}):
+        model = MixedNormClassifier(q, alpha=6.0, **EXACT, **settings).fit(X, y)
         assert_allclose(model.history_[-1].value, slow.history_[-1].value, rtol=1e-5)
         assert sorted(model.support_) == sorted(slow.support_)
         assert model.n_iter_ < slow.n_iter_ / 4
@@ -92,7 +92,7 @@ def test_of_one_score_it_is_the_lasso(digits):
     theirs = LogisticRegression(C=0.5, l1_ratio=1.0, solver="saga", tol=1e-7, max_iter=50000)
     theirs.fit(X, y)
     for q in (2, np.inf):
-        ours = MixedNormClassifier(q, strength=2.0, **EXACT).fit(X, y)
+        ours = MixedNormClassifier(q, alpha=2.0, **EXACT).fit(X, y)
         assert sorted(ours.support_) == np.flatnonzero(theirs.coef_[0]).tolist()
         assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-2)
 
@@ -101,12 +101,12 @@ def test_of_one_score_it_is_the_lasso(digits):
 def test_the_path_begins_where_weights_begin(working_set, digits):
     X, y = digits
     learner = MixedNormClassifier(working_set=working_set, calibrate=False, **EXACT)
-    largest = learner.strength_max(X, y)
+    largest = learner.alpha_max(X, y)
     G = X.T @ (np.bincount(y) / len(y) - (y[:, None] == np.arange(10)))
     assert_allclose(largest, np.abs(G).sum(axis=1).max(), rtol=1e-4)
     widths = []
-    for model in strength_path(learner, X, y, n=5, least=0.1):
-        alone = MixedNormClassifier(strength=model.strength, **EXACT).fit(X, y)
+    for model in regularization_path(learner, X, y, n=5, least=0.1):
+        alone = MixedNormClassifier(alpha=model.alpha, **EXACT).fit(X, y)
         assert_allclose(model.history_[-1].value, alone.history_[-1].value, rtol=1e-4)
         assert model.temperature_ == 1.0
         widths.append(len(model.support_))
@@ -115,10 +115,10 @@ def test_the_path_begins_where_weights_begin(working_set, digits):
     assert widths[-1] > 10
 
 
-def test_a_master_coarser_than_the_search_ends(digits):
+def test_a_solver_coarser_than_the_search_ends(digits):
     X, y = digits
-    # A violation of 1e-4 λ over ten classes is less a class than the master can see at first.
-    model = MixedNormClassifier(strength=4.0, scaling="none", refit_tol=1e-2, tol=1e-4).fit(X, y)
+    # A violation of 1e-4 λ over ten classes is less a class than the solver can see at first.
+    model = MixedNormClassifier(alpha=4.0, scaling="none", refit_tol=1e-2, tol=1e-4).fit(X, y)
     G = X.T @ _residual(model, X, y)
     assert model.n_iter_ < 40
     # Its tolerance holds for each class.
@@ -127,18 +127,18 @@ def test_a_master_coarser_than_the_search_ends(digits):
 
 def test_columns_that_say_nothing_stay_out(digits):
     X, y = digits
-    model = MixedNormClassifier(strength=3.0, working_set="all").fit(ArrayColumns(X), y)
+    model = MixedNormClassifier(alpha=3.0, working_set="all").fit(ArrayColumns(X), y)
     assert (X[:, 0] == 0).all()
     assert 0 not in model.support_
-    plain = MixedNormClassifier(strength=3.0).fit(ArrayColumns(X), y)
+    plain = MixedNormClassifier(alpha=3.0).fit(ArrayColumns(X), y)
     assert_array_equal(np.sort(model.support_), np.sort(plain.support_))
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("q", 0.5), ("strength", None), ("strength", 0.0), ("working_set", "some"),
-        ("entering", 0), ("master", "admm"), ("scaling", "x"), ("tol", -1.0), ("max_iter", 0),
+        ("q", 0.5), ("alpha", None), ("alpha", 0.0), ("working_set", "some"),
+        ("n_entering", 0), ("solver", "admm"), ("scaling", "x"), ("tol", -1.0), ("max_iter", 0),
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):

@@ -17,11 +17,11 @@ def test_it_is_a_learner():
 def test_scores_are_those_of_the_classes_alone():
     X, y = load_digits(return_X_y=True)
     X, y = X[:500], y[:500]
-    template = ShareBoost(strength=1e-3)
+    template = ShareBoost(alpha=1e-3)
     model = OneAgainstRest(rounds=4, learner=template).fit(X, y)
     chosen = []
     for c in range(10):
-        alone = ShareBoost(rounds=4, strength=1e-3).fit(X, y == c)
+        alone = ShareBoost(rounds=4, alpha=1e-3).fit(X, y == c)
         assert_allclose(model.decision_function(X)[:, c], alone.decision_function(X), rtol=1e-9)
         chosen.append(alone.support_)
     assert sorted(model.support_) == sorted(set(np.concatenate(chosen).tolist()))

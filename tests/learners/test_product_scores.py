@@ -15,7 +15,7 @@ def _drawn(products, n=4):
 
 
 def _written(scores, X):
-    """Standardised features, standardised products and scores, with nothing left out."""
+    """Standardized features, standardized products and scores, with nothing left out."""
     X = X.astype(np.float64)
     i, j = np.triu_indices(X.shape[1])
     P = X[:, i] * X[:, j] if scores.Q.size else np.empty((len(X), 0))
@@ -26,7 +26,7 @@ def _written(scores, X):
 @pytest.mark.parametrize("products", [False, True])
 def test_they_begin_as_the_linear_ones_and_are_plain_ones(products):
     raw, weights, intercept, scores = _drawn(products)
-    X = scores.standardised(raw)
+    X = scores.standardized(raw)
     expected = raw @ weights.T + intercept
     np.testing.assert_allclose(scores.scores(X)[0].T, expected, rtol=1e-4, atol=1e-4)
     scores.Q[...] = np.random.default_rng(1).normal(size=scores.Q.shape)
@@ -36,9 +36,9 @@ def test_they_begin_as_the_linear_ones_and_are_plain_ones(products):
     np.testing.assert_allclose(scores.scores(X)[0].T, values, rtol=1e-3, atol=1e-3)
 
 
-def test_products_are_standardised():
+def test_products_are_standardized():
     raw, _, _, scores = _drawn(True)
-    P, _ = _written(scores, scores.standardised(raw))
+    P, _ = _written(scores, scores.standardized(raw))
     deviation = P.std(axis=0)
     flat = scores.product_scale == 0
     assert flat.sum() == 4  # those of the feature that is always the same
@@ -50,7 +50,7 @@ def test_scores_and_gradients_are_those_of_the_products_written_down():
     raw, _, _, scores = _drawn(True)
     rng = np.random.default_rng(2)
     scores.Q[...] = rng.normal(size=scores.Q.shape)
-    X, R = scores.standardised(raw), rng.normal(size=(3, 300)).astype(np.float32)
+    X, R = scores.standardized(raw), rng.normal(size=(3, 300)).astype(np.float32)
     P, expected = _written(scores, X)
     Z, seen = scores.scores(X)
     np.testing.assert_allclose(Z.T, expected, rtol=1e-4, atol=1e-4)
@@ -66,13 +66,13 @@ def test_the_gradient_in_the_features_is_that_of_differences(products):
     rng = np.random.default_rng(3)
     scores.Q[...] = rng.normal(size=scores.Q.shape)
     R = rng.normal(size=(3, 300)).astype(np.float32)
-    X = scores.standardised(raw)
+    X = scores.standardized(raw)
     gradient, _ = scores.gradients(X, scores.scores(X)[1], R)
     for f in (0, 1, 3):
         moved = [raw.copy(), raw.copy()]
         moved[0][:, f] += 1e-2
         moved[1][:, f] -= 1e-2
-        written = (_written(scores, scores.standardised(m).astype(np.float64))[1] for m in moved)
+        written = (_written(scores, scores.standardized(m).astype(np.float64))[1] for m in moved)
         up, down = (np.sum(R.T * z, axis=1) for z in written)
         np.testing.assert_allclose(gradient[:, f], (up - down) / 2e-2, rtol=0.02, atol=0.02)
 
@@ -99,7 +99,7 @@ def test_the_products_with_the_largest_weights_are_kept():
 def test_some_features_score_as_all_do_with_the_others_at_their_means(products):
     raw, _, _, scores = _drawn(products)
     scores.Q[...] = np.random.default_rng(5).normal(size=scores.Q.shape)
-    X = scores.standardised(raw) + np.float32(0.3)
+    X = scores.standardized(raw) + np.float32(0.3)
     stay = np.array([0, 1, 3])
     taken = scores.take(stay, X)
     others = X.copy()
@@ -109,7 +109,7 @@ def test_some_features_score_as_all_do_with_the_others_at_their_means(products):
     expected = scores.scores(others)[0]
     np.testing.assert_allclose(taken.scores(X[:, stay])[0], expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_array_equal(
-        taken.standardised(raw[:, stay]), scores.standardised(raw)[:, stay]
+        taken.standardized(raw[:, stay]), scores.standardized(raw)[:, stay]
     )
 
 
@@ -117,7 +117,7 @@ def test_some_features_score_as_all_do_with_the_others_at_their_means(products):
 def test_sizes_are_how_much_features_move_the_scores(products):
     raw, _, _, scores = _drawn(products)
     scores.Q[...] = np.random.default_rng(6).normal(size=scores.Q.shape)
-    X = 2 * scores.standardised(raw)
+    X = 2 * scores.standardized(raw)
     expected = []
     for f in range(4):
         W = scores.W[:, f] - scores.W[:, f].mean()

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.search import Pool, make_search
-from visionshare.store import ArrayColumns
 
 
-def _rounds(X, y, omega, dtype, groups=None, rounds=8, strength=1.0, tol=0.0):
+def _rounds(X, y, omega, dtype, groups=None, rounds=8, alpha=1.0, tol=0.0):
     columns = ArrayColumns(X, dtype=dtype, groups=groups)
     columns.fit_scaling("unit_variance", omega)
-    settings = RidgeSettings(rounds, strength, tol, make_search("exhaustive"))
+    settings = RidgeSettings(rounds, alpha, tol, make_search("exhaustive"))
     return list(ridge_rounds(Pool(columns), y, omega, settings))
 
 
@@ -28,16 +28,16 @@ def _assert_same(fast, plain, rtol):
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 2e-4)])
-@pytest.mark.parametrize("strength", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 50.0])
 @pytest.mark.parametrize(("m", "n"), [(12, 300), (60, 40), (30, 5000)])
-def test_the_compiled_rounds_are_those_of_the_loop(dtype, rtol, strength, m, n):
+def test_the_compiled_rounds_are_those_of_the_loop(dtype, rtol, alpha, m, n):
     rng = np.random.default_rng(n)
     X = rng.normal(size=(m, n)) * rng.uniform(0.1, 5, n) + rng.normal(size=n)
     X[:, ::7] = 3.0
     y, omega = np.sign(rng.normal(size=m)), rng.choice([0.0, 0.5, 1.0, 2.0], m)
     # A group of its own for every column asks for the general loop.
-    plain = _rounds(X, y, omega, dtype, np.arange(n), strength=strength)
-    _assert_same(_rounds(X, y, omega, dtype, strength=strength), plain, rtol)
+    plain = _rounds(X, y, omega, dtype, np.arange(n), alpha=alpha)
+    _assert_same(_rounds(X, y, omega, dtype, alpha=alpha), plain, rtol)
 
 
 def test_what_is_explained_to_the_last_digit_still_finds_the_best():
@@ -46,8 +46,8 @@ def test_what_is_explained_to_the_last_digit_still_finds_the_best():
     # Each column counts a tenth of the one before: differences alone would lose the last ones.
     y = X[:, :6] @ 10.0 ** -np.arange(6)
     omega = np.ones(200)
-    fast = _rounds(X, y, omega, "float32", strength=1e-6, rounds=5)
-    plain = _rounds(X, y, omega, "float32", np.arange(50), strength=1e-6, rounds=5)
+    fast = _rounds(X, y, omega, "float32", alpha=1e-6, rounds=5)
+    plain = _rounds(X, y, omega, "float32", np.arange(50), alpha=1e-6, rounds=5)
     assert [r.candidate for r in fast] == [r.candidate for r in plain] == [0, 1, 2, 3, 4]
 
 

@@ -9,10 +9,10 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.learners import ShareBoost
 from visionshare.losses import MulticlassLogistic
-from visionshare.store import ArrayColumns
 
 PLAIN = {"penalty": "none", "scaling": "max_abs", "refit_tol": 1e-9, "max_iter": 3000}
 
@@ -24,9 +24,9 @@ def _name(part):
 CHECKS = [
     pair
     for model in (
-        ShareBoost(rounds=5, strength=1e-3),
+        ShareBoost(rounds=5, alpha=1e-3),
         ShareBoost(rounds=3, search="random"),
-        ShareBoost(rounds=3, extra_rounds=2, criterion="orthogonal"),
+        ShareBoost(rounds=3, n_backward=2, criterion="orthogonal"),
     )
     for pair in estimator_checks_generator(model)
 ]
@@ -94,14 +94,14 @@ def test_section_6_logarithmic_number_of_features(k):
 
 @pytest.mark.parametrize("criterion", ["line", "column", "full"])
 def test_selection_rules_pick_the_largest_decrease(criterion):
-    # The brute-force twin tries each column with a generic minimiser.
+    # The brute-force twin tries each column with a generic minimizer.
     from scipy.optimize import minimize
 
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 6))
     y = np.argmax(X[:, :3] + 0.7 * rng.normal(size=(60, 3)), axis=1)
     model = ShareBoost(
-        rounds=2, criterion=criterion, strength=1e-3, scaling="none", refit_tol=1e-12
+        rounds=2, criterion=criterion, alpha=1e-3, scaling="none", refit_tol=1e-12
     ).fit(X, y)
     first = int(model.support_[0])
     step = model.path_[0]
@@ -184,7 +184,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(digits, tmp_path):
     assert_array_equal(whole.coef_, resumed.coef_)
     assert whole.temperature_ == resumed.temperature_
     with pytest.raises(InputError, match=r"^checkpoint: got"):
-        ShareBoost(rounds=8, strength=1e-2, checkpoint=tmp_path / "run").fit(X, y)
+        ShareBoost(rounds=8, alpha=1e-2, checkpoint=tmp_path / "run").fit(X, y)
 
 
 def test_warm_start_goes_on(digits):
@@ -200,7 +200,7 @@ def test_early_stop_keeps_the_best_round(digits):
     X, y = digits
     rng = np.random.default_rng(0)
     X = np.hstack([X[:400], rng.normal(size=(400, 200))])
-    model = ShareBoost(rounds=60, validation_fraction=0.3, patience=5, strength=0, penalty="none")
+    model = ShareBoost(rounds=60, validation_fraction=0.3, patience=5, alpha=0, penalty="none")
     model.fit(X, y[:400])
     errors = [step.validation_error for step in model.path_]
     assert len(errors) < 60
@@ -243,7 +243,7 @@ def test_tol_stops(digits):
 @pytest.mark.parametrize("penalty", ["none", "ridge", "l1", "max"])
 def test_penalties_train(digits, penalty):
     X, y = digits
-    model = ShareBoost(rounds=8, penalty=penalty, strength=1e-3).fit(X[:500], y[:500])
+    model = ShareBoost(rounds=8, penalty=penalty, alpha=1e-3).fit(X[:500], y[:500])
     assert model.score(X, y) > 0.6
 
 
@@ -257,7 +257,7 @@ def test_penalties_train(digits, penalty):
         ({"search": "screened", "search_options": {"kepp": 3}}, "search_options"),
         ({"search": "screened", "search_options": {"keep": 0}}, "keep"),
         ({"penalty": "l3"}, "penalty"),
-        ({"strength": -1}, "strength"),
+        ({"alpha": -1}, "alpha"),
         ({"scaling": "cube"}, "scaling"),
         ({"margin": float("nan")}, "margin"),
         ({"validation_fraction": 1.0}, "validation_fraction"),

@@ -13,9 +13,10 @@ from visionshare import (
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
 )
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.learners import strength_path
-from visionshare.store import ArrayColumns, ProductColumns
+from visionshare.generators.monomials import ProductColumns
+from visionshare.learners import regularization_path
 from visionshare.testing import check_learner
 
 EXACT = {"tol": 1e-7, "refit_tol": 1e-8, "max_iter": 20000, "calibrate": False}
@@ -29,23 +30,23 @@ def _classes(m=120, d=12, k=3, seed=0):
 
 
 def test_the_classifier_is_a_learner():
-    check_learner(StructuralBoostingClassifier(strength=3.0))
+    check_learner(StructuralBoostingClassifier(alpha=3.0))
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {"master": "adaboost", "penalty": "l1/linf", "refit_tol": 1e-10},
-        {"master": "adaboost", "penalty": "l1", "loss": "logistic"},
+        {"solver": "adaboost", "penalty": "l1/linf", "refit_tol": 1e-10},
+        {"solver": "adaboost", "penalty": "l1", "loss": "logistic"},
         {"penalty": "l2^2"},
     ],
 )
 def test_other_settings_are_scikit_learn_classifiers(settings):
-    settings = {"strength": 5.0, "calibrate": False, **settings}
+    settings = {"alpha": 5.0, "calibrate": False, **settings}
     check_estimator(StructuralBoostingClassifier(**settings))
 
 
-@pytest.mark.parametrize("settings", [{}, {"master": "gradboost", "penalty": "l2^2"}])
+@pytest.mark.parametrize("settings", [{}, {"solver": "gradboost", "penalty": "l2^2"}])
 def test_the_regressor_is_a_scikit_learn_estimator(settings):
     check_estimator(StructuralBoostingRegressor(**settings))
 
@@ -54,12 +55,12 @@ def test_sequential_boosting_is_a_scikit_learn_estimator():
     # A run that the rounds cut short is no function of the weighted sample alone: repeated
     # examples add in another order.
     reason = {"check_sample_weight_equivalence_on_dense_data": "cut short by the rounds"}
-    settings = {"corrective": False, "strength": 3.0, "rounds": 60}
+    settings = {"corrective": False, "alpha": 3.0, "rounds": 60}
     check_estimator(StructuralBoostingClassifier(**settings), expected_failed_checks=reason)
     check_estimator(StructuralBoostingRegressor(**settings), expected_failed_checks=reason)
 
 
-MASTERS = [
+SOLVERS = [
     ("gradboost", "l1"),
     ("gradboost", "l1/l2"),
     ("gradboost", "l1/linf"),
@@ -69,13 +70,13 @@ MASTERS = [
 ]
 
 
-@pytest.mark.parametrize(("master", "penalty"), MASTERS)
+@pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
 @pytest.mark.parametrize("loss", ["multinomial", "logistic"])
-def test_all_settings_end_at_the_optimum_of_another_solver(master, penalty, loss):
+def test_all_settings_end_at_the_optimum_of_another_solver(solver, penalty, loss):
     X, y = _classes()
-    settings = {"loss": loss, "penalty": penalty, "strength": 4.0, **EXACT}
-    ours = StructuralBoostingClassifier(master=master, entering=3, **settings).fit(X, y)
-    other = StructuralBoostingClassifier(master="fista", criterion="violation", **settings)
+    settings = {"loss": loss, "penalty": penalty, "alpha": 4.0, **EXACT}
+    ours = StructuralBoostingClassifier(solver=solver, n_entering=3, **settings).fit(X, y)
+    other = StructuralBoostingClassifier(solver="fista", criterion="violation", **settings)
     other.fit(X, y)
     assert ours.history_[-1].kkt < 1e-5
     assert_allclose(ours.history_[-1].value, other.history_[-1].value, rtol=1e-8)
@@ -96,18 +97,18 @@ def _whole_kkt(model, X, y, dual):
 @pytest.mark.parametrize(("penalty", "dual"), [("l1/l2", 2), ("l1/linf", 1), ("l1", np.inf)])
 def test_no_column_of_the_pool_is_left_that_could_help(penalty, dual):
     X, y = _classes(d=30)
-    model = StructuralBoostingClassifier(penalty=penalty, strength=6.0, **EXACT).fit(X, y)
+    model = StructuralBoostingClassifier(penalty=penalty, alpha=6.0, **EXACT).fit(X, y)
     norms = _whole_kkt(model, X, y, dual)
     assert 0 < len(model.support_) < 30
     assert norms.max() <= 6.0 * (1 + 1e-5)
     assert_allclose(norms[model.support_], 6.0, rtol=1e-5)
 
 
-@pytest.mark.parametrize("master", ["gradboost", "adaboost"])
-def test_two_classes_with_one_norm_are_scikit_learns_logistic_regression(master):
+@pytest.mark.parametrize("solver", ["gradboost", "adaboost"])
+def test_two_classes_with_one_norm_are_scikit_learns_logistic_regression(solver):
     X, y = _classes(k=2)
     ours = StructuralBoostingClassifier(
-        penalty="l1", strength=3.0, master=master, scaling="none", **EXACT
+        penalty="l1", alpha=3.0, solver=solver, scaling="none", **EXACT
     ).fit(X, y)
     # ℓ1 with C = 1/λ, and an intercept that is free in both.
     theirs = LogisticRegression(C=1 / 3, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100000)
@@ -117,7 +118,7 @@ def test_two_classes_with_one_norm_are_scikit_learns_logistic_regression(master)
 
 def test_half_the_squares_are_scikit_learns_logistic_regression():
     X, y = _classes()
-    ours = StructuralBoostingClassifier(penalty="l2^2", strength=2.0, scaling="none", **EXACT).fit(
+    ours = StructuralBoostingClassifier(penalty="l2^2", alpha=2.0, scaling="none", **EXACT).fit(
         X, y
     )
     theirs = LogisticRegression(C=0.5, tol=1e-10, max_iter=10000).fit(X, y)
@@ -132,10 +133,10 @@ def test_insensitive_regression_is_what_a_smooth_solver_finds(penalty):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(80, 6))
     y = X @ np.array([2.0, -1, 0.5, 0, 0, 0]) + 0.3 * rng.normal(size=80) + 1
-    master = "adaboost" if penalty == "l1" else "gradboost"
+    solver = "adaboost" if penalty == "l1" else "gradboost"
     settings = {key: value for key, value in EXACT.items() if key != "calibrate"}
     model = StructuralBoostingRegressor(
-        penalty=penalty, strength=2.0, eps=0.2, master=master, scaling="none", **settings
+        penalty=penalty, alpha=2.0, eps=0.2, solver=solver, scaling="none", **settings
     ).fit(X, y)
 
     def objective(v):
@@ -154,10 +155,10 @@ def test_insensitive_regression_is_what_a_smooth_solver_finds(penalty):
     assert_allclose(model.history_[-1].value, found.fun, rtol=1e-7)
 
 
-@pytest.mark.parametrize(("master", "penalty"), MASTERS)
-def test_one_update_a_round_and_full_correction_meet(master, penalty):
+@pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
+def test_one_update_a_round_and_full_correction_meet(solver, penalty):
     X, y = _classes(m=80, d=8)
-    settings = {"penalty": penalty, "strength": 5.0, "master": master, "calibrate": False}
+    settings = {"penalty": penalty, "alpha": 5.0, "solver": solver, "calibrate": False}
     settings |= {"tol": 1e-6, "refit_tol": 1e-5}
     whole = StructuralBoostingClassifier(**settings).fit(X, y)
     single = StructuralBoostingClassifier(corrective=False, rounds=5000, **settings).fit(X, y)
@@ -167,12 +168,12 @@ def test_one_update_a_round_and_full_correction_meet(master, penalty):
 
 
 @pytest.mark.parametrize("corrective", [True, False])
-@pytest.mark.parametrize(("master", "penalty"), MASTERS)
-def test_the_objective_never_rises(master, penalty, corrective):
+@pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
+def test_the_objective_never_rises(solver, penalty, corrective):
     X, y = _classes(d=20)
     model = StructuralBoostingClassifier(
-        penalty=penalty, strength=2.0, master=master, corrective=corrective, rounds=60,
-        entering=2, calibrate=False,
+        penalty=penalty, alpha=2.0, solver=solver, corrective=corrective, rounds=60,
+        n_entering=2, calibrate=False,
     ).fit(X, y)  # fmt: skip
     values = np.array([done.value for done in model.history_])
     assert (np.diff(values) <= 1e-6 * values[0]).all()
@@ -181,9 +182,9 @@ def test_the_objective_never_rises(master, penalty, corrective):
 
 def test_an_update_lowers_the_objective_by_what_the_bound_promised():
     X, y = _classes(d=20)
-    for master, penalty in MASTERS:
+    for solver, penalty in SOLVERS:
         first = StructuralBoostingClassifier(
-            penalty=penalty, strength=2.0, master=master, corrective=False, rounds=30,
+            penalty=penalty, alpha=2.0, solver=solver, corrective=False, rounds=30,
             calibrate=False,
         ).fit(X, y)  # fmt: skip
         falls = -np.diff([done.value for done in first.history_])
@@ -194,7 +195,7 @@ def test_an_update_lowers_the_objective_by_what_the_bound_promised():
 def test_features_that_lose_their_weights_leave():
     X, y = load_digits(return_X_y=True)
     model = StructuralBoostingClassifier(
-        penalty="l1", strength=2.0, entering=15, calibrate=False, refit_tol=1e-3
+        penalty="l1", alpha=2.0, n_entering=15, calibrate=False, refit_tol=1e-3
     ).fit(X[:150], y[:150])
     entered = {int(c) for done in model.history_ for c in done.entered}
     assert entered > set(model.support_.tolist())
@@ -208,12 +209,12 @@ def test_from_lambda_max_on_all_weights_are_zero(penalty, corrective):
     model = StructuralBoostingClassifier(
         penalty=penalty, corrective=corrective, rounds=20, calibrate=False
     )
-    largest = model.strength_max(X, y)
+    largest = model.alpha_max(X, y)
     dual = {"l1": np.inf, "l1/l2": 2, "l1/linf": 1}[penalty]
-    empty = model.set_params(strength=1.002 * largest).fit(X, y)
+    empty = model.set_params(alpha=1.002 * largest).fit(X, y)
     assert len(empty.support_) == 0
     assert_allclose(_norms_of_means(X, y, dual), largest, rtol=1e-3)
-    assert len(model.set_params(strength=0.98 * largest).fit(X, y).support_) >= 1
+    assert len(model.set_params(alpha=0.98 * largest).fit(X, y).support_) >= 1
 
 
 def _norms_of_means(X, y, dual):
@@ -226,15 +227,15 @@ def _norms_of_means(X, y, dual):
 def test_half_the_squares_have_no_lambda_max():
     X, y = _classes()
     with pytest.raises(InputError, match=r"^penalty: got"):
-        StructuralBoostingClassifier(penalty="l2^2").strength_max(X, y)
+        StructuralBoostingClassifier(penalty="l2^2").alpha_max(X, y)
 
 
 def test_the_path_has_warm_starts():
     X, y = _classes(d=20)
     learner = StructuralBoostingClassifier(calibrate=False, refit_tol=1e-6, tol=1e-6)
-    models = list(strength_path(learner, X, y, n=5, least=0.05))
+    models = list(regularization_path(learner, X, y, n=5, least=0.05))
     alone = StructuralBoostingClassifier(
-        strength=models[-1].strength, calibrate=False, refit_tol=1e-6, tol=1e-6
+        alpha=models[-1].alpha, calibrate=False, refit_tol=1e-6, tol=1e-6
     ).fit(X, y)
     assert len(models[0].support_) == 0
     assert len(models[-1].support_) > len(models[1].support_) > 0
@@ -246,7 +247,7 @@ def test_products_are_induced():
     X = rng.uniform(-1, 1, (300, 5))
     y = 2 * X[:, 0] + X[:, 1] + 3 * X[:, 0] * X[:, 1]
     columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), entries=100)
-    model = StructuralBoostingRegressor(strength=2.0, search="products", entering=3, rounds=20).fit(
+    model = StructuralBoostingRegressor(alpha=2.0, search="products", n_entering=3, rounds=20).fit(
         columns, y
     )
     found = {tuple(m) for m in columns.monomials(model.support_)}
@@ -258,9 +259,9 @@ def test_tasks_are_learned_together():
     rng = np.random.default_rng(1)
     X, tasks = rng.normal(size=(300, 10)), rng.integers(0, 3, 300)
     y = X[:, 2] + 0.3 * rng.normal(size=300) > 0.2 * tasks
-    for master, penalty in (("adaboost", "l1/linf"), ("gradboost", "l1/l2")):
+    for solver, penalty in (("adaboost", "l1/linf"), ("gradboost", "l1/l2")):
         model = StructuralBoostingClassifier(
-            "logistic", master=master, penalty=penalty, strength=20.0
+            "logistic", solver=solver, penalty=penalty, alpha=20.0
         ).fit(X, y, tasks=tasks)
         assert_array_equal(model.support_, [2])
         assert np.mean(model.predict(X, tasks) == y) > 0.85
@@ -269,11 +270,11 @@ def test_tasks_are_learned_together():
 def test_weights_of_examples_count_as_repetitions():
     X, y = _classes(m=60)
     omega = np.random.default_rng(2).integers(0, 4, 60)
-    settings = {"strength": 3.0, "scaling": "none", **EXACT}
-    for master, penalty in MASTERS:
-        weighted = StructuralBoostingClassifier(master=master, penalty=penalty, **settings)
+    settings = {"alpha": 3.0, "scaling": "none", **EXACT}
+    for solver, penalty in SOLVERS:
+        weighted = StructuralBoostingClassifier(solver=solver, penalty=penalty, **settings)
         weighted.fit(X, y, omega)
-        repeated = StructuralBoostingClassifier(master=master, penalty=penalty, **settings)
+        repeated = StructuralBoostingClassifier(solver=solver, penalty=penalty, **settings)
         repeated.fit(np.repeat(X, omega, axis=0), np.repeat(y, omega))
         assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
 
@@ -282,10 +283,10 @@ TEMPLATES = ["parallel", np.ones(12), np.eye(12), lambda X: 1 / (1 + np.abs(X).m
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=["parallel", "ones", "eye", "function"])
-@pytest.mark.parametrize(("master", "penalty"), [("adaboost", "l1/linf"), ("gradboost", "l1/l2")])
-def test_every_template_reaches_the_same_optimum(master, penalty, template):
+@pytest.mark.parametrize(("solver", "penalty"), [("adaboost", "l1/linf"), ("gradboost", "l1/l2")])
+def test_every_template_reaches_the_same_optimum(solver, penalty, template):
     X, y = _classes()
-    settings = {"master": master, "penalty": penalty, "strength": 6.0, "calibrate": False}
+    settings = {"solver": solver, "penalty": penalty, "alpha": 6.0, "calibrate": False}
     settings |= {"refit_tol": 1e-6, "tol": 1e-6, "max_iter": 20000}
     plain = StructuralBoostingClassifier(**settings).fit(X, y)
     other = StructuralBoostingClassifier(template=template, **settings).fit(X, y)
@@ -302,9 +303,9 @@ def test_templates_that_leave_a_column_out_are_refused():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("loss", "hinge"), ("penalty", "l2"), ("strength", None), ("strength", 0),
-        ("master", "x"), ("corrective", "no"), ("calibrate", 1.0), ("criterion", "gradient"),
-        ("template", "other"), ("template", 3), ("entering", 0), ("rounds", 0),
+        ("loss", "hinge"), ("penalty", "l2"), ("alpha", None), ("alpha", 0),
+        ("solver", "x"), ("corrective", "no"), ("calibrate", 1.0), ("criterion", "gradient"),
+        ("template", "other"), ("template", 3), ("n_entering", 0), ("rounds", 0),
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_before_work(name, value):
@@ -315,8 +316,8 @@ def test_wrong_settings_are_refused_before_work(name, value):
 def test_what_a_bound_cannot_carry_is_refused():
     for penalty in ("l1/l2", "l2^2"):
         with pytest.raises(InputError, match=r"^penalty: got"):
-            StructuralBoostingClassifier(penalty=penalty, master="adaboost").check_parameters()
-    with pytest.raises(InputError, match=r"^master: got"):
-        StructuralBoostingClassifier(corrective=False, master="newton").check_parameters()
+            StructuralBoostingClassifier(penalty=penalty, solver="adaboost").check_parameters()
+    with pytest.raises(InputError, match=r"^solver: got"):
+        StructuralBoostingClassifier(corrective=False, solver="newton").check_parameters()
     with pytest.raises(InputError, match=r"^loss: got"):
         StructuralBoostingRegressor("squared").fit(*load_diabetes(return_X_y=True))

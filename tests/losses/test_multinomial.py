@@ -27,5 +27,5 @@ def test_values_and_derivatives():
 
 
 def test_it_has_no_proximal_operator():
-    with pytest.raises(InputError, match=r"^master: got"):
+    with pytest.raises(InputError, match=r"^solver: got"):
         Multinomial(np.array([0])).prox(np.zeros((1, 2)), np.array(1.0))

@@ -1,4 +1,4 @@
-"""Losses of one number against finite differences and generic minimisers."""
+"""Losses of one number against finite differences and generic minimizers."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_derivatives_are_those_of_the_value(name):
 
 @pytest.mark.parametrize("name", {**SMOOTH, "hinge": 0, "absolute": 0})
 @pytest.mark.parametrize("step", [0.01, 1.0, 50.0])
-def test_prox_is_the_minimiser(name, step):
+def test_prox_is_the_minimizer(name, step):
     loss = SMOOTH.get(name) or make_task_loss(name)
     for z, a in zip(Z, loss.prox(Z, np.array(step)), strict=True):
 

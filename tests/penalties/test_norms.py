@@ -1,4 +1,4 @@
-"""Mixed norms: values, dual norms and proximal operators against generic minimisers."""
+"""Mixed norms: values, dual norms and proximal operators against generic minimizers."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_prox_satisfies_the_condition_of_optimality(q, step):
 
 
 @pytest.mark.parametrize("q", [1.3, 2, np.inf])
-def test_prox_is_the_minimiser(q):
+def test_prox_is_the_minimizer(q):
     w = _weights(2, 1, 4)
     u = GroupNorm(q).prox(w, np.array([0]), 0.8).ravel()
 

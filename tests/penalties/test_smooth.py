@@ -15,7 +15,7 @@ def W():
 
 @pytest.mark.parametrize("name", PENALTIES)
 def test_gradient_is_the_derivative(name, W):
-    penalty = make_penalty(name, 0.3, sharpness=5.0)
+    penalty = make_penalty(name, 0.3, beta=5.0)
     G, step = penalty.gradient(W), 1e-6
     for place in np.ndindex(*W.shape):
         up, down = W.copy(), W.copy()
@@ -27,7 +27,7 @@ def test_gradient_is_the_derivative(name, W):
 
 @pytest.mark.parametrize("name", PENALTIES)
 def test_curvature_bounds_the_diagonal_of_the_hessian(name, W):
-    penalty = make_penalty(name, 0.3, sharpness=5.0)
+    penalty = make_penalty(name, 0.3, beta=5.0)
     C, step = penalty.curvature(W), 1e-5
     for place in np.ndindex(*W.shape):
         up, down = W.copy(), W.copy()
@@ -59,9 +59,9 @@ def test_large_weights_do_not_overflow(name):
     ("arguments", "named"),
     [
         (("lasso", 1.0), "penalty"),
-        (("l1", -1.0), "strength"),
-        (("l1", 1.0, 0.0), "sharpness"),
-        (("ridge", float("nan")), "strength"),
+        (("l1", -1.0), "alpha"),
+        (("l1", 1.0, 0.0), "beta"),
+        (("ridge", float("nan")), "alpha"),
     ],
 )
 def test_bad_arguments_are_named(arguments, named):

@@ -32,8 +32,8 @@ def test_it_stands_alone(report):
         assert heading in page
 
 
-def test_it_says_that_images_are_straightened(report, tmp_path):
-    small = ["learner.rounds=3", "data.limit=300", "features.pool=straightened-patches"]
+def test_it_says_that_images_are_deslanted(report, tmp_path):
+    small = ["learner.rounds=3", "data.limit=300", "features.pool=deslanted-patches"]
     found = train(load_recipe("digits", small), tmp_path)
     said = "slant is taken out first"
     assert said in (found.out / "report.html").read_text("utf-8")

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.learners.task_targets import coupled_targets
 from visionshare.losses import Multinomial
 from visionshare.penalties import make_norm
 from visionshare.search import BoundState, Pool, make_task_criterion
-from visionshare.solvers import TaskProblem, bound_of
-from visionshare.store import ArrayColumns
+from visionshare.solvers import TaskProblem, majorizer
 
 
-def _state(penalty, groups=None, strength=4.0):
+def _state(penalty, groups=None, alpha=4.0):
     rng = np.random.default_rng(1)
     m = 60
     y, omega = rng.integers(0, 3, m), rng.uniform(0.5, 2, m)
@@ -23,7 +23,7 @@ def _state(penalty, groups=None, strength=4.0):
     columns.fit_scaling("none")
     targets = coupled_targets(y, 3, omega)
     problem = TaskProblem(
-        targets.blocks, 3, Multinomial(targets.classes), make_norm(penalty), strength
+        targets.blocks, 3, Multinomial(targets.classes), make_norm(penalty), alpha
     )
     block, start = problem.blocks[0], problem.empty()
     z = problem.slack(block, start)
@@ -34,11 +34,11 @@ def _state(penalty, groups=None, strength=4.0):
     return problem, Pool(columns), state, X
 
 
-@pytest.mark.parametrize(("master", "penalty"), [("adaboost", "l1/linf"), ("gradboost", "l1/l2")])
-def test_scores_are_those_of_single_updates(master, penalty):
+@pytest.mark.parametrize(("solver", "penalty"), [("adaboost", "l1/linf"), ("gradboost", "l1/l2")])
+def test_scores_are_those_of_single_updates(solver, penalty):
     problem, pool, state, X = _state(penalty)
-    scores = make_task_criterion("bound", problem, master, 0.0).score(pool, state, None)
-    bound, starts = bound_of(master, problem), np.zeros(1, np.int64)
+    scores = make_task_criterion("bound", problem, solver, 0.0).score(pool, state, None)
+    bound, starts = majorizer(solver, problem), np.zeros(1, np.int64)
     for j in range(12):
         x = X.T[[j]]
         gradient = x @ state.residual
@@ -69,7 +69,7 @@ def test_groups_are_scored_together():
     groups = np.arange(12) // 3
     problem, pool, state, X = _state("l1/l2", groups)
     scores = make_task_criterion("bound", problem, "gradboost", 0.0).score(pool, state, None)
-    bound, starts = bound_of("gradboost", problem), np.zeros(1, np.int64)
+    bound, starts = majorizer("gradboost", problem), np.zeros(1, np.int64)
     x = X.T[:3]
     gradient = x @ state.residual
     size = bound.size(x, starts, state.omegas)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from visionshare.generators.stumps import StumpColumns
 from visionshare.resources import thread_limit
 from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
-from visionshare.store import StumpColumns
 
 
 def _problem(seed, m=40, p=4, k=4, ties=False):

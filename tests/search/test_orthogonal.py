@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.learners import ShareBoost
 from visionshare.search import make_criterion
-from visionshare.store import ArrayColumns
 
 
 def _problem(dtype="float64", groups=None, m=300, d=30, seed=0):

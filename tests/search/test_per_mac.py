@@ -7,28 +7,29 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import (
+    Deslanted,
     GaborBank,
     PatchTemplates,
     Pixels,
     Products,
     RandomFourier,
     ShareBoost,
-    Straightened,
     UnionOfFamilies,
 )
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.draws import Draws
 from visionshare.recipes import load_recipe, train
 from visionshare.search import make_criterion, make_search
 from visionshare.search.per_mac import PerMac
-from visionshare.store import ArrayColumns, DrawnColumns, create_store
+from visionshare.store import DrawnColumns, create_store
 
 PATCHES = PatchTemplates(3, 6, 2, (1.5, 3.0), n_patches=800)
 FAMILIES = {
     "patches": PATCHES,
     "products": Products(),
     "pairs": RandomFourier(12),
-    "straightened": Straightened(PATCHES),
+    "deslanted": Deslanted(PATCHES),
     "union": UnionOfFamilies([PATCHES, RandomFourier(9), Pixels(), GaborBank(8, step=3)]),
 }
 SEARCHES = {"exhaustive": {}, "random": {"n": 13}, "screened": {"fraction": 0.5, "keep": 11}}
@@ -89,7 +90,7 @@ def test_the_best_for_its_cost_enters(kind, search, images, y, monkeypatch):
     family = FAMILIES[kind].fit(images)
     columns = ArrayColumns.from_family(family, images)
     criterion = "orthogonal" if search == "exhaustive" else "gradient"
-    options = {"search": search, "search_options": SEARCHES[search], "strength": 1e-3}
+    options = {"search": search, "search_options": SEARCHES[search], "alpha": 1e-3}
     model, seen = _recorded(monkeypatch, columns, y, criterion, **options)
     assert len(seen) == 6
     for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import GroupFeatureRegressor, Pixels, ShareBoost, load
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns, ProductColumns
+from visionshare.generators.monomials import ProductColumns
 
 
 def _columns(m=400, entries=30, seed=0):
@@ -69,7 +70,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path):
 def test_column_generation_multiplies_too():
     X, columns = _columns()
     y = 2 * X[:, 3] + X[:, 3] * X[:, 4] + X[:, 4]
-    model = GroupFeatureRegressor(strength=0.5, search="products", rounds=20).fit(columns, y)
+    model = GroupFeatureRegressor(alpha=0.5, search="products", rounds=20).fit(columns, y)
     held = [m.tolist() for m in columns.monomials(model.support_)]
     assert [3, 4] in held
     assert np.corrcoef(model.predict(columns), y)[0, 1] > 0.999

@@ -6,9 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
 from visionshare import GaborBank, RandomFourier, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.draws import Draws
-from visionshare.store import ArrayColumns, DrawnColumns
+from visionshare.store import DrawnColumns
 
 FAMILIES = {"gabor": GaborBank(step=3), "fourier": RandomFourier(bandwidths=(2.0, 4.0))}
 
@@ -36,14 +37,14 @@ def test_draws_are_numbered_for_good(kind, images):
     draws = Draws(FAMILIES[kind].fit(images), 5, 10, random_state=3)
     width = draws.n_features_ // 50
     assert draws.of_round(2).tolist() == [5, 6, 7, 8, 9]
-    once = draws.evaluate_columns(images, np.arange(width * 5, width * 10))
+    once = draws.transform_columns(images, np.arange(width * 5, width * 10))
     draws.parameters(7)
     ids = np.array([width * 9, width * 5, width * 33])
-    again = draws.evaluate_columns(images, ids)
+    again = draws.transform_columns(images, ids)
     assert_allclose(again[:2], once[[width * 4, 0]], rtol=1e-5, atol=1e-6)
     other = Draws(FAMILIES[kind].fit(images), 5, 10, random_state=4)
     assert other.fingerprint != draws.fingerprint
-    assert not np.allclose(other.evaluate_columns(images, ids), again)
+    assert not np.allclose(other.transform_columns(images, ids), again)
     assert draws.macs(ids) == draws.take(ids).macs()
     for bad in (0, 11):
         with pytest.raises(InputError, match="rounds"):
@@ -54,10 +55,10 @@ def test_draws_are_numbered_for_good(kind, images):
 @pytest.mark.parametrize("criterion", ["gradient", "orthogonal"])
 def test_each_round_takes_the_best_of_its_draws(kind, criterion, images, y):
     columns = _columns(kind, images, rounds=3)
-    settings = {"criterion": criterion, "strength": 1e-3}
+    settings = {"criterion": criterion, "alpha": 1e-3}
     sampled = ShareBoost(rounds=3, search="sampled", **settings).fit(columns, y)
     # The same draws as a finite pool: round t may choose among those of round t alone.
-    everything = columns.draws.evaluate_columns(images, np.arange(columns.shape[1]))
+    everything = columns.draws.transform_columns(images, np.arange(columns.shape[1]))
     chosen = []
     for t in range(1, 4):
         width = columns.shape[1] // 60
@@ -98,13 +99,13 @@ def _replaced(settings, search):
 def test_no_draw_is_evaluated_twice_by_the_search(images, y, monkeypatch):
     columns = _columns("gabor", images)
     seen = []
-    real = columns.draws.evaluate_columns
+    real = columns.draws.transform_columns
 
     def counted(images, ids, *rest):
         seen.append(np.asarray(ids).tolist())
         return real(images, ids, *rest)
 
-    monkeypatch.setattr(columns.draws, "evaluate_columns", counted)
+    monkeypatch.setattr(columns.draws, "transform_columns", counted)
     ShareBoost(rounds=5, search="sampled").fit(columns, y)
     searched = [ids for ids in seen if len(ids) == 20]
     assert searched == [list(range(20 * t, 20 * t + 20)) for t in range(5)]
@@ -114,7 +115,7 @@ def test_no_draw_is_evaluated_twice_by_the_search(images, y, monkeypatch):
 
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_resume_and_threads_give_the_same_bits(kind, images, y, tmp_path):
-    settings = {"search": "sampled", "extra_rounds": 2, "strength": 1e-3}
+    settings = {"search": "sampled", "n_backward": 2, "alpha": 1e-3}
     whole = ShareBoost(rounds=6, **settings).fit(_columns(kind, images), y)
     part = {**settings, "checkpoint": tmp_path / "rounds"}
     ShareBoost(rounds=2, **part).fit(_columns(kind, images), y)

@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import ShareBoost
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.search import Pool, ScreenedSearch, make_search, screened
 from visionshare.search.criteria import Gradient
 from visionshare.search.novelty import Novelty
 from visionshare.search.screened import inclusion
-from visionshare.store import ArrayColumns, Columns
 
 
 def _problem(m=600, d=300, k=3, seed=0, dtype="float32", groups=None):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.search import Pool, make_search, samples_needed
 from visionshare.search.criteria import Gradient
-from visionshare.store import ArrayColumns
 
 
 def _pool(groups=None, m=200, d=40, k=3, seed=0):

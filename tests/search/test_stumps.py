@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
 from visionshare import ShareBoost, Stumps
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
+from visionshare.generators.stumps import StumpColumns
 from visionshare.search import Pool, make_criterion, make_search
-from visionshare.store import ArrayColumns, StumpColumns
 
 
 def _inputs(kind, m=240):
@@ -18,7 +19,7 @@ def _inputs(kind, m=240):
     X = rng.normal(size=(m, 5))
     if kind == "ties":
         return np.round(2 * X).astype(np.float32)
-    if kind == "grey":
+    if kind == "gray":
         return rng.integers(0, 256, (m, 2, 3), np.uint8)
     return np.insert(X, 2, 7.0, axis=1) if kind == "constant" else X
 
@@ -50,7 +51,7 @@ def _brute_force(images, R, kind, omega):
 
 @pytest.mark.parametrize("k", [1, 3, 17])
 @pytest.mark.parametrize("scaling", ["none", "unit_variance", "max_abs"])
-@pytest.mark.parametrize("kind", ["numbers", "ties", "grey", "constant"])
+@pytest.mark.parametrize("kind", ["numbers", "ties", "gray", "constant"])
 def test_the_best_is_the_definitions(kind, scaling, k):
     images = _inputs(kind)
     rng = np.random.default_rng(2)
@@ -131,7 +132,7 @@ def test_the_lowest_number_wins_among_equals():
 
 @pytest.mark.parametrize("weights", ["equal", "some"])
 @pytest.mark.parametrize("scaling", ["none", "unit_variance", "max_abs"])
-@pytest.mark.parametrize("kind", ["numbers", "ties", "grey", "constant"])
+@pytest.mark.parametrize("kind", ["numbers", "ties", "gray", "constant"])
 def test_shareboost_chooses_what_an_exhaustive_search_chooses(kind, scaling, weights):
     images = _inputs(kind)
     y = _classes(images)
@@ -140,7 +141,7 @@ def test_shareboost_chooses_what_an_exhaustive_search_chooses(kind, scaling, wei
         omega = np.random.default_rng(6).random(len(y)) * (np.arange(len(y)) % 5 > 0)
     columns = StumpColumns.from_images(images)
     memory = ArrayColumns.from_family(columns.family, images)
-    settings = {"rounds": 8, "scaling": scaling, "strength": 1e-3}
+    settings = {"rounds": 8, "scaling": scaling, "alpha": 1e-3}
     found = ShareBoost(search="stumps", **settings).fit(columns, y, omega)
     expected = ShareBoost(**settings).fit(memory, y, omega)
     assert found.support_.tolist() == expected.support_.tolist()
@@ -149,9 +150,9 @@ def test_shareboost_chooses_what_an_exhaustive_search_chooses(kind, scaling, wei
 
 
 def test_threads_and_resume_give_the_same_bits(tmp_path):
-    images = _inputs("grey")
+    images = _inputs("gray")
     y, columns = _classes(images), StumpColumns.from_images(images)
-    settings = {"search": "stumps", "strength": 1e-3}
+    settings = {"search": "stumps", "alpha": 1e-3}
     whole = ShareBoost(rounds=6, **settings).fit(columns, y)
     part = {**settings, "checkpoint": tmp_path / "rounds"}
     ShareBoost(rounds=2, **part).fit(columns, y)
@@ -164,9 +165,9 @@ def test_threads_and_resume_give_the_same_bits(tmp_path):
 
 
 def test_a_classifier_carries_the_stumps(tmp_path):
-    images = _inputs("grey")
+    images = _inputs("gray")
     y, columns = _classes(images), StumpColumns.from_images(images, n_thresholds=20)
-    model = ShareBoost(rounds=15, search="stumps", extra_rounds=3).fit(columns, y)
+    model = ShareBoost(rounds=15, search="stumps", n_backward=3).fit(columns, y)
     model.to_classifier(columns.family).save(tmp_path / "c.safetensors")
     again = visionshare.load(tmp_path / "c.safetensors")
     assert_array_equal(again.predict(images), model.predict(columns))

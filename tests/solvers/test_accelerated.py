@@ -1,17 +1,17 @@
-"""The refit against scikit-learn, a generic minimiser, and itself on other threads."""
+"""The refit against scikit-learn, a generic minimizer, and itself on other threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize as generic_minimise
+from scipy.optimize import minimize as generic_minimize
 from sklearn.linear_model import LogisticRegression
 
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
 from visionshare.resources import thread_limit
-from visionshare.solvers import ActiveSet, minimise, preconditioner
+from visionshare.solvers import ActiveSet, minimize, preconditioner
 
 
 def _data(m=300, n=6, k=3, seed=0):
@@ -33,18 +33,18 @@ def _active(X, y, k, dtype=np.float64, omega=None, executor=None):
 def test_agrees_with_scikit_learn(n, k):
     X, y = _data(m=600, n=n, k=k)
     X /= X.std(axis=0)
-    strength = 1e-2
+    alpha = 1e-2
     active = _active(X, y, k)
-    found = minimise(
+    found = minimize(
         active,
         MulticlassLogistic(0.0),
-        make_penalty("ridge", strength),
+        make_penalty("ridge", alpha),
         np.zeros((k, n + 1)),
         tol=1e-13,
         max_iter=2000,
     )
     assert found.converged
-    peer = LogisticRegression(C=1 / (2 * strength * len(y)), tol=1e-10, max_iter=10_000).fit(X, y)
+    peer = LogisticRegression(C=1 / (2 * alpha * len(y)), tol=1e-10, max_iter=10_000).fit(X, y)
     assert_allclose(found.W[:, 1:], peer.coef_, atol=2e-5)
     assert_allclose(
         found.W[:, 0] - found.W[:, 0].mean(), peer.intercept_ - peer.intercept_.mean(), atol=2e-5
@@ -52,7 +52,7 @@ def test_agrees_with_scikit_learn(n, k):
 
 
 @pytest.mark.parametrize("name", ["ridge", "l1", "max"])
-def test_reaches_the_minimum_of_a_generic_minimiser(name):
+def test_reaches_the_minimum_of_a_generic_minimizer(name):
     X, y = _data(m=120)
     k, n = 3, X.shape[1]
     omega = np.random.default_rng(1).random(len(y))
@@ -67,14 +67,14 @@ def test_reaches_the_minimum_of_a_generic_minimiser(name):
         return value + penalty.value(W[:, 1:]), G.ravel()
 
     start = np.zeros(k * (n + 1))
-    peer = generic_minimise(
+    peer = generic_minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 5000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-9},
     )
-    found = minimise(active, loss, penalty, start.reshape(k, -1), tol=1e-12, max_iter=2000)
+    found = minimize(active, loss, penalty, start.reshape(k, -1), tol=1e-12, max_iter=2000)
     assert_allclose(found.value, peer.fun, rtol=1e-7)
 
 
@@ -118,7 +118,7 @@ def test_same_bits_for_any_number_of_threads():
         with thread_limit(jobs), ThreadPoolExecutor(jobs) as threads:
             active = _active(X, y, 7, np.float32, executor=threads)
             W = np.zeros((7, 26))
-            found.append(minimise(active, MulticlassLogistic(), make_penalty("ridge", 1e-4), W).W)
+            found.append(minimize(active, MulticlassLogistic(), make_penalty("ridge", 1e-4), W).W)
     assert_array_equal(found[0], found[1])
 
 
@@ -127,7 +127,7 @@ def test_ill_conditioned_columns_converge():
     X, y = _data(m=3000, n=20, k=5, seed=4)
     X = np.hstack([X, X[:, :10] + 1e-2 * rng.normal(size=(3000, 10))])
     active = _active(X / X.std(axis=0), y, 5, np.float32)
-    found = minimise(active, MulticlassLogistic(), make_penalty("ridge", 1e-5), np.zeros((5, 31)))
+    found = minimize(active, MulticlassLogistic(), make_penalty("ridge", 1e-5), np.zeros((5, 31)))
     assert found.converged
 
 
@@ -160,10 +160,10 @@ def test_a_metric_of_shared_blocks_reaches_the_same_minimum(monkeypatch):
     X /= X.std(axis=0)
     loss, penalty = MulticlassLogistic(), make_penalty("ridge", 1e-3)
     start = np.zeros((3, 61))
-    wanted = minimise(_active(X, y, 3), loss, penalty, start, tol=1e-12, max_iter=500)
+    wanted = minimize(_active(X, y, 3), loss, penalty, start, tol=1e-12, max_iter=500)
     monkeypatch.setattr(preconditioner, "_WHOLE_CLASSES", 20)
     monkeypatch.setattr(preconditioner, "_BLOCK", 16)
-    found = minimise(_active(X, y, 3), loss, penalty, start, tol=1e-12, max_iter=2000)
+    found = minimize(_active(X, y, 3), loss, penalty, start, tol=1e-12, max_iter=2000)
     assert wanted.converged
     assert found.converged
     assert_allclose(found.value, wanted.value, rtol=1e-9)

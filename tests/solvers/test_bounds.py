@@ -1,4 +1,4 @@
-"""Boosting's bounds: they hold, their minimisers are numerical ones', and they score both alike."""
+"""Boosting's bounds: they hold, their minimizers are numerical ones', and they score both alike."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from visionshare.errors import InputError
 from visionshare.learners.task_targets import class_targets, coupled_targets, number_targets
 from visionshare.losses import Multinomial, make_task_loss
 from visionshare.penalties import make_norm
-from visionshare.solvers import TaskProblem, TaskWeights, bound_of
+from visionshare.solvers import TaskProblem, TaskWeights, majorizer
 
 
 def _problem(loss, penalty, seed=0, m=30):
@@ -43,9 +43,9 @@ def _figures(problem, weights, bound, rows, budget=None):
 
 
 CASES = [
-    (master, penalty, loss)
+    (solver, penalty, loss)
     for loss in ("multinomial", "logistic", "insensitive")
-    for master, penalty in (
+    for solver, penalty in (
         ("adaboost", "l1"),
         ("adaboost", "l1/linf"),
         ("gradboost", "l1"),
@@ -56,17 +56,17 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("master", "penalty", "loss"), CASES)
+@pytest.mark.parametrize(("solver", "penalty", "loss"), CASES)
 @pytest.mark.parametrize("together", [False, True])
-def test_the_objective_falls_by_as_much_as_the_bound_says(master, penalty, loss, together):
+def test_the_objective_falls_by_as_much_as_the_bound_says(solver, penalty, loss, together):
     for seed in range(10):
         problem, weights = _problem(loss, penalty, seed)
-        bound = bound_of(master, problem)
+        bound = majorizer(solver, problem)
         rows = np.arange(3) if together else np.array([seed % 3])
         budget = np.array([1.0, 0.2, 3.0]) if together else None
         figures = _figures(problem, weights, bound, rows, budget)
         W = weights.W.copy()
-        W[rows] = bound.minimise(*figures)
+        W[rows] = bound.minimize(*figures)
         fallen = problem.value(weights) - problem.value(TaskWeights(W, weights.shared, weights.b))
         promised = bound.decrease(*figures)
         assert (promised >= -1e-12).all()
@@ -77,23 +77,23 @@ def test_the_objective_falls_by_as_much_as_the_bound_says(master, penalty, loss,
 def _exponential(delta, w, G, S, a, problem):
     up, down = (S - G) / 2, (S + G) / 2
     moved = a * np.sum(up * np.exp(-delta / a) + down * np.exp(delta / a))
-    return moved + problem.strength * problem.norm.value((w + delta)[None], np.zeros(1, int))
+    return moved + problem.alpha * problem.norm.value((w + delta)[None], np.zeros(1, int))
 
 
 def _quadratic(delta, w, G, S, B, problem):
     moved = G @ delta + 0.5 * B * delta @ delta
-    return moved + problem.strength * problem.norm.value((w + delta)[None], np.zeros(1, int))
+    return moved + problem.alpha * problem.norm.value((w + delta)[None], np.zeros(1, int))
 
 
-@pytest.mark.parametrize(("master", "penalty", "loss"), CASES)
-def test_the_update_is_the_bounds_minimum(master, penalty, loss):
-    at = _exponential if master == "adaboost" else _quadratic
+@pytest.mark.parametrize(("solver", "penalty", "loss"), CASES)
+def test_the_update_is_the_bounds_minimum(solver, penalty, loss):
+    at = _exponential if solver == "adaboost" else _quadratic
     for seed in range(4):
         problem, weights = _problem(loss, penalty, seed)
-        bound = bound_of(master, problem)
+        bound = majorizer(solver, problem)
         figures = _figures(problem, weights, bound, np.array([0]))
         w, G, S, size = (np.asarray(v)[0] for v in figures[:4])
-        delta = bound.minimise(*figures)[0] - w
+        delta = bound.minimize(*figures)[0] - w
         rest = (w, G, S, float(size), problem)
         starts = [delta, np.zeros(3), delta + 0.1, -w]
         best = min(
@@ -110,4 +110,4 @@ def test_what_the_exponential_bound_cannot_carry_is_refused():
     for loss, penalty, name in (("logistic", "l1/l2", "q"), ("logistic", "l2^2", "q"),
                                 ("squared", "l1", "loss")):  # fmt: skip
         with pytest.raises(InputError, match=rf"^{name}: got"):
-            bound_of("adaboost", _problem(loss, penalty)[0])
+            majorizer("adaboost", _problem(loss, penalty)[0])

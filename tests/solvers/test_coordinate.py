@@ -1,4 +1,4 @@
-"""Boosting's coordinate steps: falling objectives, and the minimum that other masters reach."""
+"""Boosting's coordinate steps: falling objectives, and the minimum that other solvers reach."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 from visionshare.errors import InputError
 from visionshare.losses import make_task_loss
 from visionshare.penalties import GroupNorm
-from visionshare.solvers import MASTERS, Fista, TaskBlock, TaskProblem
+from visionshare.solvers import SOLVERS, Fista, TaskBlock, TaskProblem
 
 
-def _problem(loss, q, sizes=(1,) * 6, strength=0.7, shared=np.inf, blocks=1):
+def _problem(loss, q, sizes=(1,) * 6, alpha=0.7, shared=np.inf, blocks=1):
     rng = np.random.default_rng(0)
     m, held = 60, []
     for i in range(blocks):
@@ -22,7 +22,7 @@ def _problem(loss, q, sizes=(1,) * 6, strength=0.7, shared=np.inf, blocks=1):
         if loss == "squared":
             s, c = np.ones_like(s), s + 0.5
         held.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
-    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), strength, shared)
+    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), alpha, shared)
     for size in sizes:
         problem.append(rng.normal(size=(size, m)) * rng.uniform(0.3, 2))
     return problem
@@ -40,20 +40,20 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("master", "loss", "q", "sizes", "blocks"), CASES)
-def test_they_reach_the_minimum(master, loss, q, sizes, blocks):
+@pytest.mark.parametrize(("solver", "loss", "q", "sizes", "blocks"), CASES)
+def test_they_reach_the_minimum(solver, loss, q, sizes, blocks):
     problem = _problem(loss, q, sizes, blocks=blocks)
     start = problem.empty().padded(problem.n)
-    solved = MASTERS[master](problem).solve(start, 1e-7, 20000)
+    solved = SOLVERS[solver](problem).solve(start, 1e-7, 20000)
     assert solved.converged
     reference = Fista(problem).solve(start, 1e-8, 20000)
     assert_allclose(solved.value, reference.value, rtol=1e-8)
 
 
-@pytest.mark.parametrize(("master", "loss", "q", "sizes", "blocks"), CASES)
-def test_the_objective_never_rises(master, loss, q, sizes, blocks):
+@pytest.mark.parametrize(("solver", "loss", "q", "sizes", "blocks"), CASES)
+def test_the_objective_never_rises(solver, loss, q, sizes, blocks):
     problem = _problem(loss, q, sizes, blocks=blocks)
-    solver, weights, values = MASTERS[master](problem), problem.empty().padded(problem.n), []
+    solver, weights, values = SOLVERS[solver](problem), problem.empty().padded(problem.n), []
     for _ in range(15):
         solved = solver.solve(weights, 0.0, 1)
         weights = solved.weights
@@ -63,11 +63,11 @@ def test_the_objective_never_rises(master, loss, q, sizes, blocks):
 
 def test_other_problems_are_refused():
     with pytest.raises(InputError, match=r"^loss: got"):
-        MASTERS["adaboost"](_problem("squared_hinge", 1))
+        SOLVERS["adaboost"](_problem("squared_hinge", 1))
     with pytest.raises(InputError, match=r"^q: got"):
-        MASTERS["adaboost"](_problem("logistic", 2))
-    with pytest.raises(InputError, match=r"^shared_strength: got"):
-        MASTERS["gradboost"](_problem("logistic", 2, shared=1.0))
+        SOLVERS["adaboost"](_problem("logistic", 2))
+    with pytest.raises(InputError, match=r"^shared_alpha: got"):
+        SOLVERS["gradboost"](_problem("logistic", 2, shared=1.0))
     problem = _problem("logistic", 1, (2, 1))
     with pytest.raises(InputError, match=r"^groups: got"):
-        MASTERS["adaboost"](problem).solve(problem.empty().padded(3), 1e-3, 5)
+        SOLVERS["adaboost"](problem).solve(problem.empty().padded(3), 1e-3, 5)

@@ -10,13 +10,13 @@ from visionshare.solvers import Fista, TaskBlock, TaskProblem
 from visionshare.solvers.newton import Newton
 
 
-def _problem(X, q, strength, tasks=3, loss="squared_hinge", dtype=np.float64, size=1):
+def _problem(X, q, alpha, tasks=3, loss="squared_hinge", dtype=np.float64, size=1):
     rng = np.random.default_rng(1)
     m = len(X)
     s = rng.choice([-1.0, 1.0], (m, tasks))
     block = TaskBlock(slice(0, m), np.arange(tasks), s, np.ones((m, tasks)), np.ones(m))
     problem = TaskProblem(
-        [block], tasks, make_task_loss(loss), GroupNorm(q), strength, dtype=np.dtype(dtype)
+        [block], tasks, make_task_loss(loss), GroupNorm(q), alpha, dtype=np.dtype(dtype)
     )
     for i in range(0, X.shape[1], size):
         problem.append(X.T[i : i + size])

@@ -1,4 +1,4 @@
-"""The tasks' masters against each other, an independent solver and the conditions of optimality."""
+"""The tasks' solvers against each other, an independent solver and the conditions of optimality."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,12 +11,12 @@ from visionshare.errors import InputError
 from visionshare.losses import make_task_loss
 from visionshare.penalties import GroupNorm
 from visionshare.solvers import (
-    MASTERS,
+    SOLVERS,
     Fista,
     TaskBlock,
     TaskProblem,
     TaskWeights,
-    check_master,
+    check_solver,
     polish,
 )
 
@@ -24,7 +24,7 @@ SIZES = (2, 1, 1, 3)
 WHOLE = ("admm", "fista", "newton")
 
 
-def _problem(loss="squared_hinge", q=2, strength=1.5, shared=np.inf, blocks=1, seed=0, **kw):
+def _problem(loss="squared_hinge", q=2, alpha=1.5, shared=np.inf, blocks=1, seed=0, **kw):
     """Return a problem of three tasks and seven columns in four groups."""
     rng = np.random.default_rng(seed)
     m, held = 60, []
@@ -37,7 +37,7 @@ def _problem(loss="squared_hinge", q=2, strength=1.5, shared=np.inf, blocks=1, s
         else:
             s, c = rng.choice([-1.0, 1.0], (n, len(tasks))), np.ones((n, len(tasks)))
         held.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
-    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), strength, shared, **kw)
+    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), alpha, shared, **kw)
     for size in SIZES:
         columns = rng.normal(size=(size, m)) + 0.3
         problem.append(columns / np.linalg.norm(columns, axis=1, keepdims=True))
@@ -59,14 +59,14 @@ def _by_definition(problem, weights):
     if problem.own:
         ends = np.cumsum(SIZES)
         for a, b in zip(ends - SIZES, ends, strict=True):
-            total += problem.strength * np.linalg.norm(weights.W[a:b].ravel(), problem.norm.q)
+            total += problem.alpha * np.linalg.norm(weights.W[a:b].ravel(), problem.norm.q)
     if problem.sharing:
-        total += problem.shared_strength * np.abs(weights.shared).sum()
+        total += problem.shared_alpha * np.abs(weights.shared).sum()
     return total
 
 
 def _independent(problem):
-    """Minimise by a generic quasi-Newton method, norms made smooth in ever smaller steps."""
+    """Minimize by a generic quasi-Newton method, norms made smooth in ever smaller steps."""
     d, T, ends = problem.n, problem.n_tasks, np.cumsum(SIZES)
 
     def unpack(x):
@@ -82,10 +82,10 @@ def _independent(problem):
             for a, b in zip(ends - SIZES, ends, strict=True):
                 w = weights.W[a:b].ravel()
                 smooth = np.sum((w * w + eps * eps) ** (problem.norm.q / 2)) ** (1 / problem.norm.q)
-                own += problem.strength * (smooth - np.linalg.norm(w, problem.norm.q))
+                own += problem.alpha * (smooth - np.linalg.norm(w, problem.norm.q))
         if problem.sharing:
             w = weights.shared
-            shared = problem.shared_strength * np.sum(np.sqrt(w * w + eps * eps) - np.abs(w))
+            shared = problem.shared_alpha * np.sum(np.sqrt(w * w + eps * eps) - np.abs(w))
         return plain + own + shared
 
     x = np.zeros(d * T + d + T)
@@ -94,9 +94,9 @@ def _independent(problem):
     return _by_definition(problem, unpack(x))
 
 
-@pytest.mark.parametrize("master", WHOLE)
+@pytest.mark.parametrize("solver", WHOLE)
 @pytest.mark.parametrize(
-    ("loss", "q", "strength", "shared", "blocks"),
+    ("loss", "q", "alpha", "shared", "blocks"),
     [
         ("squared_hinge", 2, 1.5, np.inf, 1),
         ("squared_hinge", 1, 0.8, np.inf, 1),
@@ -109,9 +109,9 @@ def _independent(problem):
         ("logistic", 2, 0.3, 0.4, 3),
     ],
 )
-def test_masters_reach_the_independent_minimum(master, loss, q, strength, shared, blocks):
-    problem = _problem(loss, q, strength, shared, blocks)
-    solved = MASTERS[master](problem).solve(_start(problem), 1e-7, 20000)
+def test_solvers_reach_the_independent_minimum(solver, loss, q, alpha, shared, blocks):
+    problem = _problem(loss, q, alpha, shared, blocks)
+    solved = SOLVERS[solver](problem).solve(_start(problem), 1e-7, 20000)
     assert solved.converged
     assert_allclose(solved.value, _by_definition(problem, solved.weights), rtol=1e-12)
     reference = _independent(problem)
@@ -124,69 +124,65 @@ def test_masters_reach_the_independent_minimum(master, loss, q, strength, shared
     ("q", "shared"),
     [(1, np.inf), (2, np.inf), (np.inf, np.inf), (4, np.inf), (1, 1.3), (2, 1.3), (np.inf, 1.3)],
 )
-def test_masters_agree(loss, q, shared):
-    strength = 0.3 if loss == "logistic" else 1.0
+def test_solvers_agree(loss, q, shared):
+    alpha = 0.3 if loss == "logistic" else 1.0
     values = []
-    for master in WHOLE:
-        problem = _problem(loss, q, strength, shared)
-        solved = MASTERS[master](problem).solve(_start(problem), 1e-6, 20000)
-        assert solved.converged, master
+    for solver in WHOLE:
+        problem = _problem(loss, q, alpha, shared)
+        solved = SOLVERS[solver](problem).solve(_start(problem), 1e-6, 20000)
+        assert solved.converged, solver
         values.append(solved.value)
     assert_allclose(values[0], values[1], rtol=1e-7)
 
 
-@pytest.mark.parametrize("master", WHOLE)
+@pytest.mark.parametrize("solver", WHOLE)
 @pytest.mark.parametrize("q", [1, 2, np.inf])
-def test_at_lambda_max_every_weight_is_zero(master, q):
+def test_at_lambda_max_every_weight_is_zero(solver, q):
     problem = _problem(q=q)
-    free = MASTERS[master](problem)
-    problem.strength = np.inf
-    problem.shared_strength = 1e9
+    free = SOLVERS[solver](problem)
+    problem.alpha = np.inf
+    problem.shared_alpha = 1e9
     alone = free.solve(_start(problem), 1e-12, 20000).weights
     slacks = [problem.slack(block, alone) for block in problem.blocks]
     lambda_max = problem.norm.dual_norms(problem.gradient(slacks).W, problem.starts).max()
-    problem.shared_strength = np.inf
+    problem.shared_alpha = np.inf
     for factor, empty in ((1.001, True), (0.98, False)):
-        problem.strength = factor * lambda_max
-        solved = MASTERS[master](problem).solve(_start(problem), 1e-7, 20000)
+        problem.alpha = factor * lambda_max
+        solved = SOLVERS[solver](problem).solve(_start(problem), 1e-7, 20000)
         assert (not solved.weights.W.any()) == empty
 
 
-@pytest.mark.parametrize("master", WHOLE)
-def test_a_column_that_enters_never_raises_the_objective(master):
+@pytest.mark.parametrize("solver", WHOLE)
+def test_a_column_that_enters_never_raises_the_objective(solver):
     whole = _problem(seed=3)
-    problem = TaskProblem(
-        whole.blocks, 3, whole.loss, whole.norm, whole.strength, whole.shared_strength
-    )
-    solver, weights, values = MASTERS[master](problem), problem.empty(), []
-    values.append(solver.solve(weights, 1e-8, 20000).value)
+    problem = TaskProblem(whole.blocks, 3, whole.loss, whole.norm, whole.alpha, whole.shared_alpha)
+    made, weights, values = SOLVERS[solver](problem), problem.empty(), []
+    values.append(made.solve(weights, 1e-8, 20000).value)
     for first, size in zip(np.cumsum(SIZES) - SIZES, SIZES, strict=True):
         problem.append(whole.columns[first : first + size])
-        solved = solver.solve(weights.padded(size), 1e-8, 20000)
+        solved = made.solve(weights.padded(size), 1e-8, 20000)
         weights = solved.weights
         values.append(solved.value)
     assert (np.diff(values) <= 1e-9).all()
-    assert_allclose(values[-1], MASTERS[master](whole).solve(_start(whole), 1e-8, 20000).value)
+    assert_allclose(values[-1], SOLVERS[solver](whole).solve(_start(whole), 1e-8, 20000).value)
 
 
-@pytest.mark.parametrize("master", WHOLE)
-def test_columns_that_leave_are_forgotten(master):
+@pytest.mark.parametrize("solver", WHOLE)
+def test_columns_that_leave_are_forgotten(solver):
     problem, small = _problem(seed=4), _problem(seed=4)
-    solver = MASTERS[master](problem)
-    weights = solver.solve(_start(problem), 1e-6, 20000).weights
+    made = SOLVERS[solver](problem)
+    weights = made.solve(_start(problem), 1e-6, 20000).weights
     positions = problem.keep(np.array([0, 3]))
     assert_array_equal(positions, [0, 1, 4, 5, 6])
     small.keep(np.array([0, 3]))
-    solved = solver.solve(weights.kept(positions), 1e-8, 20000)
-    fresh = MASTERS[master](small).solve(_start(small), 1e-8, 20000)
+    solved = made.solve(weights.kept(positions), 1e-8, 20000)
+    fresh = SOLVERS[solver](small).solve(_start(small), 1e-8, 20000)
     assert_allclose(solved.value, fresh.value, rtol=1e-9)
 
 
 def test_groups_may_enter_together():
     one_by_one = _problem()
-    together = TaskProblem(
-        one_by_one.blocks, 3, one_by_one.loss, one_by_one.norm, one_by_one.strength
-    )
+    together = TaskProblem(one_by_one.blocks, 3, one_by_one.loss, one_by_one.norm, one_by_one.alpha)
     together.append(one_by_one.columns.copy(), SIZES)
     assert_array_equal(together.starts, one_by_one.starts)
     assert_array_equal(together.columns, one_by_one.columns)
@@ -197,11 +193,11 @@ def test_groups_may_enter_together():
 
 def test_scaled_columns_make_the_same_steps():
     # Columns a hundred times as large with a penalty a hundred times as large: the same problem.
-    problem, large = _problem(), _problem(strength=150.0)
+    problem, large = _problem(), _problem(alpha=150.0)
     large._columns *= 100
     large.grams = [1e4 * g for g in large.grams]
     large.sums = [100 * s for s in large.sums]
-    found = [MASTERS["admm"](p).solve(_start(p), 0.0, 40) for p in (problem, large)]
+    found = [SOLVERS["admm"](p).solve(_start(p), 0.0, 40) for p in (problem, large)]
     assert_allclose(found[0].weights.W, 100 * found[1].weights.W, rtol=1e-9, atol=1e-10)
 
 
@@ -222,9 +218,9 @@ def test_threads_do_not_change_the_bits(monkeypatch):
     plain = _problem()
     with ThreadPoolExecutor(3) as executor:
         threaded = _problem(executor=executor)
-        for master in (MASTERS[name] for name in WHOLE):
-            a = master(plain).solve(_start(plain), 1e-5, 500).weights
-            b = master(threaded).solve(_start(threaded), 1e-5, 500).weights
+        for solver in (SOLVERS[name] for name in WHOLE):
+            a = solver(plain).solve(_start(plain), 1e-5, 500).weights
+            b = solver(threaded).solve(_start(threaded), 1e-5, 500).weights
             assert_array_equal(a.W, b.W)
             assert_array_equal(a.b, b.b)
 
@@ -232,13 +228,13 @@ def test_threads_do_not_change_the_bits(monkeypatch):
 def test_float32_columns_reach_their_precision():
     problem = _problem(dtype=np.dtype(np.float32))
     exact = _problem()
-    for master in (MASTERS[name] for name in WHOLE):
-        rough = master(problem).solve(_start(problem), 1e-4, 3000)
-        fine = master(exact).solve(_start(exact), 1e-8, 20000)
+    for solver in (SOLVERS[name] for name in WHOLE):
+        rough = solver(problem).solve(_start(problem), 1e-4, 3000)
+        fine = solver(exact).solve(_start(exact), 1e-8, 20000)
         assert rough.converged
         assert_allclose(rough.value, fine.value, rtol=1e-5)
 
 
-def test_unknown_masters_are_refused():
-    with pytest.raises(InputError, match=r"^master: got 'simplex'"):
-        check_master("simplex")
+def test_unknown_solvers_are_refused():
+    with pytest.raises(InputError, match=r"^solver: got 'simplex'"):
+        check_solver("simplex")

@@ -7,9 +7,11 @@ from sklearn.datasets import load_digits
 
 import visionshare
 from visionshare import KernelAnchors, Pixels, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
+from visionshare.generators.anchors import AnchorColumns
+from visionshare.generators.anchors import columns as anchor_columns
 from visionshare.search import Pool
-from visionshare.store import AnchorColumns, ArrayColumns, anchor_columns
 from visionshare.testing import check_columns
 
 
@@ -43,16 +45,16 @@ def _random(m=70, q=3, ties=False, seed=0):
 )
 def test_every_rule_of_columns(X, parameters):
     family = KernelAnchors(**parameters).fit(X)
-    check_columns(AnchorColumns(family, X), family.evaluate(X))
+    check_columns(AnchorColumns(family, X), family.transform(X))
 
 
 def test_columns_are_those_of_the_family_to_the_bit(family, digits):
     X = digits[0]
     columns = AnchorColumns(family, X, n_jobs=2)
-    whole = family.evaluate_columns(X)
+    whole = family.transform_columns(X)
     assert_array_equal(columns.columns_of(scaled=False), whole)
     ids = np.random.default_rng(0).permutation(family.n_features_)[:50]
-    assert_array_equal(columns.columns_of(ids, scaled=False), family.evaluate_columns(X, ids))
+    assert_array_equal(columns.columns_of(ids, scaled=False), family.transform_columns(X, ids))
     assert_array_equal(columns.groups, family.groups)
     assert columns.macs(ids) == family.macs(ids)
 
@@ -60,7 +62,7 @@ def test_columns_are_those_of_the_family_to_the_bit(family, digits):
 def test_examples_that_were_not_learned_from(family):
     X = load_digits().images[600:800].astype(np.uint8) * 15
     assert_array_equal(
-        AnchorColumns(family, X).columns_of(scaled=False), family.evaluate_columns(X)
+        AnchorColumns(family, X).columns_of(scaled=False), family.transform_columns(X)
     )
 
 
@@ -77,7 +79,7 @@ def test_products_are_sums_over_the_examples_inside(family, digits):
     columns = AnchorColumns(family, X)
     R = np.random.default_rng(1).normal(size=(600, 4)).astype(np.float32)
     columns.fit_scaling("unit_variance")
-    scaled = (family.evaluate(X).astype(np.float64) - columns.offset) * columns.scale
+    scaled = (family.transform(X).astype(np.float64) - columns.offset) * columns.scale
     found = columns.correlate(R)
     size = (np.abs(scaled).T @ np.abs(R)).max()
     assert_allclose(found, scaled.T @ R, atol=2e-6 * size)
@@ -120,7 +122,7 @@ SETTINGS = {
     "screened": {"search": "screened", "search_options": {"fraction": 0.3, "keep": 12}},
     "random": {"search": "random"},
     "orthogonal": {"criterion": "orthogonal"},
-    "validation and backward": {"validation_fraction": 0.2, "extra_rounds": 1},
+    "validation and backward": {"validation_fraction": 0.2, "n_backward": 1},
 }
 
 

@@ -13,18 +13,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError, StoreError
-from visionshare.generators.patches import PatchTemplates
-from visionshare.generators.pixels import Pixels
+from visionshare.generators.patches.family import PatchTemplates
+from visionshare.generators.pixels.family import Pixels
 from visionshare.learners import ShareBoost
-from visionshare.store import (
-    ArrayColumns,
-    create_store,
-    open_store,
-    repair_store,
-    store_info,
-    verify_store,
-)
+from visionshare.store import create_store, open_store, repair_store, store_info, verify_store
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +41,7 @@ def _backend(kind, dtype, family, images, folder, memory="64MiB"):
 @pytest.mark.parametrize("kind", ["memory", "store"])
 def test_columns_answer_as_a_matrix(kind, dtype, family, images, tmp_path):
     columns = _backend(kind, dtype, family, images, tmp_path)
-    X = family.evaluate(images).astype(dtype).astype(np.float64)
+    X = family.transform(images).astype(dtype).astype(np.float64)
     assert columns.shape == X.shape
     rng = np.random.default_rng(1)
     R = rng.normal(size=(len(X), 3)).astype(np.float32)
@@ -115,11 +109,11 @@ def test_a_store_is_lazy_and_resumes(family, images, tmp_path):
     again.fill()
     assert len(again.missing) == 0
     # The first one finds what the other has committed, without evaluating.
-    columns._family.evaluate_columns = None
+    columns._family.transform_columns = None
     try:
         assert_array_equal(columns.columns_of(), again.columns_of())
     finally:
-        del columns._family.evaluate_columns
+        del columns._family.transform_columns
     assert verify_store(tmp_path / "s") == {}
     info = store_info(tmp_path / "s")
     assert (info["columns"], info["evaluated"]) == (columns.shape[1], columns.shape[1])
@@ -230,7 +224,7 @@ def test_a_foreign_shard_is_refused(family, images, tmp_path):
 
 WRITER = """
 import sys, numpy as np
-from visionshare.generators.pixels import Pixels
+from visionshare.generators.pixels.family import Pixels
 from visionshare.store import create_store
 images = np.random.default_rng(0).integers(0, 256, (300, 60, 60), np.uint8)
 family = Pixels().fit(images)
@@ -244,7 +238,7 @@ def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
     rng = np.random.default_rng(4)
     images = np.random.default_rng(0).integers(0, 256, (300, 60, 60), np.uint8)
     family = Pixels().fit(images)
-    expected = family.evaluate_columns(images, dtype="float16").astype(np.float32)
+    expected = family.transform_columns(images, dtype="float16").astype(np.float32)
     folder, committed, torn = tmp_path / "s", 0, 0
     for _ in range(14):
         if committed == 3600:

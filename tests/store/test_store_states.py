@@ -11,12 +11,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from numpy.testing import assert_array_equal
 
 from visionshare.errors import StoreError
-from visionshare.generators.pixels import Pixels
+from visionshare.generators.pixels.family import Pixels
 from visionshare.store import create_store, open_store, repair_store, store_info, verify_store
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 5, 6), np.uint8)
 FAMILY = Pixels().fit(IMAGES)
-TRUE = FAMILY.evaluate_columns(IMAGES, dtype="float16").astype(np.float32)
+TRUE = FAMILY.transform_columns(IMAGES, dtype="float16").astype(np.float32)
 IDS = st.lists(st.integers(0, len(TRUE) - 1), min_size=1, max_size=8, unique=True)
 
 

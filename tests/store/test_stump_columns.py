@@ -5,15 +5,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import Pixels, Stumps
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.store import ArrayColumns, StumpColumns
+from visionshare.generators.stumps import StumpColumns
 from visionshare.testing import check_columns
 
 rng = np.random.default_rng(0)
 IMAGES = {
     "numbers": rng.normal(size=(300, 4)),
     "ties": rng.integers(0, 5, (300, 6)).astype(np.float32),
-    "grey": rng.integers(0, 256, (200, 3, 2), np.uint8),
+    "gray": rng.integers(0, 256, (200, 3, 2), np.uint8),
     "constant": np.column_stack([np.zeros(300), rng.normal(size=300), np.ones(300)]),
 }
 
@@ -23,7 +24,7 @@ IMAGES = {
 def test_every_rule_of_columns(images, n_thresholds):
     held = IMAGES[images]
     columns = StumpColumns.from_images(held, n_thresholds)
-    check_columns(columns, columns.family.evaluate(held))
+    check_columns(columns, columns.family.transform(held))
 
 
 @pytest.mark.parametrize("weights", ["equal", "some", "none of the lowest"])
@@ -61,7 +62,7 @@ def test_images_need_not_be_those_that_taught_the_thresholds():
     family = Stumps().fit(IMAGES["numbers"][:100])
     others = IMAGES["numbers"][100:] / 2
     columns = StumpColumns(family, others)
-    assert_array_equal(columns.take(scaled=False), family.evaluate(others))
+    assert_array_equal(columns.take(scaled=False), family.transform(others))
     columns.fit_scaling("unit_variance")
     outside = columns.take(scaled=False).std(axis=0) == 0
     assert outside.any()
@@ -73,13 +74,13 @@ def test_a_part_of_the_stumps():
     family = Stumps().fit(IMAGES["ties"])
     ids = np.array([1, 2, 8, 20, 21])
     columns = StumpColumns(family.take(ids), IMAGES["ties"])
-    assert_array_equal(columns.take(scaled=False), family.evaluate(IMAGES["ties"], ids))
+    assert_array_equal(columns.take(scaled=False), family.transform(IMAGES["ties"], ids))
     assert columns.order.shape == (3, 300)
     assert columns.macs(np.arange(5)) == 0
 
 
 def test_all_columns_come_some_at_a_time(monkeypatch):
-    import visionshare.store.stump_columns as module
+    import visionshare.generators.stumps.columns as module
 
     columns = StumpColumns.from_images(IMAGES["numbers"])
     whole = columns.columns_of()
@@ -91,7 +92,7 @@ def test_all_columns_come_some_at_a_time(monkeypatch):
 
 
 def test_threads_give_the_same_bits():
-    one, two = (StumpColumns.from_images(IMAGES["grey"], n_jobs=n) for n in (1, 2))
+    one, two = (StumpColumns.from_images(IMAGES["gray"], n_jobs=n) for n in (1, 2))
     for columns in (one, two):
         columns.fit_scaling("unit_variance", np.arange(200.0))
     assert_array_equal(one.order, two.order)

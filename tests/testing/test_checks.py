@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from visionshare import PatchTemplates, Pixels, ShareBoost
-from visionshare.store import ArrayColumns, create_store
+from visionshare.columns import ArrayColumns
+from visionshare.store import create_store
 from visionshare.testing import check_columns, check_family
 from visionshare.testing.learners import check_learner_on_columns
 
 rng = np.random.default_rng(0)
 IMAGES = {
-    "grey": rng.integers(0, 256, (30, 9, 8), np.uint8),
-    "colour": rng.integers(0, 256, (30, 7, 6, 3), np.uint8),
+    "gray": rng.integers(0, 256, (30, 9, 8), np.uint8),
+    "color": rng.integers(0, 256, (30, 7, 6, 3), np.uint8),
     "float": rng.random((30, 6, 6), np.float32),
     "vectors": rng.random((30, 12), np.float32),
     "smaller than a patch": rng.integers(0, 256, (30, 2, 3), np.uint8),
@@ -47,11 +48,11 @@ class _Wrong(Pixels):
 @pytest.mark.parametrize(
     ("method", "change"),
     [
-        ("evaluate", lambda v: v.astype(np.float64)),
-        ("evaluate", lambda v: v[:, ::-1]),
-        ("evaluate", lambda v: v + np.random.default_rng().random()),
-        ("evaluate_columns", lambda v: v[::-1]),
-        ("evaluate_columns", lambda v: v.astype(np.float32)),
+        ("transform", lambda v: v.astype(np.float64)),
+        ("transform", lambda v: v[:, ::-1]),
+        ("transform", lambda v: v + np.random.default_rng().random()),
+        ("transform_columns", lambda v: v[::-1]),
+        ("transform_columns", lambda v: v.astype(np.float32)),
         ("macs", float),
         ("macs", lambda v: -1),
         ("sample", lambda v: v * 0),
@@ -62,7 +63,7 @@ class _Wrong(Pixels):
 )
 def test_a_family_that_breaks_a_rule_is_caught(method, change):
     with pytest.raises((AssertionError, Exception)) as caught:
-        check_family(_Wrong(method, change), IMAGES["grey"])
+        check_family(_Wrong(method, change), IMAGES["gray"])
     assert isinstance(caught.value, (AssertionError, ValueError, KeyError))
 
 
@@ -75,10 +76,10 @@ def test_our_columns_in_memory(dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_our_columns_in_a_store(dtype, tmp_path):
-    images = IMAGES["grey"]
+    images = IMAGES["gray"]
     family = FAMILIES["patches"].fit(images)
     columns = create_store(tmp_path / "s", family, images, dtype, memory="4kB")
-    check_columns(columns, family.evaluate_columns(images, dtype=dtype).T)
+    check_columns(columns, family.transform_columns(images, dtype=dtype).T)
 
 
 class _Shuffled(ArrayColumns):
@@ -98,7 +99,7 @@ def test_columns_that_break_a_rule_are_caught(kind):
         check_columns(kind(X), X)
 
 
-@pytest.mark.parametrize("settings", [{}, {"extra_rounds": 3}, {"criterion": "orthogonal"}])
+@pytest.mark.parametrize("settings", [{}, {"n_backward": 3}, {"criterion": "orthogonal"}])
 def test_our_learner(settings):
     check_learner_on_columns(ShareBoost(rounds=5, **settings))
 

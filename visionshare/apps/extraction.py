@@ -82,7 +82,7 @@ def extract_features(
         Image files; example i of the store is the i-th that can be read.
     out : path-like
         Folder of the store.
-    fit : {"resize", "centre"} or Preprocessing, default "resize"
+    fit : {"resize", "center"} or Preprocessing, default "resize"
         How images are brought to the family's size.
     dtype : {"float32", "float16"}, default "float32"
     memory : str or int, default "1GiB"
@@ -180,7 +180,7 @@ def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, A
         }
         columns = np.empty((job.family.n_features_, 0), job.dtype)
         if len(images):
-            columns = job.family.evaluate_columns(images, None, job.threads, job.dtype)
+            columns = job.family.transform_columns(images, None, job.threads, job.dtype)
         yield number, about, columns
         if bar is not None:
             bar.update(stop - start)
@@ -196,7 +196,7 @@ def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str]]:
     of the readable images, however many were left out.
     """
     shape = job.family.image_shape_
-    size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "grey"
+    size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
     images, stop = np.zeros((0, *shape), np.uint8), start
     broken: list[str] = []
     while len(images) < IMAGE_BLOCK and stop < len(job.paths):

@@ -9,12 +9,11 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.generators.base import check_images
-from visionshare.generators.windows import window_features
 from visionshare.resources import parse_size, resolve_jobs
 
 __all__ = ["class_colors", "label_map", "majority", "overlay", "score_map"]
 
-# Okabe and Ito's colours, then Tol's "muted" ones: told apart with any colour vision.
+# Okabe and Ito's colors, then Tol's "muted" ones: told apart with any color vision.
 _COLORS = (
     "0072b2", "e69f00", "009e73", "d55e00", "56b4e9", "f0e442", "cc79a7", "000000",
     "332288", "ddcc77", "117733", "88ccee", "882255", "44aa99", "aa4499", "999933",
@@ -36,7 +35,7 @@ def score_map(
     Parameters
     ----------
     classifier : CompactClassifier
-        Of images, in one channel or colour.
+        Of images, in one channel or color.
     image : ndarray of shape (height, width) or (height, width, C), uint8 or float
         At least as large as the classifier's images.
     step : int, default 1
@@ -69,7 +68,7 @@ def score_map(
         some = ys[start : start + together]
         # No more of the image than these windows see.
         strip = padded[some[0] : some[-1] + height]
-        features = window_features(classifier.family, strip, some - some[0], xs, threads)
+        features = classifier.family.transform_windows(strip, some - some[0], xs, threads)
         scores[start : start + together] = _scores(classifier, features)
     return scores
 
@@ -96,7 +95,7 @@ def _checked(
 def _scores(classifier: CompactClassifier, features: np.ndarray) -> np.ndarray:
     """Return scores (rows, columns, k) of features (n, rows, columns).
 
-    Feature by feature: a product of matrices may round a window differently with its neighbours.
+    Feature by feature: a product of matrices may round a window differently with its neighbors.
     """
     scores = np.empty((len(classifier.classes_), *features.shape[1:]), np.float32)
     scores[:] = classifier.intercept[:, None, None]
@@ -119,8 +118,8 @@ def label_map(
     """Return the class of every pixel of a large image: that of the window around it.
 
     A family that shares work among windows (see
-    :func:`visionshare.generators.windows.window_features`) is many times faster here than window
-    by window, and gives the same.
+    :meth:`visionshare.generators.base.FeatureFamily.transform_windows`) is many times faster than
+    window by window, and gives the same.
 
     Parameters
     ----------
@@ -213,9 +212,9 @@ def _counted(mask: np.ndarray, side: int) -> np.ndarray:
 
 
 def class_colors(n: int) -> np.ndarray:
-    """Return the colours of ``n`` classes, (n, 3) uint8, the same in every map.
+    """Return the colors of ``n`` classes, (n, 3) uint8, the same in every map.
 
-    The first sixteen are told apart with any colour vision; later ones turn round the hues.
+    The first sixteen are told apart with any color vision; later ones turn round the hues.
 
     Examples
     --------
@@ -224,14 +223,14 @@ def class_colors(n: int) -> np.ndarray:
     """
     colors = [tuple(bytes.fromhex(text)) for text in _COLORS[:n]]
     for i in range(len(colors), n):
-        # The golden ratio keeps neighbours apart, however many there are.
+        # The golden ratio keeps neighbors apart, however many there are.
         mixed = colorsys.hsv_to_rgb(0.618034 * i % 1.0, 0.55 + 0.4 * (i % 2), 0.9)
         colors.append(tuple(round(255 * v) for v in mixed))
     return np.array(colors, np.uint8).reshape(n, 3)
 
 
 def overlay(image: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the image with the colours of its classes laid over it, (height, width, 3) uint8.
+    """Return the image with the colors of its classes laid over it, (height, width, 3) uint8.
 
     Parameters
     ----------
@@ -239,7 +238,7 @@ def overlay(image: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray
     labels : ndarray of shape (height, width), int
     n_classes : int
     """
-    grey = image.astype(np.float32)
+    gray = image.astype(np.float32)
     if image.ndim == 2 or image.shape[2] != 3:
-        grey = grey.reshape(*labels.shape, -1).mean(axis=2, keepdims=True)
-    return np.round(0.55 * grey + 0.45 * class_colors(n_classes)[labels]).astype(np.uint8)
+        gray = gray.reshape(*labels.shape, -1).mean(axis=2, keepdims=True)
+    return np.round(0.55 * gray + 0.45 * class_colors(n_classes)[labels]).astype(np.uint8)

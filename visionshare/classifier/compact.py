@@ -14,7 +14,8 @@ from visionshare.classifier.file_format import read_parts, write_parts
 from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
-from visionshare.generators.base import FeatureFamily, weighted_sums
+from visionshare.generators.base import FeatureFamily
+from visionshare.scores import predict_labels, softmax
 
 __all__ = ["CompactClassifier"]
 
@@ -113,8 +114,8 @@ class CompactClassifier:
 
     @property
     def picture_mode(self) -> str:
-        """Whether pictures are read as ``"grey"`` or in ``"color"``."""
-        return "color" if self.image_shape[2:] == (3,) else "grey"
+        """Whether pictures are read as ``"gray"`` or in ``"color"``."""
+        return "color" if self.image_shape[2:] == (3,) else "gray"
 
     @property
     def n_features(self) -> int:
@@ -168,7 +169,7 @@ class CompactClassifier:
 
         size = self.picture_size
         if size is None or self.image_shape[2:] not in ((), (1,), (3,)):
-            raise InputError("classifier", f"shape {self.image_shape}", "one of grey or RGB images")
+            raise InputError("classifier", f"shape {self.image_shape}", "one of gray or RGB images")
         limits = {} if largest is None else {"largest": largest}
         raster = read_image(source, size, self.picture_mode, self.preprocessing, **limits)
         return raster.reshape(self.image_shape)
@@ -199,11 +200,11 @@ class CompactClassifier:
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         # A stranger's file may hold numbers that overflow: scores are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
-            return weighted_sums(self.family, images, self.weights, n_jobs) + self.intercept
+            return self.family.weighted_sums(images, self.weights, n_jobs) + self.intercept
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""
-        return self.classes_[np.argmax(self.decision_function(images, n_jobs), axis=1)]
+        return predict_labels(self.classes_, self.decision_function(images, n_jobs))
 
     def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), the softmax of scores / temperature."""
@@ -212,10 +213,7 @@ class CompactClassifier:
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""
         with np.errstate(over="ignore", invalid="ignore"):
-            shares = scores.astype(np.float64) / self.temperature
-            shares -= shares.max(axis=1, keepdims=True)
-            np.exp(shares, out=shares)
-            return shares / shares.sum(axis=1, keepdims=True)
+            return softmax(scores, self.temperature)
 
     def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
         """Return the same classifier with another rule, or with none."""
@@ -296,7 +294,7 @@ class CompactClassifier:
             What to compile; "c" is the exported C through the system's compiler, installed
             packages may offer others, see :func:`visionshare.classifier.compilers.find_compiler`.
         **options
-            Of the compiler; of "c": ``pixel``, ``quantise`` and ``early_exit``, see
+            Of the compiler; of "c": ``pixel``, ``quantize`` and ``early_exit``, see
             :func:`visionshare.export.compile_classifier`.
 
         Raises
@@ -311,7 +309,7 @@ class CompactClassifier:
         >>> from visionshare import Pixels
         >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
         >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
-        >>> fast = model.compile(quantise="int8")  # doctest: +SKIP
+        >>> fast = model.compile(quantize="int8")  # doctest: +SKIP
         >>> fast.predict(np.array([[0, 0], [0, 255]], np.uint8))  # doctest: +SKIP
         array(['b'], dtype='<U1')
         """

@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins
 from visionshare.errors import InputError
+from visionshare.scores import predict_labels
 
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
@@ -92,7 +93,7 @@ class EarlyExit:
     >>> from visionshare import Pixels, ShareBoost
     >>> X, y = load_digits(return_X_y=True)
     >>> family = Pixels().fit(X)
-    >>> model = ShareBoost(rounds=30).fit(family.evaluate(X[:900]), y[:900])
+    >>> model = ShareBoost(rounds=30).fit(family.transform(X[:900]), y[:900])
     >>> early = EarlyExit(model.to_classifier(family), ExitRule((10, 20), (1.5, 1.0)))
     >>> stops = early.stops(X[900:])
     >>> bool(early.costs[stops].mean() < early.costs[-1])
@@ -142,7 +143,7 @@ class EarlyExit:
         stops = np.full(len(images), len(self.stages) - 1)
         for number, stage in enumerate(self.stages):
             rest = images if len(left) == len(images) else images[left]
-            known = np.hstack([known, stage.family.evaluate(rest, None, n_jobs)])
+            known = np.hstack([known, stage.family.transform(rest, None, n_jobs)])
             scores = known @ stage.weights.T + stage.intercept
             found[left] = scores
             if stage.margin is None:
@@ -160,7 +161,7 @@ class EarlyExit:
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""
-        return self.classes_[np.argmax(self.decision_function(images, n_jobs), axis=1)]
+        return predict_labels(self.classes_, self.decision_function(images, n_jobs))
 
     def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), with the temperature of the whole classifier."""
@@ -171,7 +172,7 @@ class EarlyExit:
         return self.run(images, n_jobs)[1]
 
     def measure(self, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1) -> ExitFigures:
-        """Return errors and costs on labelled images.
+        """Return errors and costs on labeled images.
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ class EarlyExit:
             accepted = f"a class for each of {len(images)} images, 1 or more"
             raise InputError("labels", labels.shape, accepted)
         scores, stops = self.run(images, n_jobs)
-        wrong = self.classes_[np.argmax(scores, axis=1)] != labels
+        wrong = predict_labels(self.classes_, scores) != labels
         counts = np.bincount(stops, minlength=len(self.stages))
         return ExitFigures(
             int(wrong.sum()),

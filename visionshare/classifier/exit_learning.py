@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule, score_margins
 from visionshare.errors import InputError
+from visionshare.scores import predict_labels
 
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
@@ -76,7 +77,7 @@ def learn_exit_rule(
     >>> from visionshare import Pixels, ShareBoost
     >>> X, y = load_digits(return_X_y=True)
     >>> family = Pixels().fit(X)
-    >>> model = ShareBoost(rounds=30).fit(family.evaluate(X[:900]), y[:900])
+    >>> model = ShareBoost(rounds=30).fit(family.transform(X[:900]), y[:900])
     >>> classifier = model.to_classifier(family)
     >>> rule = learn_exit_rule(classifier, X[900:], y[900:], tolerance=0.005)
     >>> all(1 <= t < 30 for t in rule.rounds)
@@ -152,7 +153,7 @@ class _Problem:
         last = len(path)
         spread = np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int)
         self.rounds = [int(t) for t in np.unique(spread) if t < last]
-        values = family.evaluate(images, None, n_jobs)
+        values = family.transform(images, None, n_jobs)
         wrong_at_last = self._wrong(classifier, values, labels, last)[0]
         self.margins, self.harm, self.expected = [], [], []
         for t in self.rounds:
@@ -171,7 +172,7 @@ class _Problem:
     ) -> tuple[np.ndarray, np.ndarray]:
         step = classifier.path[t - 1]
         scores = values[:, : step.n_features] @ step.weights.T + step.intercept
-        return classifier.classes_[np.argmax(scores, axis=1)] != labels, scores
+        return predict_labels(classifier.classes_, scores) != labels, scores
 
     def costs(self, chosen: list[int]) -> np.ndarray:
         """Return the multiply-accumulates of an image that stops at each chosen round, or never."""

@@ -34,7 +34,7 @@ def evaluate(
     prepared: Prepared = False,
     as_json: Json = False,
 ) -> None:
-    """Measure a classifier on labelled images.
+    """Measure a classifier on labeled images.
 
     Example: visionshare evaluate out/digits/classifier.safetensors digits
     """

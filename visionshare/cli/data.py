@@ -31,7 +31,7 @@ def list_all() -> None:
 
 @app.command()
 def info(name: Name) -> None:
-    """Show a data set's origin, licence and files.
+    """Show a data set's origin, license and files.
 
     Example: visionshare data info mnist
     """

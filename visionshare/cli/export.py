@@ -31,7 +31,7 @@ def export(
     out: Annotated[Path, typer.Option("--out", help="Folder to write to; or a file *.onnx.")],
     to: Annotated[str, typer.Option(help="Form: c or onnx.")] = "c",
     name: Annotated[str, typer.Option(help="First part of all names in it.")] = "classifier",
-    quantise: Annotated[str, typer.Option(help="C tables: none, int8 or int16.")] = "none",
+    quantize: Annotated[str, typer.Option(help="C tables: none, int8 or int16.")] = "none",
     pixel: Annotated[str | None, typer.Option(help="Values of an image: uint8 or float32.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Only the first rounds of learning.")] = None,
     probabilities: Annotated[
@@ -43,7 +43,7 @@ def export(
     ] = False,
     measure: Annotated[
         str | None,
-        typer.Option("--measure", help="Labelled images: a name of the catalogue, folder or file."),
+        typer.Option("--measure", help="Labeled images: a name of the catalogue, folder or file."),
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
     split: Annotated[str, typer.Option(help="Split to measure on: test or train.")] = "test",
@@ -53,7 +53,7 @@ def export(
 
     Example: visionshare export out/digits/classifier.safetensors --to c --out digits-c
 
-    Example: visionshare export CLASSIFIER --out small --quantise int8 --measure digits
+    Example: visionshare export CLASSIFIER --out small --quantize int8 --measure digits
 
     Example: visionshare export CLASSIFIER --to onnx --out digits.onnx
     """
@@ -61,8 +61,8 @@ def export(
 
     if to not in _FORMS:
         raise InputError("--to", to, " or ".join(map(repr, _FORMS)))
-    if to == "onnx" and quantise != "none":
-        raise InputError("--quantise", quantise, "'none' with --to onnx")
+    if to == "onnx" and quantize != "none":
+        raise InputError("--quantize", quantize, "'none' with --to onnx")
     if to == "onnx" and early_exit:
         raise InputError("--early-exit", "set", "--to c; for ONNX, --rounds")
     model = load(classifier)
@@ -74,7 +74,7 @@ def export(
     if to == "onnx":
         figures = _export_onnx(model, out, name, pixel, measured)
     else:
-        settings = (name, pixel, quantise, probabilities, early_exit)
+        settings = (name, pixel, quantize, probabilities, early_exit)
         figures = _export_c(model, out, settings, measured)
     _say(figures, to, as_json)
 
@@ -95,7 +95,7 @@ def _export_c(
     if measured is not None:
         # Compiled once the images are there.
         def predict(images: np.ndarray) -> np.ndarray:
-            made = compile_classifier(model, program.pixel, program.quantise, early)
+            made = compile_classifier(model, program.pixel, program.quantize, early)
             return made.predict(images)
 
         whole = EarlyExit(model) if early else model
@@ -105,7 +105,7 @@ def _export_c(
     return {
         "files": [str(path) for path in paths],
         "features": model.n_features,
-        "tables": program.quantise,
+        "tables": program.quantize,
         "flash_bytes": None if size is None else size[0],
         "ram_bytes": program.ram + (0 if size is None else size[1]),
         **held,
@@ -149,7 +149,7 @@ def _measured(
     data: Path | None,
     split: str,
 ) -> dict[str, Any]:
-    """Return errors of the classifier and of its export on labelled images, and how they differ."""
+    """Return errors of the classifier and of its export on labeled images, and how they differ."""
     import numpy as np
 
     from visionshare.classifier import EarlyExit

@@ -34,10 +34,10 @@ def extract(
     size: Annotated[
         str | None, typer.Option(help="HEIGHTxWIDTH of a pool's images; default the first's.")
     ] = None,
-    color: Annotated[bool, typer.Option("--color", help="Keep colours, for a pool.")] = False,
+    color: Annotated[bool, typer.Option("--color", help="Keep colors, for a pool.")] = False,
     fit: Annotated[
         str | None,
-        typer.Option(help="resize, or centre on a canvas; default as the classifier, or resize."),
+        typer.Option(help="resize, or center on a canvas; default as the classifier, or resize."),
     ] = None,
     sample: Annotated[int, typer.Option(help="Images that a pool learns from.")] = 10_000,
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
@@ -131,7 +131,7 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     if options.sample < 1:
         raise InputError("--sample", options.sample, "a number of images of at least 1")
     family = read_pool(FeaturePart(pool=pool), options.seed)
-    mode = "color" if options.color else "grey"
+    mode = "color" if options.color else "gray"
     rng = np.random.default_rng(options.seed)
     chosen = [paths[i] for i in np.sort(rng.permutation(len(paths))[: options.sample])]
     shape = _size(options.size) if options.size else read_image(paths[0], None, mode).shape[:2]

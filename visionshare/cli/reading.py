@@ -68,14 +68,14 @@ def read(
     model = load(classifier)
     check_reader(model)
     for i, path in enumerate(paths):
-        grey = read_image(path, under=255)
-        page = read_page(model, grey, deskew, context, threads)
+        gray = read_image(path, under=255)
+        page = read_page(model, gray, deskew, context, threads)
         if out is not None:
-            _write_all(out, names[i], path, grey, page)
+            _write_all(out, names[i], path, gray, page)
         if hocr is not None:
             _write(hocr, as_hocr(page, Path(path).name))
         if picture is not None:
-            _write_picture(picture, grey, page)
+            _write_picture(picture, gray, page)
         if as_json:
             typer.echo(to_json(page, path), nl=False)
         elif out is None:
@@ -95,13 +95,13 @@ def _names(paths: list[str]) -> list[str]:
     return names
 
 
-def _write_all(out: Path, name: str, path: str, grey: np.ndarray, page: Page) -> None:
+def _write_all(out: Path, name: str, path: str, gray: np.ndarray, page: Page) -> None:
     from visionshare.apps.ocr.writers import as_hocr, as_json
 
     _write(out / f"{name}.txt", page.text + "\n" if page.text else "")
     _write(out / f"{name}.json", as_json(page, path))
     _write(out / f"{name}.hocr", as_hocr(page, Path(path).name))
-    _write_picture(out / f"{name}.png", grey, page)
+    _write_picture(out / f"{name}.png", gray, page)
 
 
 def _write(path: Path, text: str) -> None:
@@ -110,11 +110,11 @@ def _write(path: Path, text: str) -> None:
     write_text(path, text)
 
 
-def _write_picture(path: Path, grey: np.ndarray, page: Page) -> None:
+def _write_picture(path: Path, gray: np.ndarray, page: Page) -> None:
     from PIL import Image
 
     from visionshare.apps.ocr.writers import as_picture
     from visionshare.durable import replace_file
 
     with replace_file(path) as partial:
-        Image.fromarray(as_picture(grey, page)).save(partial, format="png")
+        Image.fromarray(as_picture(gray, page)).save(partial, format="png")

@@ -30,7 +30,7 @@ def segment(
     out: Annotated[Path, typer.Option("--out", help="The map, a .png; a pixel is its class.")],
     step: Annotated[int, typer.Option(help="Classify every so-many-th pixel.")] = 1,
     overlay: Annotated[
-        Path | None, typer.Option("--overlay", help="The image under the map's colours, a .png.")
+        Path | None, typer.Option("--overlay", help="The image under the map's colors, a .png.")
     ] = None,
     smooth: Annotated[int, typer.Option(help="Side of the square whose pixels vote; odd.")] = 1,
     memory: Annotated[str, typer.Option(help="Bound of the features in memory.")] = "256MiB",
@@ -61,7 +61,7 @@ def segment(
         raise DataError(f"{classifier}: classifies vectors, not images")
     if k > _MOST_CLASSES:
         raise DataError(f"{classifier}: {k} classes; a map has at most {_MOST_CLASSES}")
-    raster = read_image(image, mode="color" if shape[2:] == (3,) else "grey")
+    raster = read_image(image, mode="color" if shape[2:] == (3,) else "gray")
     held = raster[..., None] if shape[2:] == (1,) else raster
     labels = label_map(model, held, step, smooth, threads, memory)
     colors = class_colors(k)
@@ -87,7 +87,7 @@ def _say(figures: dict[str, Any], as_json: bool) -> None:
 
 
 def _write_map(path: Path, labels: np.ndarray, colors: np.ndarray) -> None:
-    """Write an indexed PNG: a pixel's value is its class, the palette its colour."""
+    """Write an indexed PNG: a pixel's value is its class, the palette its color."""
     from PIL import Image
 
     from visionshare.durable import replace_file

@@ -33,7 +33,7 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Seed of everything that is random.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Change a setting, such as learner.strength=1e-3."),
+        typer.Option("--set", help="Change a setting, such as learner.alpha=1e-3."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")] = False,
 ) -> None:
@@ -78,9 +78,9 @@ def warmup() -> None:
     """
     import numpy as np
 
+    from visionshare.columns import ArrayColumns
     from visionshare.generators.patches import PatchTemplates
     from visionshare.learners import FineTuning, ShareBoost, fine_tune
-    from visionshare.store import ArrayColumns
 
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2

@@ -12,7 +12,7 @@ from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.datasets import ImageSet
-    from visionshare.generators.score_sources import LinearSource
+    from visionshare.generators.sources.scores import LinearSource
     from visionshare.recipes.transfer import Task
 
 __all__ = ["register"]
@@ -45,7 +45,7 @@ def transfer(
         int | None, typer.Option(help="Images of all other classes; default all.")
     ] = None,
     rounds: Annotated[int, typer.Option(help="k: sources and features at most, a class.")] = 100,
-    strength: Annotated[float, typer.Option(help="λ: larger means smaller weights.")] = 1.0,
+    alpha: Annotated[float, typer.Option(help="λ: larger means smaller weights.")] = 1.0,
     tol: Annotated[float, typer.Option(help="δ: stop when a round gains less.")] = 1e-4,
     random: Annotated[
         int | None, typer.Option(help="Try so many candidates a round (59), not all.")
@@ -88,7 +88,7 @@ def transfer(
         raise InputError("--draws", draws, "a whole number of at least 1")
     learner = GreedyTL(
         rounds,
-        strength=strength,
+        alpha=alpha,
         tol=tol,
         search="exhaustive" if random is None else "random",
         search_options=None if random is None else {"n": random},
@@ -115,7 +115,7 @@ def _images(dataset: str, split: str, data: Path | None, shape: tuple[int, ...])
     from visionshare.datasets import ImageSet, load_images
 
     size = None if len(shape) == 1 else (shape[0], shape[1])
-    mode = "color" if shape[2:] == (3,) else "grey"
+    mode = "color" if shape[2:] == (3,) else "gray"
     held = load_images(dataset, split, data, size, mode)
     if shape[2:] == (1,) and held.images.shape[1:] == shape[:2]:
         return ImageSet(held.images[..., None], held.labels, held.classes, held.name)

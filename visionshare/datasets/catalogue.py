@@ -64,7 +64,7 @@ class DataSetInfo(_Strict):
     name: str
     title: str
     kind: Literal["idx", "npz", "libsvm", "bundled", "plates"]
-    licence: str
+    license: str
     citation: str
     homepage: str = ""
     classes: tuple[str, ...] = ()

@@ -58,16 +58,16 @@ def _maps(shape: tuple[int, int], sigma: float) -> _Maps:
     Few of those are not nearly 0: a fifth of the random numbers, and no blurring.
     """
     (U, s, _), (V, t, _) = (np.linalg.svd(_blur(side, sigma).astype(np.float64)) for side in shape)
-    strength = np.outer(s, t).ravel()
-    order = np.argsort(-strength, kind="stable")
-    energy = np.cumsum(np.square(strength[order]))
+    alpha = np.outer(s, t).ravel()
+    order = np.argsort(-alpha, kind="stable")
+    energy = np.cumsum(np.square(alpha[order]))
     kept = order[: 1 + int(np.searchsorted(energy, _ENERGY * energy[-1]))]
     i, j = np.unravel_index(kept, (len(s), len(t)))
     fields = U.T[i][:, :, None] * V.T[j][:, None, :]
     y, x = np.indices(shape) - (np.array(shape)[:, None, None] - 1) / 2
     planes = [x.ravel(), y.ravel(), np.ones(x.size)]
     basis = np.concatenate([fields.reshape(len(kept), -1), planes])
-    return _Maps(strength[kept].astype(np.float32), basis.astype(np.float32), shape)
+    return _Maps(alpha[kept].astype(np.float32), basis.astype(np.float32), shape)
 
 
 def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:

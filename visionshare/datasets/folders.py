@@ -28,13 +28,13 @@ EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp",
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _LARGEST = 1 << 26
 Fit: TypeAlias = "str | Preprocessing"
-NAMED_FITS = ("resize", "centre")
+NAMED_FITS = ("resize", "center")
 
 
 def read_image(
     source: str | os.PathLike[str] | BinaryIO,
     size: tuple[int, int] | None = None,
-    mode: str = "grey",
+    mode: str = "gray",
     fit: Fit = "resize",
     largest: int = _LARGEST,
     under: int | None = None,
@@ -46,14 +46,14 @@ def read_image(
     source : path-like or binary file
     size : tuple of int, optional
         Height and width of the result; the image's own when omitted.
-    mode : {"grey", "color"}, default "grey"
-    fit : {"resize", "centre"} or Preprocessing, default "resize"
-        With a size: stretch to it, or shrink where needed and centre on a black canvas; or the
+    mode : {"gray", "color"}, default "gray"
+    fit : {"resize", "center"} or Preprocessing, default "resize"
+        With a size: stretch to it, or shrink where needed and center on a black canvas; or the
         steps of :class:`visionshare.datasets.Preprocessing`.
     largest : int
         Pixels that are accepted at most, checked before they are decoded.
     under : int, optional
-        Grey value that lies under transparent pixels; black when omitted, or white where the
+        Gray value that lies under transparent pixels; black when omitted, or white where the
         steps look for dark ink and find it.
 
     Returns
@@ -67,8 +67,8 @@ def read_image(
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    if mode not in ("grey", "color"):
-        raise InputError("mode", mode, "'grey' or 'color'")
+    if mode not in ("gray", "color"):
+        raise InputError("mode", mode, "'gray' or 'color'")
     steps = as_preprocessing(fit)
     name = source if isinstance(source, (str, os.PathLike)) else "image"
     try:
@@ -80,7 +80,7 @@ def read_image(
                 upright = _to_bytes(upright)
             elif "A" in upright.mode or "transparency" in upright.info:
                 upright = _on_paper(upright.convert("RGBA"), steps.polarity, under)
-            image = upright.convert("L" if mode == "grey" else "RGB")
+            image = upright.convert("L" if mode == "gray" else "RGB")
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
@@ -132,7 +132,7 @@ def as_preprocessing(fit: Fit) -> Preprocessing:
     if isinstance(fit, Preprocessing):
         return fit
     if fit not in NAMED_FITS:
-        raise InputError("fit", fit, "'resize', 'centre' or a Preprocessing")
+        raise InputError("fit", fit, "'resize', 'center' or a Preprocessing")
     return Preprocessing(fit=fit)
 
 
@@ -187,7 +187,7 @@ def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
 def read_images(
     paths: Sequence[str | os.PathLike[str]],
     size: tuple[int, int],
-    mode: str = "grey",
+    mode: str = "gray",
     fit: Fit = "resize",
     n_jobs: int = 1,
     broken: list[str] | None = None,
@@ -234,7 +234,7 @@ def read_images(
 def read_folder(
     folder: str | os.PathLike[str],
     size: tuple[int, int] | None = None,
-    mode: str = "grey",
+    mode: str = "gray",
     fit: Fit = "resize",
 ) -> ImageSet:
     """Read a folder that holds a folder of images for each class.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.ink import normalise_character
+from visionshare.datasets.ink import normalize_character
 from visionshare.errors import DataError
 
 __all__ = [
@@ -154,7 +154,7 @@ def _likeness(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
 
 @functools.lru_cache(maxsize=4096)
 def _pictures(path: str, characters: str) -> tuple[str, np.ndarray] | None:
-    """Return a font's family and its normalised characters; None if one is missing."""
+    """Return a font's family and its normalized characters; None if one is missing."""
     from fontTools.ttLib import TTFont, TTLibError
     from PIL import ImageFont
 
@@ -176,7 +176,7 @@ def _pictures(path: str, characters: str) -> tuple[str, np.ndarray] | None:
 
 def _clean(face: Any, character: str) -> np.ndarray:
     darkness = 255 - draw_character(face, character)
-    return normalise_character(darkness, darkness > 127)
+    return normalize_character(darkness, darkness > 127)
 
 
 def draw_character(face: Any, character: str, margin: int = 4) -> np.ndarray:

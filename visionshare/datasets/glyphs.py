@@ -1,7 +1,7 @@
 """Characters rendered from fonts as a page's reader finds them: small, slanted, blurred, cropped.
 
 Characters of one font stand in a sheet like those of a page. The sheet is blurred and gets noise,
-its ink is found as a page's is, and each character is cut out and normalised as a page's is.
+its ink is found as a page's is, and each character is cut out and normalized as a page's is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from visionshare.datasets.fonts import (
     system_font_folders,
 )
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.ink import SIZE, find_ink, normalise_character
+from visionshare.datasets.ink import SIZE, find_ink, normalize_character
 from visionshare.errors import DataError, InputError
 
 __all__ = ["Fonts", "load_fonts", "render_sheet", "split_fonts"]
@@ -221,7 +221,7 @@ def render_sheet(
     found = []
     for place in places:
         mask = _cropped(_without_specks(ink.mask[place]), rng)
-        found.append(normalise_character(ink.darkness[place], mask))
+        found.append(normalize_character(ink.darkness[place], mask))
     return np.stack(found)
 
 

@@ -1,7 +1,7 @@
 """Ink and paper: which pixels of a scan are ink, and a character's picture as classifiers see it.
 
 Training and reading both come through here: a character rendered for training is found and
-normalised by the functions that find and normalise those of a page.
+normalized by the functions that find and normalize those of a page.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["INNER", "SIZE", "Ink", "find_ink", "normalise_character", "sauvola_threshold"]
+__all__ = ["INNER", "SIZE", "Ink", "find_ink", "normalize_character", "sauvola_threshold"]
 
 SIZE = 28
 # The longer side of a character inside of its picture.
 INNER = 22
-# Paper and ink nearer than this, in grey values, are a page without ink: once the paper is evened
+# Paper and ink nearer than this, in gray values, are a page without ink: once the paper is evened
 # out to 255, and as they are.
 _LEAST_CONTRAST = 40.0
 _LEAST_DIFFERENCE = 30.0
@@ -44,7 +44,7 @@ class Ink:
 
 
 def sauvola_threshold(
-    grey: np.ndarray, window: int = 41, k: float = 0.2, r: float = 128.0
+    gray: np.ndarray, window: int = 41, k: float = 0.2, r: float = 128.0
 ) -> np.ndarray:
     """Return m (1 + k (s / r − 1)), with mean m and standard deviation s of the square around.
 
@@ -53,7 +53,7 @@ def sauvola_threshold(
 
     Parameters
     ----------
-    grey : ndarray of shape (H, W)
+    gray : ndarray of shape (H, W)
     window : int, default 41
         Side of the square; odd.
     k, r : float
@@ -70,16 +70,16 @@ def sauvola_threshold(
     """
     import cv2
 
-    if grey.ndim != 2:
-        raise InputError("grey", grey.shape, "an image of shape (H, W)")
+    if gray.ndim != 2:
+        raise InputError("gray", gray.shape, "an image of shape (H, W)")
     if window < 1 or window % 2 == 0:
         raise InputError("window", window, "an odd number of pixels of at least 1")
-    values = np.asarray(grey, np.float64)
+    values = np.asarray(gray, np.float64)
     # numpy reflects an image as often as a window needs it; OpenCV does so once.
     half = window // 2
-    padded = np.pad(values, half, mode="reflect" if min(grey.shape) > 1 else "edge")
+    padded = np.pad(values, half, mode="reflect" if min(gray.shape) > 1 else "edge")
     sides = window, window
-    inner = slice(half, half + grey.shape[0]), slice(half, half + grey.shape[1])
+    inner = slice(half, half + gray.shape[0]), slice(half, half + gray.shape[1])
     mean = cv2.boxFilter(padded, cv2.CV_64F, sides)[inner]
     square = cv2.boxFilter(padded * padded, cv2.CV_64F, sides)[inner]
     deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
@@ -87,15 +87,15 @@ def sauvola_threshold(
     return found
 
 
-def find_ink(grey: np.ndarray) -> Ink:
-    """Return the ink of a grey image: dark on light, or light on dark where that is the rule.
+def find_ink(gray: np.ndarray) -> Ink:
+    """Return the ink of a gray image: dark on light, or light on dark where that is the rule.
 
     Brightness is divided by that of the paper near by, so that shadows do not count. Sauvola's
     threshold is then kept between two bounds: he alone hollows out large letters.
 
     Parameters
     ----------
-    grey : ndarray of uint8, shape (H, W)
+    gray : ndarray of uint8, shape (H, W)
 
     Raises
     ------
@@ -112,17 +112,17 @@ def find_ink(grey: np.ndarray) -> Ink:
     """
     import cv2
 
-    if not isinstance(grey, np.ndarray) or grey.ndim != 2 or grey.dtype != np.uint8:
-        given = getattr(grey, "dtype", type(grey).__name__), getattr(grey, "shape", ())
-        raise InputError("grey", given, "a uint8 image of shape (H, W)")
-    if grey.size == 0:
-        raise InputError("grey", grey.shape, "an image with pixels")
-    light_on_dark = _is_light_on_dark(grey)
-    dark = 255 - grey if light_on_dark else grey
+    if not isinstance(gray, np.ndarray) or gray.ndim != 2 or gray.dtype != np.uint8:
+        given = getattr(gray, "dtype", type(gray).__name__), getattr(gray, "shape", ())
+        raise InputError("gray", given, "a uint8 image of shape (H, W)")
+    if gray.size == 0:
+        raise InputError("gray", gray.shape, "an image with pixels")
+    light_on_dark = _is_light_on_dark(gray)
+    dark = 255 - gray if light_on_dark else gray
     flat = _flattened(dark)
     level, _ = cv2.threshold(flat, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
     below = flat <= level
-    nothing = Ink(np.zeros(grey.shape, bool), np.zeros(grey.shape, np.uint8), light_on_dark)
+    nothing = Ink(np.zeros(gray.shape, bool), np.zeros(gray.shape, np.uint8), light_on_dark)
     if below.all() or not below.any():
         return nothing
     ink, paper = float(flat[below].mean()), float(np.median(flat[~below]))
@@ -135,11 +135,11 @@ def find_ink(grey: np.ndarray) -> Ink:
     return Ink(flat < threshold, np.round(darkness).astype(np.uint8), light_on_dark)
 
 
-def _is_light_on_dark(grey: np.ndarray) -> bool:
+def _is_light_on_dark(gray: np.ndarray) -> bool:
     """Return whether what stands out from its surroundings is mostly lighter than they are."""
     import cv2
 
-    small = _quarter(grey)
+    small = _quarter(gray)
     around = cv2.medianBlur(small, 31)
     difference = small.astype(np.float64) - around
     # Of a picture that is all one letter, the surroundings are its edges.
@@ -148,17 +148,17 @@ def _is_light_on_dark(grey: np.ndarray) -> bool:
     deviation = float(np.sqrt(np.mean(difference**2)))
     skewness = float(np.mean(difference**3)) / max(deviation**3, 1e-12)
     if abs(skewness) < _LEAST_SKEWNESS:
-        return bool(grey.mean() < 127.5)
+        return bool(gray.mean() < 127.5)
     return skewness > 0
 
 
-def _quarter(grey: np.ndarray) -> np.ndarray:
+def _quarter(gray: np.ndarray) -> np.ndarray:
     import cv2
 
-    height, width = (max(1, side // 4) for side in grey.shape)
-    if min(grey.shape) < 256:
-        return grey
-    found: np.ndarray = cv2.resize(grey, (width, height), interpolation=cv2.INTER_AREA)
+    height, width = (max(1, side // 4) for side in gray.shape)
+    if min(gray.shape) < 256:
+        return gray
+    found: np.ndarray = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
     return found
 
 
@@ -177,8 +177,8 @@ def _flattened(dark: np.ndarray) -> np.ndarray:
     return np.minimum(np.round(ratio), 255).astype(np.uint8)
 
 
-def normalise_character(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return a character as classifiers see it: its ink alone, light on black, centred.
+def normalize_character(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return a character as classifiers see it: its ink alone, light on black, centered.
 
     Its longer side fills 22 of 28 pixels, its proportions are kept, and its ink is full white.
 
@@ -187,7 +187,7 @@ def normalise_character(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
     darkness : ndarray of uint8, shape (H, W)
         See :class:`Ink`.
     mask : ndarray of bool, shape (H, W)
-        Pixels of this character; neighbours inside of its box are left out.
+        Pixels of this character; neighbors inside of its box are left out.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def normalise_character(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
     --------
     >>> mask = np.zeros((60, 40), bool)
     >>> mask[10:54, 20:24] = True
-    >>> image = normalise_character(np.where(mask, 200, 0).astype(np.uint8), mask)
+    >>> image = normalize_character(np.where(mask, 200, 0).astype(np.uint8), mask)
     >>> rows, cols = np.nonzero(image > 127)
     >>> np.ptp(rows) + 1, np.ptp(cols) + 1, image.max()
     (np.int64(22), np.int64(2), np.uint8(255))
@@ -210,7 +210,7 @@ def normalise_character(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
         return picture
     box = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
     own = np.ascontiguousarray(mask[box], np.uint8)
-    # One pixel around the mask is still edge, not neighbour.
+    # One pixel around the mask is still edge, not neighbor.
     values = darkness[box] * cv2.dilate(own, np.ones((3, 3), np.uint8))
     top = max(64.0, float(np.percentile(values[own > 0], 75)))
     ratio = INNER / max(values.shape)

@@ -10,11 +10,11 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["CENTRES", "FITS", "POLARITIES", "Preprocessing"]
+__all__ = ["CENTERS", "FITS", "POLARITIES", "Preprocessing"]
 
 POLARITIES = ("as_is", "light_on_dark", "dark_on_light", "automatic")
-FITS = ("resize", "centre", "box")
-CENTRES = ("box", "mass")
+FITS = ("resize", "center", "box")
+CENTERS = ("box", "mass")
 _LARGEST_SIDE = 4096
 
 
@@ -37,13 +37,13 @@ class Preprocessing:
         Cut to the smallest box that holds all ink.
     threshold : float, default 0.3
         Ink is lighter than this share of the way from paper to the lightest value.
-    fit : {"resize", "centre", "box"}, default "resize"
-        Stretch to the size; or shrink where needed and centre on a black canvas; or enlarge or
+    fit : {"resize", "center", "box"}, default "resize"
+        Stretch to the size; or shrink where needed and center on a black canvas; or enlarge or
         shrink, keeping the aspect ratio, to a box on a black canvas.
     margin : int, default 0
         Pixels between the box and each side of the canvas.
-    centre : {"box", "mass"}, default "box"
-        What lies in the middle of the canvas: the box's middle, or the ink's centre of mass.
+    center : {"box", "mass"}, default "box"
+        What lies in the middle of the canvas: the box's middle, or the ink's center of mass.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Preprocessing:
     Notes
     -----
     Pixels are means of the areas that they cover where a picture shrinks, and interpolated
-    where it grows. MNIST was made with a box of margin 4, centred by mass: Y. LeCun, L. Bottou,
+    where it grows. MNIST was made with a box of margin 4, centered by mass: Y. LeCun, L. Bottou,
     Y. Bengio, P. Haffner, Gradient-based learning applied to document recognition, 1998, III.A.
 
     Examples
@@ -77,10 +77,10 @@ class Preprocessing:
     threshold: float = 0.3
     fit: str = "resize"
     margin: int = 0
-    centre: str = "box"
+    center: str = "box"
 
     def __post_init__(self) -> None:
-        for name, known in (("polarity", POLARITIES), ("fit", FITS), ("centre", CENTRES)):
+        for name, known in (("polarity", POLARITIES), ("fit", FITS), ("center", CENTERS)):
             given = getattr(self, name)
             if not isinstance(given, str) or given not in known:
                 raise InputError(name, given, ", ".join(map(repr, known)))
@@ -96,7 +96,7 @@ class Preprocessing:
                 if getattr(self, name):
                     raise InputError(name, True, "False where polarity is 'as_is': what is ink?")
         if self.fit != "box":
-            for name, default in (("margin", 0), ("centre", "box")):
+            for name, default in (("margin", 0), ("center", "box")):
                 if getattr(self, name) != default:
                     raise InputError(name, getattr(self, name), f"{default!r} unless fit is 'box'")
 
@@ -119,13 +119,13 @@ class Preprocessing:
         """Return plain values that JSON and TOML hold."""
         return asdict(self)
 
-    def describe(self, mode: str = "grey") -> list[str]:
+    def describe(self, mode: str = "gray") -> list[str]:
         """Return all that is done to a picture in words, from the first step to the last."""
         paper = {"dark_on_light": "white", "automatic": "black (on white if its ink is dark)"}
         said = [
             "turned upright",
             f"laid, where it is transparent, on {paper.get(self.polarity, 'black')}",
-            "made grey (0.299 R + 0.587 G + 0.114 B)" if mode == "grey" else "made RGB",
+            "made gray (0.299 R + 0.587 G + 0.114 B)" if mode == "gray" else "made RGB",
         ]
         said += {
             "as_is": [],
@@ -146,11 +146,11 @@ class Preprocessing:
         mean = "each pixel the mean of the area that it covers"
         if self.fit == "resize":
             said.append(f"stretched to the image's size, {mean}")
-        elif self.fit == "centre":
-            said.append(f"shrunk where it is larger ({mean}) and centred on black")
+        elif self.fit == "center":
+            said.append(f"shrunk where it is larger ({mean}) and centered on black")
         else:
             room = f" {self.margin} pixel(s) inside the image's sides" if self.margin else ""
-            middle = "the ink's centre of mass" if self.centre == "mass" else "its middle"
+            middle = "the ink's center of mass" if self.center == "mass" else "its middle"
             said.append(
                 f"brought to the largest box{room} that keeps its aspect ratio, {mean} "
                 f"(interpolated where it grows), {middle} in the middle of a black canvas"
@@ -199,23 +199,23 @@ class Preprocessing:
 
     def _ink(self, picture: np.ndarray) -> np.ndarray:
         """Return the picture with light ink on dark paper, stretched and cut."""
-        grey = _grey(picture)
+        gray = _gray(picture)
         invert = self.polarity == "dark_on_light"
         if self.polarity == "automatic":
-            paper = _paper(grey)
-            invert = float(grey.max()) - paper < paper - float(grey.min())
+            paper = _paper(gray)
+            invert = float(gray.max()) - paper < paper - float(gray.min())
         if invert:
-            picture, grey = 255 - picture, 255 - grey
+            picture, gray = 255 - picture, 255 - gray
         if not (self.contrast or self.crop):
             return picture
-        paper, lightest = _paper(grey), float(grey.max())
+        paper, lightest = _paper(gray), float(gray.max())
         if lightest <= paper:
             # Nothing but paper.
             return np.zeros_like(picture) if self.contrast else picture
         if self.crop:
             level = paper + self.threshold * (lightest - paper)
             # The lightest is ink, whatever rounding makes of a threshold next to 1.
-            ink = (grey > level) | (grey == lightest)
+            ink = (gray > level) | (gray == lightest)
             rows, columns = (_extent(ink, axis) for axis in (0, 1))
             picture = picture[rows, columns]
         if self.contrast:
@@ -225,33 +225,33 @@ class Preprocessing:
         return picture
 
     def _fitted(self, picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-        if picture.shape[:2] == size and self.margin == 0 and self.centre == "box":
+        if picture.shape[:2] == size and self.margin == 0 and self.center == "box":
             return picture
         if self.fit == "resize":
             return _resized(picture, size)
         inner = [side - 2 * self.margin for side in size]
         ratio = min(a / b for a, b in zip(inner, picture.shape[:2], strict=True))
-        if self.fit == "centre":
+        if self.fit == "center":
             ratio = min(1.0, ratio)
         height, width = (max(1, round(side * ratio)) for side in picture.shape[:2])
         shrunk = _resized(picture, (height, width), smooth=ratio > 1)
         canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
         y, x = (size[0] - height) // 2, (size[1] - width) // 2
-        if self.centre == "mass":
+        if self.center == "mass":
             y, x = _mass_places(shrunk, size)
         canvas[y : y + height, x : x + width] = shrunk
         return canvas
 
 
-def _grey(picture: np.ndarray) -> np.ndarray:
+def _gray(picture: np.ndarray) -> np.ndarray:
     from PIL import Image
 
     return picture if picture.ndim == 2 else np.asarray(Image.fromarray(picture).convert("L"))
 
 
-def _paper(grey: np.ndarray) -> float:
+def _paper(gray: np.ndarray) -> float:
     """Return the median of the border."""
-    sides = (grey[0], grey[-1], grey[1:-1, 0], grey[1:-1, -1])
+    sides = (gray[0], gray[-1], gray[1:-1, 0], gray[1:-1, -1])
     return float(np.median(np.concatenate(sides)))
 
 
@@ -272,8 +272,8 @@ def _resized(picture: np.ndarray, size: tuple[int, int], smooth: bool = False) -
 
 
 def _mass_places(shrunk: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
-    """Return where a box must begin for its centre of mass to be in the middle, within a canvas."""
-    weights = _grey(shrunk).astype(np.float64)
+    """Return where a box must begin for its center of mass to be in the middle, within a canvas."""
+    weights = _gray(shrunk).astype(np.float64)
     total = weights.sum()
     if total == 0:
         weights, total = np.ones_like(weights), float(weights.size)

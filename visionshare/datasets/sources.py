@@ -24,7 +24,7 @@ def load_images(
     split: str = "train",
     data_dir: str | os.PathLike[str] | None = None,
     size: tuple[int, int] | None = None,
-    mode: str = "grey",
+    mode: str = "gray",
     fit: Fit = "resize",
     cut: Cut | None = None,
     fonts: Fonts | None = None,
@@ -69,16 +69,16 @@ def load_images(
     if cut is not None:
         raise DataError(f"{source}: a file; patches are cut from a folder of textures")
     if path.suffix == ".npz":
-        return _labelled(path, read_npz(path))
+        return _labeled(path, read_npz(path))
     if path.suffix in (".h5", ".hdf5"):
-        return _labelled(path, read_hdf5(path, ("images", "labels")))
+        return _labeled(path, read_hdf5(path, ("images", "labels")))
     if is_idx(path):
         name = path.name.replace("images", "labels").replace("idx3", "idx1")
-        return _labelled(path, {"images": read_idx(path), "labels": read_idx(path.with_name(name))})
+        return _labeled(path, {"images": read_idx(path), "labels": read_idx(path.with_name(name))})
     raise DataError(f"{path}: not a kind of data file that is known (.npz, .h5, IDX, a folder)")
 
 
-def _labelled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:
+def _labeled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:
     for name in ("images", "labels"):
         if name not in arrays:
             raise DataError(f"{path}: no array {name!r}; it has {sorted(arrays)[:10]}")

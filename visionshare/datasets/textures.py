@@ -12,7 +12,7 @@ from visionshare.datasets.folders import find_images, read_image
 from visionshare.datasets.imageset import ImageSet
 from visionshare.errors import DataError, InputError
 
-__all__ = ["Cut", "cut_patches", "equalised", "read_plates", "texture_patches"]
+__all__ = ["Cut", "cut_patches", "equalized", "read_plates", "texture_patches"]
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,13 @@ def texture_patches(
     return ImageSet(np.concatenate(images), labels, tuple(plates), name)
 
 
-def read_plates(folder: str | os.PathLike[str], mode: str = "grey") -> dict[str, np.ndarray]:
+def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str, np.ndarray]:
     """Return the images of textures in a folder by their file names without ending.
 
     Parameters
     ----------
     folder : path-like
-    mode : {"grey", "color"}, default "grey"
+    mode : {"gray", "color"}, default "gray"
 
     Raises
     ------
@@ -164,8 +164,8 @@ def read_plates(folder: str | os.PathLike[str], mode: str = "grey") -> dict[str,
     return {name: read_image(file, mode=mode) for name, file in zip(names, files, strict=True)}
 
 
-def equalised(plate: np.ndarray) -> np.ndarray:
-    """Return a plate whose grey values are about equally frequent, uint8.
+def equalized(plate: np.ndarray) -> np.ndarray:
+    """Return a plate whose gray values are about equally frequent, uint8.
 
     A value becomes the share of darker pixels, of those that are not the darkest.
 
@@ -175,7 +175,7 @@ def equalised(plate: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> equalised(np.array([[10, 10, 10], [20, 30, 30]], np.uint8)).tolist()
+    >>> equalized(np.array([[10, 10, 10], [20, 30, 30]], np.uint8)).tolist()
     [[0, 0, 0], [85, 255, 255]]
     """
     counts = np.bincount(plate.ravel(), minlength=256)

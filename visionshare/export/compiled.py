@@ -16,6 +16,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.errors import ExportError, InputError
 from visionshare.export.c.program import CProgram, c_program
 from visionshare.export.toolchain import FLAGS, compiler, run_compiler
+from visionshare.scores import predict_labels, softmax
 
 __all__ = ["CompiledClassifier", "compile_classifier"]
 
@@ -77,7 +78,7 @@ class CompiledClassifier:
         self._many.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         self._many.restype = None
         self._one = _OneImage(self.image_shape, self._dtype, self.work_bytes, len(self.classes_))
-        self._one_over_temperature = 1 / classifier.temperature
+        self._temperature = classifier.temperature
 
     def decision_function(self, images: np.ndarray) -> np.ndarray:
         """Return scores (n, k), float32, computed by the C.
@@ -120,20 +121,17 @@ class CompiledClassifier:
 
     def predict(self, images: np.ndarray) -> np.ndarray:
         """Return the class of each image."""
-        return self.classes_[np.argmax(self.decision_function(images), axis=1)]
+        return predict_labels(self.classes_, self.decision_function(images))
 
     def predict_proba(self, images: np.ndarray) -> np.ndarray:
         """Return probabilities (n, k), the softmax of scores / temperature."""
-        scores = self.decision_function(images).astype(np.float64) * self._one_over_temperature
-        scores -= scores.max(axis=1, keepdims=True)
-        np.exp(scores, out=scores)
-        return scores / scores.sum(axis=1, keepdims=True)
+        return softmax(self.decision_function(images), self._temperature)
 
 
 def compile_classifier(
     classifier: CompactClassifier,
     pixel: str | None = None,
-    quantise: str = "none",
+    quantize: str = "none",
     early_exit: bool = False,
 ) -> CompiledClassifier:
     """Return a classifier that computes with its own C, compiled for this machine.
@@ -143,7 +141,7 @@ def compile_classifier(
     classifier : CompactClassifier
     pixel : {"uint8", "float32"}, optional
         What images will be; bytes when omitted, floats where examples are vectors.
-    quantise : {"none", "int8", "int16"}, default "none"
+    quantize : {"none", "int8", "int16"}, default "none"
         What the tables hold.
     early_exit : bool, default False
         Whether images stop where the classifier's rule says.
@@ -174,7 +172,7 @@ def compile_classifier(
     >>> compile_classifier(model).predict(image)  # doctest: +SKIP
     array(['b'], dtype='<U1')
     """
-    program = c_program(classifier, "model", pixel, quantise, early_exit=early_exit)
+    program = c_program(classifier, "model", pixel, quantize, early_exit=early_exit)
     return CompiledClassifier(classifier, program, _library(program))
 
 

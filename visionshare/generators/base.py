@@ -2,192 +2,341 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
 
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.tuning import Tunable
+
 __all__ = [
     "FeatureFamily",
-    "added_macs",
+    "check_dtype",
     "check_features",
+    "check_image_shape",
     "check_images",
     "check_state",
     "unfitted",
-    "weighted_sums",
 ]
 
+Family = TypeVar("Family", bound="FeatureFamily")
+# Images whose windows are cut out and transformed together.
+_WINDOWS_AT_ONCE = 4096
 
-Family = TypeVar("Family", bound=Any)
 
+class FeatureFamily(BaseEstimator, ABC):
+    """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``.
 
-class FeatureFamily(Protocol):
-    """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``."""
+    A new family writes ``fit``, ``transform``, ``macs``, ``describe``, ``take``, ``to_state`` and
+    ``from_state``. Everything else has a default that works, and is overridden where a family can
+    do better. Modules ``c`` and ``onnx`` beside the family's own, each with a function ``emit``,
+    let its classifiers be exported.
+
+    Attributes
+    ----------
+    name : str
+        The family's name in the registry, in files and in recipes; of the class.
+    n_features_ : int
+        Number of features of the fitted family.
+    image_shape_ : tuple of int
+        Shape of one image, as ``fit`` saw it.
+    """
 
     name: ClassVar[str]
+    #: Families that the constructor takes: "none", "one" or "several".
+    inner_families: ClassVar[str] = "none"
     n_features_: int
     image_shape_: tuple[int, ...]
+
+    # ---- what a family must have
+
+    @abstractmethod
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> FeatureFamily:
+        """Learn what the family needs from images.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ndarray of shape (n,), optional
+            Classes, for families that learn from them.
+        """
+
+    @abstractmethod
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads; the result does not depend on it.
+        """
+
+    @abstractmethod
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates per image of these features together."""
+
+    @abstractmethod
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return plain values and small arrays for pictures; "kind" says what it is."""
+
+    @abstractmethod
+    def take(self: Family, features: np.ndarray) -> Family:
+        """Return the family restricted to these features, in this order."""
+
+    @abstractmethod
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return plain values and arrays from which the family can be made again."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(
+        cls: type[Family], state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> Family:
+        """Return the family that :meth:`to_state` described.
+
+        Raises
+        ------
+        InputError
+            If the description is of another family or does not fit together.
+        """
+
+    # ---- what has a default
 
     @property
     def groups(self) -> np.ndarray | None:
         """Number of each column's group, or None: columns of a group enter together."""
-        ...
+        return None
 
     def check_parameters(self) -> None:
-        """Raise an InputError if a parameter is out of range."""
-        ...
+        """Check all parameters without images; raise an InputError for one that is out of range."""
+        return
 
-    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> FeatureFamily:
-        """Learn what the family needs from images."""
-        ...
+    @classmethod
+    def from_families(cls, families: Sequence[FeatureFamily]) -> FeatureFamily:
+        """Return an unfitted family of other unfitted families, for pools of several parts.
+
+        Raises
+        ------
+        InputError
+            If the family takes no others, or not so many.
+        """
+        raise InputError("family", cls.name, "a family of other families")
+
+    def fit_transform(self, images: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+        """Fit the family to images and return their features (n_images, n_features_)."""
+        return self.fit(images, y).transform(images)
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``n`` different feature ids."""
-        ...
+        return rng.choice(self.n_features_, n, replace=False)
 
-    def evaluate(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
-        ...
-
-    def evaluate_columns(
+    def transform_columns(
         self,
         images: np.ndarray,
         features: np.ndarray | None = None,
         n_jobs: int = 1,
         dtype: str = "float32",
     ) -> np.ndarray:
-        """Return the same transposed, (n, n_images), float32 or float16."""
-        ...
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads; the result does not depend on it.
+        dtype : {"float32", "float16"}, default "float32"
+        """
+        check_dtype(dtype)
+        return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return sums of all features times weights (k, n), as (n_images, k), float32.
+        """Return sums of all features times weights: scores without intercepts.
 
-        A family may leave this out where nothing is gained over writing its features down: see
-        :func:`weighted_sums`.
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        weights : ndarray of shape (k, n_features_), float32
+        n_jobs : int, default 1
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n_images, k), float32
         """
-        ...
+        return np.asarray(np.dot(self.transform(images, None, n_jobs), weights.T))
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids in groups that are cheap to evaluate together."""
-        ...
+        """Return these ids in groups that are cheap to transform together."""
+        return [check_features(features, self.n_features_)]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image of these features together."""
-        ...
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        features: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what each feature, or each group of features, adds to the cost of chosen ones.
 
-    def added_macs(self, chosen: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Ids of the features that are there already.
+        features : ndarray of int, optional
+            Ids of the candidates; all when omitted. One that is chosen already counts as a copy.
+        starts : ndarray of int, optional
+            Where each group begins among ``features``; every feature is alone when omitted.
+
+        Returns
+        -------
+        ndarray of int64
+            macs(chosen and the candidate) − macs(chosen), per image, of each feature or group.
+        """
+        chosen = check_features(chosen, self.n_features_)
+        ids = check_features(features, self.n_features_)
+        if starts is None:
+            return self._added_macs(chosen, ids)
+        sizes = np.diff(np.append(starts, len(ids)))
+        added = self._added_macs(chosen, ids)[starts]
+        before = self.macs(chosen)
+        # Features that enter together may share work among themselves.
+        for group in np.flatnonzero(sizes > 1):
+            members = ids[starts[group] : starts[group] + sizes[group]]
+            added[group] = self.macs(np.concatenate([chosen, members])) - before
+        return added
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
 
-        A family may leave this out where features share no work, or few are searched: see
-        :func:`added_macs`.
+        Ids are checked. A family whose pools are large overrides this with something faster.
         """
-        ...
+        before = self.macs(chosen)
+        return np.array([self.macs(np.append(chosen, j)) - before for j in features], np.int64)
 
-    def describe(self, feature: int) -> dict[str, Any]:
-        """Return plain values and small arrays for pictures and exports."""
-        ...
+    @property
+    def shares_windows(self) -> bool:
+        """Whether overlapping windows of a larger image share the family's work."""
+        return False
 
-    def take(self, features: np.ndarray) -> FeatureFamily:
-        """Return the family restricted to these features, in this order."""
-        ...
+    def transform_windows(
+        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the features of the windows that begin at rows ``ys`` and columns ``xs``.
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return plain values and arrays from which the family can be made again."""
-        ...
+        Parameters
+        ----------
+        image : ndarray of shape (height, width) or (height, width, C)
+        ys, xs : ndarray of int
+            Evenly spaced, ascending.
+        n_jobs : int, default 1
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n_features_, len(ys), len(xs)), float32
+        """
+        height, width = self.image_shape_[:2]
+        views = np.lib.stride_tricks.sliding_window_view(image, (height, width), axis=(0, 1))
+        if image.ndim == 3:
+            views = np.moveaxis(views, 2, -1)
+        y, x = (axis.ravel() for axis in np.meshgrid(ys, xs, indexing="ij"))
+        out = np.empty((self.n_features_, len(y)), np.float32)
+        for start in range(0, len(y), _WINDOWS_AT_ONCE):
+            batch = slice(start, start + _WINDOWS_AT_ONCE)
+            windows = np.ascontiguousarray(views[y[batch], x[batch]])
+            windows = windows.reshape(len(windows), *self.image_shape_)
+            out[:, batch] = self.transform(windows, None, n_jobs).T
+        return out.reshape(-1, len(ys), len(xs))
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether features have continuous parameters that can be drawn: ``draw`` and ``at``."""
+        return False
+
+    @property
+    def features_per_draw(self) -> int:
+        """Number of features that one draw of parameters stands for."""
+        return 1
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return parameters of ``n`` random features or groups, (n, p) float32."""
+        raise InputError("family", self.name, "a family with continuous parameters")
+
+    def at(self: Family, parameters: np.ndarray) -> Family:
+        """Return the finite family of these parameters, as :meth:`draw` gives them."""
+        raise InputError("family", self.name, "a family with continuous parameters")
+
+    def check_tunable(self) -> None:
+        """Check that the parameters of such a family can be moved by gradients.
+
+        Raises
+        ------
+        InputError
+            If they cannot.
+        """
+        raise InputError("family", self.name, "a family that fine-tuning can move")
+
+    def tunable(self) -> Tunable:
+        """Return the features of the fitted family as a function of their parameters."""
+        self.check_tunable()
+        raise NotImplementedError(f"{self.name}: check_tunable passes, and there is no tunable")
+
+    def to_c(self, writer: Writer) -> Unit:
+        """Return the family as a unit of C; by default from the module ``c`` beside its own.
+
+        Raises
+        ------
+        InputError
+            If there is none, or these features cannot be written in C.
+        """
+        unit: Unit = self._module_beside("c", "a family that can be written in C").emit(
+            self, writer
+        )
+        return unit
+
+    def to_onnx(self, graph: Graph) -> str:
+        """Return the name of the features in a graph; by default from the module ``onnx``.
+
+        Raises
+        ------
+        InputError
+            If there is none, or these features cannot be written as ONNX.
+        """
+        output: str = self._module_beside("onnx", "a family that can be written as ONNX").emit(
+            self, graph
+        )
+        return output
+
+    def _module_beside(self, module: str, accepted: str) -> ModuleType:
+        """Return a module of the package that the family's class stands in."""
+        name = f"{type(self).__module__.rpartition('.')[0]}.{module}"
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            raise InputError("family", self.name, accepted) from None
 
 
-def added_macs(
-    family: Any,
-    chosen: np.ndarray,
-    features: np.ndarray | None = None,
-    starts: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return what each feature, or each group of features, adds to the cost of the chosen ones.
-
-    Where the family has no method ``added_macs``, its ``macs`` are asked for each feature.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Fitted.
-    chosen : ndarray of int
-        Ids of the features that are there already.
-    features : ndarray of int, optional
-        Ids of the candidates; all when omitted. One that is chosen already counts as a copy.
-    starts : ndarray of int, optional
-        Where each group begins among ``features``; every feature is alone when omitted.
-
-    Returns
-    -------
-    ndarray of int64
-        macs(chosen and the candidate) − macs(chosen), an image, of each feature or group.
-
-    Raises
-    ------
-    InputError
-        If an id is no feature of the family.
-
-    Examples
-    --------
-    >>> from visionshare import RandomFourier
-    >>> family = RandomFourier(n_pairs=2).fit(np.eye(3))
-    >>> added_macs(family, np.array([0]), np.array([1, 2])).tolist()
-    [0, 3]
-    """
-    chosen = check_features(chosen, family.n_features_)
-    ids = check_features(features, family.n_features_)
-    sizes = np.ones(len(ids), np.int64) if starts is None else np.diff(np.append(starts, len(ids)))
-    first = np.arange(len(ids)) if starts is None else starts
-
-    def together(groups: np.ndarray) -> list[int]:
-        before = family.macs(chosen)
-        spans = [ids[first[c] : first[c] + sizes[c]] for c in groups]
-        return [family.macs(np.concatenate([chosen, span])) - before for span in spans]
-
-    if not hasattr(family, "added_macs"):
-        return np.array(together(np.arange(len(first))), np.int64)
-    added = np.asarray(family.added_macs(chosen, ids))[first]
-    # Features that enter together may share work among themselves.
-    several = np.flatnonzero(sizes > 1)
-    added[several] = together(several)
-    return added
-
-
-def weighted_sums(
-    family: Any, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1
-) -> np.ndarray:
-    """Return sums of all features of a family times weights: scores without intercepts.
-
-    Where the family has no method ``weighted_sums``, its features are written down.
-
-    Parameters
-    ----------
-    family : FeatureFamily
-        Fitted.
-    images : ndarray of shape (n_images, *image_shape_), uint8 or float
-    weights : ndarray of shape (k, n_features_), float32
-    n_jobs : int, default 1
-        Threads.
-
-    Returns
-    -------
-    ndarray of shape (n_images, k), float32
-
-    Examples
-    --------
-    >>> from visionshare import Pixels
-    >>> pixels = Pixels().fit(np.zeros((1, 2)))
-    >>> weights = np.array([[1, 1], [2, 0]], np.float32)
-    >>> weighted_sums(pixels, np.array([[3.0, 4.0]]), weights).tolist()
-    [[7.0, 6.0]]
-    """
-    if hasattr(family, "weighted_sums"):
-        return np.asarray(family.weighted_sums(images, weights, n_jobs))
-    return np.asarray(np.dot(family.evaluate(images, None, n_jobs), weights.T))
+def check_dtype(dtype: str) -> None:
+    """Raise an InputError unless columns can be of a dtype."""
+    if dtype not in ("float32", "float16"):
+        raise InputError("dtype", dtype, "'float32' or 'float16'")
 
 
 def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -300,3 +449,21 @@ def unfitted(cls: type[Family], state: Mapping[str, Any], later: Collection[str]
     family = cls(**parameters)
     family.check_parameters()
     return family
+
+
+def check_image_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of one image from a file, checked.
+
+    Raises
+    ------
+    InputError
+        If it is not 1 to 3 sizes of at most 65536, 2^28 values together.
+    """
+    accepted = "1 to 3 whole numbers, at most 2^28 values"
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 3:
+        raise InputError("image_shape", value, accepted)
+    if any(isinstance(s, bool) or not isinstance(s, int) or not 0 < s <= 65536 for s in value):
+        raise InputError("image_shape", value, accepted)
+    if int(np.prod(value, dtype=np.int64)) > 2**28:
+        raise InputError("image_shape", value, accepted)
+    return tuple(value)

@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
-from visionshare.generators.base import FeatureFamily, added_macs, check_features
+from visionshare.generators.base import FeatureFamily, check_features
 
 __all__ = ["ContinuousFamily", "Draws"]
 
@@ -17,7 +17,7 @@ class ContinuousFamily(Protocol):
     """A fitted family whose features have continuous parameters."""
 
     image_shape_: tuple[int, ...]
-    features_a_draw: int
+    features_per_draw: int
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return parameters of ``n`` random features or groups, (n, p) float32."""
@@ -70,7 +70,7 @@ class Draws:
         self.family, self.n, self.rounds = family, int(n), int(rounds)
         self.random_state = int(random_state)
         self.image_shape_ = family.image_shape_
-        self._width = family.features_a_draw
+        self._width = family.features_per_draw
         self.n_features_ = self.n * self.rounds * self._width
         self._held: tuple[int, np.ndarray] = (0, np.empty((0, 0)))
 
@@ -108,7 +108,7 @@ class Draws:
         finite: FeatureFamily = self.family.at(np.array(found))
         return finite.take(place.reshape(-1) * self._width + ids % self._width)
 
-    def evaluate_columns(
+    def transform_columns(
         self,
         images: np.ndarray,
         features: np.ndarray,
@@ -116,7 +116,7 @@ class Draws:
         dtype: str = "float32",
     ) -> np.ndarray:
         """Return features (n, n_images) of the finite family that :meth:`take` gives."""
-        return self.take(features).evaluate_columns(images, None, n_jobs, dtype)
+        return self.take(features).transform_columns(images, None, n_jobs, dtype)
 
     def macs(self, features: np.ndarray) -> int:
         """Return the multiply-accumulates an image of these features together."""
@@ -128,4 +128,4 @@ class Draws:
         """Return what features, or groups of them, add to the cost of the chosen ones, int64."""
         n = len(chosen)
         finite = self.take(np.concatenate([chosen, features]))
-        return added_macs(finite, np.arange(n), np.arange(n, finite.n_features_), starts)
+        return finite.added_macs(np.arange(n), np.arange(n, finite.n_features_), starts)

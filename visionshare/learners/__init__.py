@@ -8,8 +8,8 @@ from visionshare.learners.jointboost import JointBoost
 from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
 from visionshare.learners.mixed_norm import MixedNormClassifier
 from visionshare.learners.one_against_rest import OneAgainstRest
+from visionshare.learners.regularization_path import regularization_path
 from visionshare.learners.shareboost import ShareBoost
-from visionshare.learners.strength_path import strength_path
 from visionshare.learners.structural_boosting import (
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
@@ -31,5 +31,5 @@ __all__ = [
     "Transferability",
     "fine_tune",
     "leave_one_class_out",
-    "strength_path",
+    "regularization_path",
 ]

@@ -8,13 +8,13 @@ import numpy as np
 
 from visionshare.losses import Loss, MulticlassLogistic
 from visionshare.penalties import Penalty
-from visionshare.solvers import ActiveSet, minimise
+from visionshare.solvers import ActiveSet, minimize
 
 __all__ = ["cross_fitted_scores", "fit_temperature", "row_folds", "with_an_error"]
 
 
 def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
-    """Return the T that minimises the weighted log loss of softmax(scores / T).
+    """Return the T that minimizes the weighted log loss of softmax(scores / T).
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def cross_fitted_scores(
             if not (flat * held).any() or not np.array_equal(np.unique(y[kept > 0]), present):
                 return None
             active.omega = active._tiled(kept / kept.sum())
-            W_fold = minimise(active, loss, penalty, W, tol=refit_tol).W
+            W_fold = minimize(active, loss, penalty, W, tol=refit_tol).W
             scores[held] = active.flat(active.scores(W_fold))[held]
     finally:
         active.omega = omega

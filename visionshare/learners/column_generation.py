@@ -20,7 +20,7 @@ from visionshare.search import (
     Violation,
     make_task_criterion,
 )
-from visionshare.solvers import Master, StepMaster, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers import Solver, StepSolver, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Generation", "GenerationSettings", "generate"]
 
@@ -38,7 +38,7 @@ class GenerationSettings:
         Rounds at most.
     max_features : int or None
         Stop when so many columns have weights.
-    entering : int
+    n_entering : int
         Candidates a round at most.
     search : Search
     tol : float
@@ -49,7 +49,7 @@ class GenerationSettings:
         KKT residual and iterations of the restricted problem.
     criterion : str, default "violation"
         See :func:`visionshare.search.make_task_criterion`.
-    master : str, default "newton"
+    solver : str, default "newton"
         Whose bound that criterion takes.
     corrective : bool, default True
         Solve the restricted problem in every round; otherwise a round is one update of one
@@ -58,14 +58,14 @@ class GenerationSettings:
 
     rounds: int
     max_features: int | None
-    entering: int
+    n_entering: int
     search: Search
     tol: float
     patience: int
     refit_tol: float
     max_iter: int
     criterion: str = "violation"
-    master: str = "newton"
+    solver: str = "newton"
     corrective: bool = True
 
 
@@ -115,7 +115,7 @@ class Generation:
 def generate(
     pool: Pool,
     problem: TaskProblem,
-    master: Master,
+    solver: Solver,
     order: np.ndarray,
     settings: GenerationSettings,
     history: Sequence[Generation] = (),
@@ -130,7 +130,7 @@ def generate(
     pool : Pool
     problem : TaskProblem
         Empty; the loop fills it, first from ``history``.
-    master : Master
+    solver : Solver
         Of that problem.
     order : ndarray of int
         The examples of the problem's rows among those of the columns.
@@ -138,7 +138,7 @@ def generate(
     history : sequence of Generation, optional
         Rounds already done.
     start : Generation, optional
-        Candidates and weights to begin with, such as those of another strength.
+        Candidates and weights to begin with, such as those of another alpha.
 
     Yields
     ------
@@ -165,11 +165,11 @@ def generate(
         for candidate in active:
             pool.columns.enter(pool.features(candidate))
         _append(problem, pool, active, order)
-        solved = master.solve(weights, settings.refit_tol, settings.max_iter)
+        solved = solver.solve(weights, settings.refit_tol, settings.max_iter)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
     quiet, useless, refit_tol = 0, pool.flat(), settings.refit_tol
-    criterion = make_task_criterion(settings.criterion, problem, settings.master, settings.tol)
+    criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
         begun = time.perf_counter()
         searches += 1
@@ -192,16 +192,16 @@ def generate(
         _append(problem, pool, entered, order)
         padded = weights.padded(sum(len(candidate.features) for candidate in fresh))
         if settings.corrective:
-            solved = master.solve(padded, refit_tol, settings.max_iter)
+            solved = solver.solve(padded, refit_tol, settings.max_iter)
             if not solved.converged:
-                _logger.info("round %d: the master stopped at KKT %.2g", number, solved.kkt)
+                _logger.info("round %d: the solver stopped at KKT %.2g", number, solved.kkt)
         else:
             place = active.index(found[0].number)
-            solved = cast(StepMaster, master).step(padded, place)
+            solved = cast(StepSolver, solver).step(padded, place)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         yield _generation(number, searches, entered, active, found[0].score, weights, solved, begun)
         if entered and settings.corrective and not set(entered) & set(active):
-            # All left at once: the master's tolerance hides what still violates. Without a finer
+            # All left at once: the solver's tolerance hides what still violates. Without a finer
             # one they would enter for ever.
             if refit_tol <= _FINEST * settings.refit_tol:
                 return
@@ -264,16 +264,16 @@ def _found(
     excluded = useless.copy()
     if not again:
         excluded[list(active)] = True
-    n = settings.entering if settings.corrective else 1
+    n = settings.n_entering if settings.corrective else 1
     found = settings.search.best(pool, state, criterion, excluded, n)
     found = [candidate for candidate in found if np.isfinite(candidate.score)]
     if not found:
         return []
     # A search may score otherwise, such as by cost: the violation itself decides.
-    violation = Violation(problem.norm, problem.strength, problem.shared_strength)
+    violation = Violation(problem.norm, problem.alpha, problem.shared_alpha)
     numbers = np.array([candidate.number for candidate in found])
     violations = violation.score(pool, state, numbers)
-    least = min(s for s in (problem.strength, problem.shared_strength) if np.isfinite(s))
+    least = min(s for s in (problem.alpha, problem.shared_alpha) if np.isfinite(s))
     held = set(active)
     return [
         replace(candidate, score=float(violated))

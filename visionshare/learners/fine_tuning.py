@@ -14,7 +14,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
-from visionshare.generators.tuning import Tunable, tunable
+from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.product_scores import ProductScores
@@ -45,7 +45,7 @@ class FineTuning:
         Images a step.
     rate : float, default 1e-3
         Peak rate of the features' parameters, in their own units, and of the weights of
-        standardised features.
+        standardized features.
     max_features : int, optional
         Features that stay after half of the epochs, those that move the scores most. All when
         omitted. A search that is blind to how features will move takes too many, and then the
@@ -56,11 +56,11 @@ class FineTuning:
         Products that stay after half of the epochs, those with the largest weights. All when
         omitted.
     product_rate : float, default 3e-4
-        Peak rate of the weights of standardised products.
+        Peak rate of the weights of standardized products.
     warm_up : float, default 0.2
         Share of the steps in which the rates grow.
-    strength : float, default 1e-4
-        λ of the ridge on weights of standardised features and products.
+    alpha : float, default 1e-4
+        λ of the ridge on weights of standardized features and products.
     margin : float, default 1.0
         Of the loss, as in :class:`visionshare.learners.ShareBoost`.
     validation_fraction : float, default 0.05
@@ -87,7 +87,7 @@ class FineTuning:
     max_products: int | None = None
     product_rate: float = 3e-4
     warm_up: float = 0.2
-    strength: float = 1e-4
+    alpha: float = 1e-4
     margin: float = 1.0
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
@@ -104,7 +104,7 @@ class FineTuning:
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
                 why = ", where features or products go after half" if least == 2 else ""
                 raise InputError(name, value, f"a whole number of at least {least}{why}")
-        for name in ("rate", "product_rate", "strength", "margin"):
+        for name in ("rate", "product_rate", "alpha", "margin"):
             value = getattr(self, name)
             if not np.isfinite(value) or value < 0:
                 raise InputError(name, value, "a finite number of at least 0")
@@ -166,7 +166,7 @@ def fine_tune(
     Parameters
     ----------
     classifier : CompactClassifier
-        Of a family whose parameters can move, see :data:`visionshare.generators.tuning.TUNABLE`.
+        Of a family whose parameters can move, see :mod:`visionshare.generators.tuning`.
     images : ndarray of shape (m, *image_shape), or callable
         The training images; a callable returns those of an epoch (from 0), such as deformed copies,
         with the same labels.
@@ -208,7 +208,7 @@ def fine_tune(
     >>> images, y = load_digits().images, load_digits().target
     >>> images = (images * 15).astype(np.uint8)
     >>> pool = PatchTemplates(3, 30, grid=3, widths=(2.0,), n_patches=3000).fit(images[:900])
-    >>> greedy = ShareBoost(rounds=10).fit(pool.evaluate(images[:900]), y[:900])
+    >>> greedy = ShareBoost(rounds=10).fit(pool.transform(images[:900]), y[:900])
     >>> before = greedy.to_classifier(pool)
     >>> after = fine_tune(before, images[:900], y[:900], FineTuning(epochs=10, batch=32, rate=0.01))
     >>> errors = [np.mean(c.predict(images[900:]) != y[900:]) for c in (before, after)]
@@ -263,7 +263,7 @@ class _Run:
         n_jobs: int,
     ) -> None:
         self.before, self.settings, self.n_jobs = classifier, settings, n_jobs
-        self.features: Tunable = tunable(classifier.family)
+        self.features: Tunable = classifier.family.tunable()
         labels = np.asarray(labels)
         if labels.ndim != 1 or len(labels) == 0:
             raise InputError("labels", labels.shape, "a class for each image")
@@ -320,7 +320,7 @@ class _Run:
             raise InputError("images", len(found), f"{len(self.y)} images, as many as labels")
         return found
 
-    def shares(self, images: np.ndarray) -> np.ndarray | None:
+    def softmax(self, images: np.ndarray) -> np.ndarray | None:
         """Return the teacher's softened shares (k, m) of an epoch's images; None without one."""
         if self.teacher is None:
             return None
@@ -328,14 +328,14 @@ class _Run:
         if self._last_shares is None or self._last_shares[0] is not images:
             scores = self.teacher.decision_function(images, self.n_jobs)[:, self._teachers_order]
             transposed = np.ascontiguousarray(scores.T, np.float32)
-            self._last_shares = images, self.soft.shares(transposed)
+            self._last_shares = images, self.soft.softmax(transposed)
         return self._last_shares[1]
 
     def identity(self) -> str:
         """Return the run's identity: settings, classifier, first images, labels, teacher."""
         held = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
         moving, first = self.adam.parameters, self.images(0)
-        taught = [] if (shares := self.shares(first)) is None else [shares]
+        taught = [] if (shares := self.softmax(first)) is None else [shares]
         return array_fingerprint(held, *moving, self.y, first, *taught)
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
@@ -379,10 +379,10 @@ class _Run:
         if most is None or most >= n:
             return
         with thread_limit(self.n_jobs):
-            X = self.scores.standardised(self._measured(images))
+            X = self.scores.standardized(self._measured(images))
             stay = np.sort(np.argsort(-self.scores.sizes(X), kind="stable")[:most])
             self.scores = self.scores.take(stay, X)
-        self.features = tunable(self.features.family().take(stay))
+        self.features = self.features.family().take(stay).tunable()
         self.adam = self._begun()
         _logger.info("%d of %d features stay", most, n)
 
@@ -391,7 +391,7 @@ class _Run:
         batch, epochs = self.settings.batch, self.settings.epochs
         steps, total = -(-len(order) // batch), 0.0
         Z = np.empty((len(self.scores.c), len(order)), np.float32)
-        shares = self.shares(images)
+        shares = self.softmax(images)
         for s in range(steps):
             places = slice(s * batch, (s + 1) * batch)
             part = order[places]
@@ -408,21 +408,21 @@ class _Run:
             values, _ = self.features.forward(
                 images[self.judges[start : start + 1024]], self.n_jobs
             )
-            found.append(self.scores.scores(self.scores.standardised(values))[0])
+            found.append(self.scores.scores(self.scores.standardized(values))[0])
         return np.concatenate(found, axis=1)
 
     def _step(
         self, images: np.ndarray, y: np.ndarray, taught: np.ndarray | None, share: float
     ) -> tuple[float, np.ndarray]:
         """Take a step on some images; return their mean loss and their scores before it."""
-        scores, strength = self.scores, np.float32(self.settings.strength)
+        scores, alpha = self.scores, np.float32(self.settings.alpha)
         values, seen = self.features.forward(images, self.n_jobs)
-        X = scores.standardised(values)
+        X = scores.standardized(values)
         Z, seen_of_scores = scores.scores(X)
         value, R = self._loss(Z, y, taught)
         G, (dW, dc, dQ) = scores.gradients(X, seen_of_scores, R)
         gradients = self.features.backward(images, values, seen, G, self.n_jobs)
-        gradients += [dW + strength * scores.W, dc, dQ + strength * scores.Q]
+        gradients += [dW + alpha * scores.W, dc, dQ + alpha * scores.Q]
         self.adam.step(gradients, share)
         scores.drop()
         self.features.moved()

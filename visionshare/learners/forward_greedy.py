@@ -12,20 +12,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.frank_wolfe import Ball, BallRound, BallSettings, ball_rounds
 from visionshare.learners.preparation import chosen_columns, search_of, weights_of
-from visionshare.learners.scores import (
-    ScoreClassifier,
-    joined,
-    path_step,
-    two_sided,
-)
+from visionshare.learners.scores import ScoreClassifier, joined, path_step
 from visionshare.losses import Smoothed, make_task_loss
 from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.scores import two_sided
 from visionshare.search import Pool
-from visionshare.store import ArrayColumns, Columns
 
 if TYPE_CHECKING:
     pass

@@ -102,7 +102,7 @@ def ball_rounds(
 ) -> Iterator[BallRound]:
     """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|.
 
-    η minimises the quadratic that bounds the smooth loss from above along the step, clipped to
+    η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
     [0, 1]. The intercept is fitted anew after each step: it is outside the ball.
 
     Parameters

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import Columns
 from visionshare.learners.column_generation import Generation
 from visionshare.learners.scores import path_step
 from visionshare.search import Pool
 from visionshare.solvers import TaskWeights
-from visionshare.store import Columns
 
 __all__ = ["generation_path", "unscaled_tasks"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from visionshare.losses import Loss
 from visionshare.penalties import Penalty
 from visionshare.search import Criterion, Pool, RefitState, Search
-from visionshare.solvers import ActiveSet, minimise
+from visionshare.solvers import ActiveSet, minimize
 
 __all__ = ["GreedySettings", "Round", "best_round", "greedy_rounds", "measured", "refit"]
 
@@ -27,11 +27,11 @@ class GreedySettings:
     ----------
     rounds : int
         Rounds at most.
-    extra_rounds : int
+    n_backward : int
         Rounds beyond them, whose features compete: see
         :func:`visionshare.learners.backward.backward_rounds`.
     loss, penalty, criterion, search
-        What is minimised, and how the next feature is found.
+        What is minimized, and how the next feature is found.
     tol : float
         Stop when a round lowers the objective by less than ``tol`` times its value.
     refit_tol, max_iter
@@ -49,7 +49,7 @@ class GreedySettings:
     refit_tol: float = 1e-6
     max_iter: int = 200
     patience: int | None = None
-    extra_rounds: int = 0
+    n_backward: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Round:
 
 def refit(active: ActiveSet, settings: GreedySettings, W: np.ndarray) -> np.ndarray:
     """Return the weights that solve the restricted master problem, from a start W (k, n + 1)."""
-    found = minimise(
+    found = minimize(
         active, settings.loss, settings.penalty, W, settings.refit_tol, settings.max_iter
     )
     if not found.converged:
@@ -166,7 +166,7 @@ def greedy_rounds(
         loss_value, residual = active.residual(loss, Z)
         value = loss_value + penalty.value(W[:, 1:])
         start_value = value if not history else start_value
-        if len(history) >= settings.rounds + settings.extra_rounds or _stalled(
+        if len(history) >= settings.rounds + settings.n_backward or _stalled(
             history, settings, start_value
         ):
             return

@@ -12,19 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.preparation import search_of, weights_of
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
-from visionshare.learners.scores import (
-    ScoreClassifier,
-    joined,
-    path_step,
-    two_sided,
-)
+from visionshare.learners.scores import ScoreClassifier, joined, path_step
 from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.scores import two_sided
 from visionshare.search import Pool
-from visionshare.store import ArrayColumns, Columns
 
 __all__ = ["GreedyTL"]
 
@@ -43,10 +39,10 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         Predictors whose scores are columns too, after those of X; see
         :class:`visionshare.generators.sources.SourceClassifiers`. Not with ``Columns``: their
         family may be a union that holds sources.
-    strength : float, default 1.0
+    alpha : float, default 1.0
         λ.
     tol : float, default 1e-4
-        δ: stop when a round lowers the regularised error by less than this share.
+        δ: stop when a round lowers the regularized error by less than this share.
     search : {"exhaustive", "random"}, default "exhaustive"
         "random" looks at a fresh random subset each round, 59 when not said otherwise: among 59
         is one of the best 5 % in 95 of 100 rounds (GreedyTL-59).
@@ -102,7 +98,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         rounds: int = 100,
         *,
         sources: Sequence[Any] | None = None,
-        strength: float = 1.0,
+        alpha: float = 1.0,
         tol: float = 1e-4,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
@@ -113,7 +109,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
     ) -> None:
         self.rounds = rounds
         self.sources = sources
-        self.strength = strength
+        self.alpha = alpha
         self.tol = tol
         self.search = search
         self.search_options = search_options
@@ -136,8 +132,8 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         value: Any = self.rounds
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise InputError("rounds", value, "a whole number of at least 1")
-        if not isinstance(self.strength, Real) or not 0 < float(self.strength) < np.inf:
-            raise InputError("strength", self.strength, "a finite number above 0")
+        if not isinstance(self.alpha, Real) or not 0 < float(self.alpha) < np.inf:
+            raise InputError("alpha", self.alpha, "a finite number above 0")
         if not isinstance(self.tol, Real) or not 0 <= float(self.tol) < np.inf:
             raise InputError("tol", self.tol, "a finite number of at least 0")
         if self.search not in ("exhaustive", "random"):
@@ -145,7 +141,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         if not isinstance(self.fit_intercept, (bool, np.bool_)):
             raise InputError("fit_intercept", self.fit_intercept, "True or False")
         search = search_of(self)
-        return RidgeSettings(int(self.rounds), float(self.strength), float(self.tol), search)
+        return RidgeSettings(int(self.rounds), float(self.alpha), float(self.tol), search)
 
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
@@ -204,7 +200,7 @@ class GreedyTL(ScoreClassifier, BaseEstimator):
         """Return [X, h_1(x), …, h_n(x)]."""
         if self._scorers is None:
             return table
-        return np.hstack([table, self._scorers.evaluate(table)])
+        return np.hstack([table, self._scorers.transform(table)])
 
     def _gather(
         self, columns: Columns, targets: list[np.ndarray], omega: np.ndarray, index: np.ndarray

@@ -13,17 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature, row_folds
 from visionshare.learners.generation_path import generation_path, unscaled_tasks
 from visionshare.learners.preparation import weights_of
-from visionshare.learners.scores import (
-    compact_classifier,
-    decided,
-    flat_scores,
-    shares,
-    two_sided,
-)
+from visionshare.learners.scores import compact_classifier
 from visionshare.learners.task_learner import TaskLearner
 from visionshare.learners.task_targets import (
     Targets,
@@ -31,9 +26,9 @@ from visionshare.learners.task_targets import (
     coupled_targets,
     number_targets,
 )
+from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
 from visionshare.search import Pool
 from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights, polish
-from visionshare.store import Columns
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -46,7 +41,7 @@ _FOLDS = 3
 class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     """Classifier of few shared features, found by column generation (GrFL).
 
-    Minimises Σ_t Σ_i L(y_it f_t(x_i)) + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
+    Minimizes Σ_t Σ_i L(y_it f_t(x_i)) + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
     of a pool, one task a class (one for two classes). Only features that violate optimality
     enter; those whose weights become zero leave.
 
@@ -56,15 +51,15 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         "multinomial" couples the scores of all classes; of two classes it is "logistic".
     q : float, default 2.0
         Norm inside a feature's (or group's) weights of all tasks: 1 to infinity.
-    strength : float or None, default 1.0
+    alpha : float or None, default 1.0
         λ_p; None leaves out the tasks' own weights.
-    shared_strength : float or None, default None
+    shared_alpha : float or None, default None
         λ_s; None leaves out the weights that all tasks share.
     rounds : int, default 200
         Rounds at most.
     max_features : int, optional
         Stop when so many features have weights.
-    entering : int, default 1
+    n_entering : int, default 1
         Candidates that enter in a round at most, all violators: more of them make fewer rounds.
     search : {"exhaustive", "random", "screened", "sampled"}, default "exhaustive"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
@@ -73,7 +68,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         Arguments of the search.
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
-    master : {"newton", "fista", "admm"}, default "newton"
+    solver : {"newton", "fista", "admm"}, default "newton"
         How the restricted problem is solved.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
@@ -81,11 +76,11 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     refit_tol : float, default 1e-4
         KKT residual of the restricted problem, as a share of λ.
     max_iter : int, default 3000
-        Iterations of the master at most.
+        Iterations of the solver at most.
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
     warm_start : bool, default False
-        Begin with the candidates and weights of the last ``fit``, of another strength for example,
+        Begin with the candidates and weights of the last ``fit``, of another alpha for example,
         where the columns are the same.
     checkpoint : path-like, optional
         Folder that keeps each round; a run that was killed goes on from the last.
@@ -124,7 +119,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     >>> from sklearn.datasets import load_digits
     >>> from visionshare import GroupFeatureClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = GroupFeatureClassifier(strength=2.0, max_features=30).fit(X[:600], y[:600])
+    >>> model = GroupFeatureClassifier(alpha=2.0, max_features=30).fit(X[:600], y[:600])
     >>> len(model.support_), bool(model.score(X[600:], y[600:]) > 0.85)
     (30, True)
     """
@@ -138,15 +133,15 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         loss: str = "squared_hinge",
         *,
         q: float = 2.0,
-        strength: float | None = 1.0,
-        shared_strength: float | None = None,
+        alpha: float | None = 1.0,
+        shared_alpha: float | None = None,
         rounds: int = 200,
         max_features: int | None = None,
-        entering: int = 1,
+        n_entering: int = 1,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         patience: int = 1,
-        master: str = "newton",
+        solver: str = "newton",
         scaling: str = "unit_norm",
         tol: float = 1e-3,
         refit_tol: float = 1e-4,
@@ -256,8 +251,8 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         starts = np.append(problem.starts, problem.n)
         for a, b in pairwise(starts):
             smaller.append(problem.columns[a:b, rows], ids=problem.ids[a:b])
-        master = self._make_master(smaller)
-        found = master.solve(self.history_[-1].weights, self.refit_tol, int(self.max_iter))
+        solver = self._make_solver(smaller)
+        found = solver.solve(self.history_[-1].weights, self.refit_tol, int(self.max_iter))
         return polish(smaller, found.weights)
 
     def decision_function(
@@ -269,11 +264,11 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
         """Return the class of each example."""
         check_is_fitted(self)
-        return decided(self.classes_, self._scores(X, tasks))
+        return predict_labels(self.classes_, self._scores(X, tasks))
 
     def predict_proba(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        return shares(self._scores(X, tasks), self.temperature_)
+        return softmax(self._scores(X, tasks), self.temperature_)
 
     def to_classifier(
         self,
@@ -301,22 +296,22 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         if self.tasks_ is not None:
             raise InputError("tasks", f"{len(self.tasks_)} tasks", "a classifier of one task")
         if len(self.support_) == 0:
-            raise InputError("strength", self.strength, "a smaller one: no feature was chosen")
+            raise InputError("alpha", self.alpha, "a smaller one: no feature was chosen")
         return compact_classifier(self, family, classes, metadata)
 
 
 class GroupFeatureRegressor(RegressorMixin, TaskLearner):
     """Regression on few features, found by column generation (GrFL).
 
-    Minimises Σ_t Σ_i (y_it − f_t(x_i))² + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
+    Minimizes Σ_t Σ_i (y_it − f_t(x_i))² + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
     of a pool; each column of y is a task, or each group of examples.
 
     Parameters
     ----------
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
-    q, strength, shared_strength, rounds, max_features, entering, search, search_options, \
-patience, master, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, \
+    q, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
+patience, solver, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, \
 random_state, progress
         See :class:`GroupFeatureClassifier`.
     eps : float, default 0.1
@@ -336,7 +331,7 @@ random_state, progress
     >>> from visionshare import GroupFeatureRegressor
     >>> X = np.random.default_rng(0).normal(size=(100, 30))
     >>> y = 3 * X[:, 4] - X[:, 17] + 1
-    >>> model = GroupFeatureRegressor(strength=1.0).fit(X, y)
+    >>> model = GroupFeatureRegressor(alpha=1.0).fit(X, y)
     >>> model.support_.tolist(), round(float(model.intercept_), 1)
     ([4, 17], 1.0)
     """
@@ -353,15 +348,15 @@ random_state, progress
         loss: str = "squared",
         *,
         q: float = 2.0,
-        strength: float | None = 1.0,
-        shared_strength: float | None = None,
+        alpha: float | None = 1.0,
+        shared_alpha: float | None = None,
         rounds: int = 200,
         max_features: int | None = None,
-        entering: int = 1,
+        n_entering: int = 1,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         patience: int = 1,
-        master: str = "newton",
+        solver: str = "newton",
         scaling: str = "unit_norm",
         tol: float = 1e-3,
         refit_tol: float = 1e-4,

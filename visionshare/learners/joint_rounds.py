@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visionshare.generators.stumps import StumpColumns
 from visionshare.search.joint_kernels import best_shared_stumps, grown_subset
-from visionshare.store import StumpColumns
 
 __all__ = ["SharedStump", "shared_stumps"]
 

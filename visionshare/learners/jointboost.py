@@ -12,14 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.generators.stumps import Stumps
+from visionshare.generators.stumps import StumpColumns, Stumps
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.joint_rounds import shared_stumps
 from visionshare.learners.preparation import weights_of
-from visionshare.learners.scores import ScoreClassifier, compact_classifier, path_step, two_sided
+from visionshare.learners.scores import ScoreClassifier, compact_classifier, path_step
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.store import Columns, StumpColumns
+from visionshare.scores import two_sided
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -224,7 +225,7 @@ class JointBoost(ScoreClassifier, BaseEstimator):
             held = X.columns_of(self.support_, scaled=False).T
         else:
             table = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-            held = self.stumps_.evaluate(table, self.support_)
+            held = self.stumps_.transform(table, self.support_)
         return held @ self.coef_.T + self.intercept_
 
     def to_classifier(

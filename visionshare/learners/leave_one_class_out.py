@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from visionshare.datasets.few import few_of_one
+from visionshare.datasets.sampling import sample_one_class
 from visionshare.errors import InputError
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.resources import thread_limit
@@ -122,7 +122,7 @@ def leave_one_class_out(
             found = np.zeros((draws, len(columns)))
             for draw in range(draws):
                 rng = np.random.default_rng([random_state, t, draw])
-                rows = few_of_one(labels, t, positives, negatives, rng)
+                rows = sample_one_class(labels, t, positives, negatives, rng)
                 model = clone(learner).fit(Z[rows][:, columns], labels[rows] == t)
                 found[draw, model.support_] = model.scaled_coef_[0]
                 accuracy[t, draw] = _balanced(model, Z, columns, rows, labels == t)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.column_generation import Generation
 from visionshare.learners.group_features import GroupFeatureClassifier
 from visionshare.learners.task_targets import Targets
 from visionshare.search import Pool
 from visionshare.solvers import TaskWeights
-from visionshare.store import Columns
 
 __all__ = ["MixedNormClassifier"]
 
@@ -21,23 +21,23 @@ __all__ = ["MixedNormClassifier"]
 class MixedNormClassifier(GroupFeatureClassifier):
     """Multinomial regression with ‖W‖_{q,1}, the norm that ShareBoost is compared with.
 
-    Minimises Σ_i ω_i L(x_i, y_i) + λ Σ_j ‖W_j‖_q over the weights of all columns, with the
+    Minimizes Σ_i ω_i L(x_i, y_i) + λ Σ_j ‖W_j‖_q over the weights of all columns, with the
     multinomial loss and free intercepts: :class:`GroupFeatureClassifier` with settings that end at
-    the optimum of the whole pool. A whole path is :func:`visionshare.learners.strength_path`.
+    the optimum of the whole pool. A whole path is :func:`visionshare.learners.regularization_path`.
 
     Parameters
     ----------
     q : float, default infinity
         ‖·‖_q of a column's weights: infinity is ‖W‖_{∞,1}, 2 the group lasso ‖W‖_{2,1}, 1 the
         lasso of all weights.
-    strength : float, default 1.0
+    alpha : float, default 1.0
         λ.
     working_set : {"violators", "all"}, default "violators"
         "all" solves for the weights of all columns at once; "violators" for those of columns that
         violate optimality, and again until none does. The optimum is the same.
-    entering : int, default 50
+    n_entering : int, default 50
         Violators that enter at once at most.
-    master : {"newton", "fista", "gradboost"}, default "newton"
+    solver : {"newton", "fista", "gradboost"}, default "newton"
         How the problem is solved; "newton" is FISTA for q other than 1 and 2.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
@@ -73,16 +73,16 @@ class MixedNormClassifier(GroupFeatureClassifier):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from visionshare import MixedNormClassifier
-    >>> from visionshare.learners import strength_path
+    >>> from visionshare.learners import regularization_path
     >>> X, y = load_digits(return_X_y=True)
     >>> learner = MixedNormClassifier(2, calibrate=False)
-    >>> path = strength_path(learner, X[:200] / 16, y[:200], n=3, least=0.4)
+    >>> path = regularization_path(learner, X[:200] / 16, y[:200], n=3, least=0.4)
     >>> [len(model.support_) for model in path]
     [0, 13, 24]
     """
 
     loss = "multinomial"
-    shared_strength = None
+    shared_alpha = None
     # Rounds end by themselves: there are only so many violators.
     rounds = 100_000
     max_features = None
@@ -96,11 +96,11 @@ class MixedNormClassifier(GroupFeatureClassifier):
     def __init__(
         self,
         q: float = float("inf"),
-        strength: float = 1.0,
+        alpha: float = 1.0,
         *,
         working_set: str = "violators",
-        entering: int = 50,
-        master: str = "newton",
+        n_entering: int = 50,
+        solver: str = "newton",
         scaling: str = "unit_norm",
         tol: float = 1e-3,
         refit_tol: float = 1e-4,
@@ -111,10 +111,10 @@ class MixedNormClassifier(GroupFeatureClassifier):
         n_jobs: int = 1,
     ) -> None:
         self.q = q
-        self.strength = strength
+        self.alpha = alpha
         self.working_set = working_set
-        self.entering = entering
-        self.master = master
+        self.n_entering = n_entering
+        self.solver = solver
         self.scaling = scaling
         self.tol = tol
         self.refit_tol = refit_tol
@@ -127,8 +127,8 @@ class MixedNormClassifier(GroupFeatureClassifier):
     def _settings(self) -> Any:
         if self.working_set not in ("violators", "all"):
             raise InputError("working_set", self.working_set, "'violators' or 'all'")
-        if self.strength is None:
-            raise InputError("strength", None, "a finite number above 0")
+        if self.alpha is None:
+            raise InputError("alpha", None, "a finite number above 0")
         return super()._settings()
 
     def _learn(self, columns: Columns, targets: Targets, omega: np.ndarray, y: np.ndarray) -> None:
@@ -158,7 +158,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
             0, 0, none, candidates, 0.0, weights.W, weights.shared, weights.b, np.inf, np.inf, 0.0
         )
 
-    def strength_max(
+    def alpha_max(
         self,
         X: np.ndarray | Columns,
         y: np.ndarray,
@@ -166,7 +166,7 @@ class MixedNormClassifier(GroupFeatureClassifier):
         *,
         tasks: np.ndarray | None = None,
     ) -> float:
-        """Return λ_max, the least strength that leaves all weights at 0.
+        """Return λ_max, the least alpha that leaves all weights at 0.
 
         Parameters
         ----------
@@ -175,4 +175,4 @@ class MixedNormClassifier(GroupFeatureClassifier):
         """
         # Its gradient is that of the intercepts alone: no weights need to be solved for.
         alone = clone(self).set_params(working_set="violators", calibrate=False)
-        return super(MixedNormClassifier, alone).strength_max(X, y, sample_weight, tasks=tasks)
+        return super(MixedNormClassifier, alone).alpha_max(X, y, sample_weight, tasks=tasks)

@@ -10,16 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.preparation import chosen_columns, weights_of
-from visionshare.learners.scores import (
-    ScoreClassifier,
-    path_step,
-    two_sided,
-)
+from visionshare.learners.scores import ScoreClassifier, path_step
 from visionshare.learners.shareboost import ShareBoost
-from visionshare.store import ArrayColumns, Columns
+from visionshare.scores import two_sided
 
 if TYPE_CHECKING:
     pass

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import Columns
 from visionshare.learners.greedy import Round
-from visionshare.store import Columns
 
 __all__ = ["path_steps", "unscaled"]
 

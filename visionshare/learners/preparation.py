@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.search import Search, make_search
-from visionshare.store import Columns
 
 __all__ = ["chosen_columns", "search_of", "weights_of"]
 

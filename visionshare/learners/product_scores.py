@@ -21,7 +21,7 @@ _FLAT = 1e-6
 
 @dataclass
 class ProductScores:
-    """z = W x̃ + Q p̃ + c, x̃ the standardised features and p̃ their standardised products.
+    """z = W x̃ + Q p̃ + c, x̃ the standardized features and p̃ their standardized products.
 
     The products are never written down: a class's part of them is a quadratic form in x̃.
 
@@ -84,7 +84,7 @@ class ProductScores:
             product_scale=np.ones(pairs, np.float32),
         )
         if products:
-            Z = made.standardised(X).astype(np.float64)
+            Z = made.standardized(X).astype(np.float64)
             i, j = np.triu_indices(n)
             mean = (Z.T @ Z / len(Z))[i, j]
             square = (np.square(Z).T @ np.square(Z) / len(Z))[i, j]
@@ -95,12 +95,12 @@ class ProductScores:
             ).astype(np.float32)
         return made
 
-    def standardised(self, X: np.ndarray) -> np.ndarray:
+    def standardized(self, X: np.ndarray) -> np.ndarray:
         """Return x̃ (m, n), float32, of features as they are."""
         return np.asarray((X - self.offset) * self.scale, np.float32)
 
     def scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Z (k, m), float32, of standardised features, and what its gradients need."""
+        """Return Z (k, m), float32, of standardized features, and what its gradients need."""
         Z = np.ascontiguousarray(self.W @ X.T + self.c[:, None])
         k, n = self.W.shape
         Y = np.empty((k, len(X), n) if self.Q.size else (0, 0, 0), np.float32)
@@ -119,7 +119,7 @@ class ProductScores:
         features : ndarray of int
             Which, ascending.
         X : ndarray of shape (m, n)
-            Standardised features of examples that say where the others' means are.
+            Standardized features of examples that say where the others' means are.
         """
         n = self.W.shape[1]
         others = np.setdiff1d(np.arange(n), features)
@@ -141,7 +141,7 @@ class ProductScores:
         Parameters
         ----------
         X : ndarray of shape (m, n)
-            Standardised features.
+            Standardized features.
         """
         n = self.W.shape[1]
         alone = np.square(self.W - self.W.mean(axis=0)).sum(axis=0, dtype=np.float64)
@@ -176,7 +176,7 @@ class ProductScores:
         Parameters
         ----------
         X : ndarray of shape (m, n)
-            Standardised features.
+            Standardized features.
         Y : ndarray
             What :meth:`scores` returned with their scores; used up.
         R : ndarray of shape (k, m), float32

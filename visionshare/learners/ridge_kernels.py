@@ -23,9 +23,9 @@ def select(
     offset: np.ndarray,
     scale: np.ndarray,
     root: np.ndarray,
-    centred: np.ndarray,
+    centered: np.ndarray,
     square: float,
-    strength: float,
+    alpha: float,
     tol: float,
     rounds: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -39,11 +39,11 @@ def select(
         To weighted mean 0 and variance 1. Scale is 0 for a candidate that may not enter.
     root : ndarray of shape (m,), float64
         Square roots of the examples' weights.
-    centred : ndarray of shape (m,), float64
+    centered : ndarray of shape (m,), float64
         root · (y − mean).
     square : float
         ‖root · z‖² of a scaled candidate.
-    strength, tol : float
+    alpha, tol : float
         λ and δ.
     rounds : int
         At most.
@@ -51,15 +51,15 @@ def select(
     N, m = Z.shape
     ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
     U, Gys = np.empty((rounds, m)), np.empty((rounds, m))
-    Gy = centred / strength
-    whole = np.dot(centred, centred)
+    Gy = centered / alpha
+    whole = np.dot(centered, centered)
     # Of every candidate zᵀGy and 1 + zᵀGz, without its scale: the gain is the same. Directions and
     # Gy have no part along root, so that a candidate's offset does not matter either.
     p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
     for i in range(N):
         inverse = 1 / scale[i] if scale[i] > 0 else np.inf
         least[i] = inverse * inverse
-        q[i] = (1 + square / strength) * inverse * inverse
+        q[i] = (1 + square / alpha) * inverse * inverse
     best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
     error, refreshed = 1.0, 1.0
     for r in range(rounds):
@@ -69,17 +69,17 @@ def select(
         for i in range(m):
             z[i] = (Z[best, i] - offset[best]) * scale[best] * root[i]
         q[best] = np.inf
-        v = z / strength
+        v = z / alpha
         for i in range(r):
             v -= U[i] * np.dot(U[i], z)
         ids[r], gains[r] = best, np.dot(z, Gy) ** 2 / (1 + np.dot(z, v))
-        if not gains[r] > 1e-12 * whole / strength:
+        if not gains[r] > 1e-12 * whole / alpha:
             return ids[:r], gains[:r], U[:r], Gys[:r]
         U[r] = v / np.sqrt(1 + np.dot(z, v))
-        share = np.dot(U[r], centred)
+        share = np.dot(U[r], centered)
         Gy = Gy - U[r] * share
         Gys[r] = Gy
-        before, error = error, strength * np.dot(centred, Gy) / whole
+        before, error = error, alpha * np.dot(centered, Gy) / whole
         if before - error < tol or r + 1 == rounds:
             return ids[: r + 1], gains[: r + 1], U[: r + 1], Gys[: r + 1]
         best = _step(Z, root * U[r], share, 1.0, p, q, least)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visionshare.columns import ArrayColumns
 from visionshare.search import Pool, Search
 from visionshare.search.exhaustive import ExhaustiveSearch
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
-from visionshare.store import ArrayColumns
 
 __all__ = ["RidgeRound", "RidgeSettings", "ridge_rounds"]
 
@@ -24,15 +24,15 @@ class RidgeSettings:
     ----------
     rounds : int
         Candidates that enter at most.
-    strength : float
+    alpha : float
         λ.
     tol : float
-        δ: stop when a round lowers the regularised error by less than this share of ‖y‖².
+        δ: stop when a round lowers the regularized error by less than this share of ‖y‖².
     search : Search
     """
 
     rounds: int
-    strength: float
+    alpha: float
     tol: float
     search: Search
 
@@ -55,7 +55,7 @@ class RidgeRound:
     error : float
         λ yᵀGy / ‖y‖²: what ridge regression leaves of y.
     left_out : ndarray of shape (m,), float64
-        Each example's score from a regression without it, for centred y.
+        Each example's score from a regression without it, for centered y.
     seconds : float
     """
 
@@ -91,37 +91,37 @@ def ridge_rounds(
     ------
     RidgeRound
     """
-    strength, root = settings.strength, np.sqrt(omega)
-    centred = root * (y - np.dot(omega, y) / omega.sum())
+    alpha, root = settings.alpha, np.sqrt(omega)
+    centered = root * (y - np.dot(omega, y) / omega.sum())
     table = _table(pool, settings.search)
     if table is not None:
-        yield from _compiled_rounds(pool, table, centred, omega, settings)
+        yield from _compiled_rounds(pool, table, centered, omega, settings)
         return
-    whole = float(centred @ centred)
-    Gy, U = centred / strength, np.zeros((len(y), 0))
+    whole = float(centered @ centered)
+    Gy, U = centered / alpha, np.zeros((len(y), 0))
     chosen = np.zeros((0, len(y)))
     excluded, support = pool.flat(), np.empty(0, np.int64)
     criterion, error = RidgeGain(), 1.0
     square = float(omega.sum())
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
-        state = RidgeState((root * Gy)[:, None], number, support, U, root, square, strength)
+        state = RidgeState((root * Gy)[:, None], number, support, U, root, square, alpha)
         best = settings.search.best(pool, state, criterion, excluded)
-        if not best or not best[0].score > 1e-12 * whole / strength:
+        if not best or not best[0].score > 1e-12 * whole / alpha:
             return
         found = best[0]
         excluded[found.number] = True
         columns = pool.columns.columns_of(found.features).astype(np.float64) * root
         for z in columns:
-            v = z / strength - U @ (U.T @ z)
+            v = z / alpha - U @ (U.T @ z)
             direction = v / np.sqrt(1 + z @ v)
             U = np.column_stack([U, direction])
-            Gy = Gy - direction * (direction @ centred)
+            Gy = Gy - direction * (direction @ centered)
         chosen = np.vstack([chosen, columns])
         support = np.concatenate([support, found.features])
-        before, error = error, strength * float(centred @ Gy) / whole
-        diagonal = 1 / strength - np.einsum("ij,ij->i", U, U)
-        held = np.where(root > 0, centred - Gy / diagonal, 0)
+        before, error = error, alpha * float(centered @ Gy) / whole
+        diagonal = 1 / alpha - np.einsum("ij,ij->i", U, U)
+        held = np.where(root > 0, centered - Gy / diagonal, 0)
         left_out = held / np.where(root > 0, root, 1)
         seconds = time.perf_counter() - begun
         yield RidgeRound(
@@ -139,20 +139,20 @@ def _table(pool: Pool, search: Search) -> np.ndarray | None:
 
 
 def _compiled_rounds(
-    pool: Pool, table: np.ndarray, centred: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+    pool: Pool, table: np.ndarray, centered: np.ndarray, omega: np.ndarray, settings: RidgeSettings
 ) -> Iterator[RidgeRound]:
     from visionshare.learners.ridge_kernels import select
 
     begun = time.perf_counter()
-    strength, root, whole = settings.strength, np.sqrt(omega), float(centred @ centred)
+    alpha, root, whole = settings.alpha, np.sqrt(omega), float(centered @ centered)
     offset, scale = pool.columns.scaling_of()
     square, most = float(omega.sum()), min(settings.rounds, len(table))
-    choices = (square, strength, settings.tol, most)
-    ids, gains, U, Gys = select(table, offset, scale, root, centred, *choices)
+    choices = (square, alpha, settings.tol, most)
+    ids, gains, U, Gys = select(table, offset, scale, root, centered, *choices)
     chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
-    errors = strength * (Gys @ centred) / whole if len(ids) else np.empty(0)
+    errors = alpha * (Gys @ centered) / whole if len(ids) else np.empty(0)
     weights = Gys @ chosen.T
-    held = centred - Gys / (1 / strength - np.cumsum(U * U, axis=0))
+    held = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0))
     left_out = np.where(root > 0, held / np.where(root > 0, root, 1), 0)
     seconds = (time.perf_counter() - begun) / max(1, len(ids))
     for r, entered in enumerate(ids.tolist()):

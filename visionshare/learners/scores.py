@@ -13,8 +13,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from visionshare.classifier.path import PathStep
+from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.store import Columns
+from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -22,43 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "ScoreClassifier",
     "compact_classifier",
-    "decided",
-    "flat_scores",
     "joined",
     "path_step",
-    "shares",
-    "two_sided",
 ]
-
-
-def two_sided(scores: np.ndarray) -> np.ndarray:
-    """Return a score a class: of two classes each gets half of the one score, with its sign.
-
-    Examples
-    --------
-    >>> two_sided(np.array([[3.0], [-1.0]])).tolist()
-    [[-1.5, 1.5], [0.5, -0.5]]
-    """
-    return np.hstack([-0.5 * scores, 0.5 * scores]) if scores.shape[1] == 1 else scores
-
-
-def flat_scores(scores: np.ndarray) -> np.ndarray:
-    """Return scores as scikit-learn has them: one an example (m,) for two classes."""
-    return scores[:, 0] if scores.shape[1] == 1 else scores
-
-
-def decided(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the class of each example."""
-    if scores.shape[1] == 1:
-        return np.asarray(classes[(scores[:, 0] > 0).astype(np.int64)])
-    return np.asarray(classes[np.argmax(scores, axis=1)])
-
-
-def shares(scores: np.ndarray, temperature: float) -> np.ndarray:
-    """Return probabilities (m, k), the softmax of scores / temperature."""
-    scaled = two_sided(scores) / temperature
-    scaled = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
 def joined(
@@ -145,7 +112,7 @@ def path_step(
         The other values of :class:`PathStep`; ``macs`` without the weights.
     """
     scores = held.T @ coef.T + intercept
-    wrong = decided(np.arange(max(2, len(coef))), scores) != y
+    wrong = predict_labels(np.arange(max(2, len(coef))), scores) != y
     weights = two_sided(coef.T).T
     known["macs"] += weights.size
     return PathStep(
@@ -173,12 +140,12 @@ class ScoreClassifier(ClassifierMixin):
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return the class of each example."""
         scores = self._scores(X)
-        return decided(self.classes_, scores)
+        return predict_labels(self.classes_, scores)
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
         scores = self._scores(X)
-        return shares(scores, self.temperature_)
+        return softmax(scores, self.temperature_)
 
     def to_classifier(
         self,

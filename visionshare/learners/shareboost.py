@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from visionshare.datasets.few import share_of_each
+from visionshare.columns import ArrayColumns, Columns
+from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.learners.backward import backward_steps, nested_path
@@ -22,13 +23,13 @@ from visionshare.learners.checkpoint import Checkpoint
 from visionshare.learners.greedy import GreedySettings, Round, best_round, greedy_rounds
 from visionshare.learners.path_steps import path_steps, unscaled
 from visionshare.learners.preparation import chosen_columns, search_of, weights_of
-from visionshare.learners.scores import compact_classifier, decided, shares
+from visionshare.learners.scores import compact_classifier
 from visionshare.losses import MulticlassLogistic
 from visionshare.penalties import make_penalty
 from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.scores import predict_labels, softmax
 from visionshare.search import Pool, make_criterion
 from visionshare.solvers import ActiveSet
-from visionshare.store import ArrayColumns, Columns
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -38,7 +39,7 @@ __all__ = ["ShareBoost"]
 _FOLDS = 3
 # Parameters that no round depends on.
 _NOT_OF_THE_PATH = {
-    "rounds", "extra_rounds", "n_jobs", "progress", "checkpoint", "warm_start", "patience",
+    "rounds", "n_backward", "n_jobs", "progress", "checkpoint", "warm_start", "patience",
 }  # fmt: skip
 
 
@@ -52,7 +53,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     ----------
     rounds : int, default 75
         Features, or groups of features, to choose at most.
-    extra_rounds : int, default 0
+    n_backward : int, default 0
         Rounds beyond ``rounds``, whose features compete with the others: when all are chosen, the
         one whose removal costs least leaves, and so on until ``rounds`` are left and further
         down to one, which makes the path. Costs time and finds better features than the forward
@@ -65,7 +66,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     search : {"exhaustive", "random", "screened", "sampled", "stumps"}, default "exhaustive"
         Which candidates are scored; "sampled" takes fresh draws of a continuous family each round,
         see :class:`visionshare.store.DrawnColumns`; "stumps" is exhaustive for all thresholds of
-        :class:`visionshare.store.StumpColumns`.
+        :class:`visionshare.generators.stumps.StumpColumns`.
     search_options : dict, optional
         Arguments of the search, such as ``{"fraction": 0.1, "keep": 128}`` for "screened".
         Every search takes ``{"per_mac": True}``, which divides the scores by the
@@ -74,9 +75,9 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         Margin of the loss; 0 is the plain multinomial logistic loss.
     penalty : {"none", "ridge", "l1", "max"}, default "ridge"
         Penalty on the weights (paper, §3.3).
-    strength : float, default 1e-4
+    alpha : float, default 1e-4
         λ of the penalty, on weights of scaled columns.
-    sharpness : float, default 100.0
+    beta : float, default 100.0
         β of the smoothed norms "l1" and "max".
     scaling : {"unit_variance", "max_abs", "none"}, default "unit_variance"
         Scaling of the columns; it travels with the weights.
@@ -146,15 +147,15 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         self,
         rounds: int = 75,
         *,
-        extra_rounds: int = 0,
+        n_backward: int = 0,
         criterion: str = "gradient",
         criterion_options: dict[str, Any] | None = None,
         search: str = "exhaustive",
         search_options: dict[str, Any] | None = None,
         margin: float = 1.0,
         penalty: str = "ridge",
-        strength: float = 1e-4,
-        sharpness: float = 100.0,
+        alpha: float = 1e-4,
+        beta: float = 100.0,
         scaling: str = "unit_variance",
         tol: float = 0.0,
         refit_tol: float = 1e-6,
@@ -169,15 +170,15 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         progress: bool = False,
     ) -> None:
         self.rounds = rounds
-        self.extra_rounds = extra_rounds
+        self.n_backward = n_backward
         self.criterion = criterion
         self.criterion_options = criterion_options
         self.search = search
         self.search_options = search_options
         self.margin = margin
         self.penalty = penalty
-        self.strength = strength
-        self.sharpness = sharpness
+        self.alpha = alpha
+        self.beta = beta
         self.scaling = scaling
         self.tol = tol
         self.refit_tol = refit_tol
@@ -228,7 +229,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         omega /= omega.sum()
         with thread_limit(self.n_jobs), ThreadPoolExecutor(resolve_jobs(self.n_jobs)) as threads:
             columns.n_jobs = resolve_jobs(self.n_jobs)
-            columns.check_rounds(settings.rounds + settings.extra_rounds)
+            columns.check_rounds(settings.rounds + settings.n_backward)
             columns.fit_scaling(self.scaling, omega)
             active = ActiveSet(
                 y_index, omega, len(self.classes_), 16, columns.compute_dtype, threads
@@ -248,7 +249,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         self._settings()
 
     def _settings(self) -> GreedySettings:
-        for name, least in (("rounds", 1), ("max_iter", 1), ("extra_rounds", 0)):
+        for name, least in (("rounds", 1), ("max_iter", 1), ("n_backward", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
                 raise InputError(name, value, f"a whole number of at least {least}")
@@ -273,14 +274,14 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
         return GreedySettings(
             rounds=int(self.rounds),
             loss=MulticlassLogistic(self.margin),
-            penalty=make_penalty(self.penalty, self.strength, self.sharpness),
+            penalty=make_penalty(self.penalty, self.alpha, self.beta),
             criterion=criterion,
             search=search_of(self),
             tol=self.tol,
             refit_tol=self.refit_tol,
             max_iter=int(self.max_iter),
             patience=self.patience,
-            extra_rounds=int(self.extra_rounds),
+            n_backward=int(self.n_backward),
         )
 
     def _examples(
@@ -311,7 +312,7 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
                 raise InputError("validation", judged.shape, f"a mask of shape {y.shape}")
         else:
             judged = omega > 0
-            judged[judged] = share_of_each(y[judged], self.validation_fraction, self.random_state)
+            judged[judged] = stratified_mask(y[judged], self.validation_fraction, self.random_state)
         if not (omega * ~judged).any():
             raise InputError("validation", "all examples", "some examples left to train on")
         return judged
@@ -335,13 +336,13 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
             history = checkpoint.load()
         elif self.warm_start and getattr(self, "_identity_of_path", None) == identity:
             history = list(self._history_of_path)
-        history = history[: settings.rounds + settings.extra_rounds]
+        history = history[: settings.rounds + settings.n_backward]
         pool = Pool(columns)
         rounds = greedy_rounds(pool, active, settings, judged, history)
         if self.progress:
             from tqdm import tqdm
 
-            total = settings.rounds + settings.extra_rounds
+            total = settings.rounds + settings.n_backward
             rounds = tqdm(rounds, "rounds", total, initial=len(history))
         for done in rounds:
             history.append(done)
@@ -420,11 +421,11 @@ class ShareBoost(ClassifierMixin, BaseEstimator):
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return the class of each example."""
         check_is_fitted(self)
-        return decided(self.classes_, self._scores(X))
+        return predict_labels(self.classes_, self._scores(X))
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        return shares(self._scores(X), self.temperature_)
+        return softmax(self._scores(X), self.temperature_)
 
     def to_classifier(
         self,

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.column_generation import GenerationSettings
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
 from visionshare.learners.task_learner import TaskLearner
 from visionshare.penalties import RowPenalty, make_norm
-from visionshare.solvers import AdaBoost, GradBoost, Master, TaskProblem, Template, check_master
-from visionshare.store import Columns
+from visionshare.solvers import AdaBoost, GradBoost, Solver, TaskProblem, Template, check_solver
 
 __all__ = ["StructuralBoostingClassifier", "StructuralBoostingRegressor"]
 
@@ -25,34 +25,34 @@ class _Boosting(TaskLearner):
 
     penalty: str
     template: Template
-    # No refit at a strength of nearly 0: the one update of a sequential round.
+    # No refit at a alpha of nearly 0: the one update of a sequential round.
     _plainest: ClassVar[dict[str, Any]] = {
         "criterion": "violation",
         "corrective": False,
-        "master": "gradboost",
+        "solver": "gradboost",
         "calibrate": False,
     }
 
     def _norm(self) -> RowPenalty:
         return make_norm(self.penalty)
 
-    def _make_master(self, problem: TaskProblem) -> Master:
-        if self.master in _BOOSTERS:
-            return _BOOSTERS[self.master](problem, self.template)
-        return check_master(self.master)(problem)
+    def _make_solver(self, problem: TaskProblem) -> Solver:
+        if self.solver in _BOOSTERS:
+            return _BOOSTERS[self.solver](problem, self.template)
+        return check_solver(self.solver)(problem)
 
     def _settings(self) -> GenerationSettings:
         norm = make_norm(self.penalty)
-        if self.strength is None:
-            raise InputError("strength", None, "a finite number above 0")
-        if self.master == "adaboost" and norm.q not in (1, np.inf):
+        if self.alpha is None:
+            raise InputError("alpha", None, "a finite number above 0")
+        if self.solver == "adaboost" and norm.q not in (1, np.inf):
             raise InputError("penalty", self.penalty, "'l1' or 'l1/linf', for AdaBoost")
         for name in ("corrective", "calibrate"):
             if not isinstance(getattr(self, name, True), (bool, np.bool_)):
                 raise InputError(name, getattr(self, name), "True or False")
-        if not self.corrective and self.master not in _BOOSTERS:
+        if not self.corrective and self.solver not in _BOOSTERS:
             accepted = "'adaboost' or 'gradboost', to make one update a round"
-            raise InputError("master", self.master, accepted)
+            raise InputError("solver", self.solver, accepted)
         given = self.template
         if isinstance(given, str) and given not in ("single", "parallel"):
             raise InputError("template", given, "'single', 'parallel', an array or a function")
@@ -60,7 +60,7 @@ class _Boosting(TaskLearner):
             raise InputError("template", given, "'single', 'parallel', an array or a function")
         return super()._settings()
 
-    def strength_max(
+    def alpha_max(
         self,
         X: np.ndarray | Columns,
         y: np.ndarray,
@@ -68,7 +68,7 @@ class _Boosting(TaskLearner):
         *,
         tasks: np.ndarray | None = None,
     ) -> float:
-        """Return λ_max, the least strength that leaves all weights at 0.
+        """Return λ_max, the least alpha that leaves all weights at 0.
 
         Raises
         ------
@@ -77,15 +77,15 @@ class _Boosting(TaskLearner):
         """
         if self.penalty == "l2^2":
             raise InputError("penalty", self.penalty, "a norm that makes weights zero")
-        return super().strength_max(X, y, sample_weight, tasks=tasks)
+        return super().alpha_max(X, y, sample_weight, tasks=tasks)
 
 
 class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
     """Boosting of features with a structured penalty: induction, pruning and a stop of its own.
 
-    Minimises Σ_i L(y_i, W x_i + b) + λ Ω(W). A round finds the candidates whose update lowers a
+    Minimizes Σ_i L(y_i, W x_i + b) + λ Ω(W). A round finds the candidates whose update lowers a
     bound on the objective most, among those whose gradient exceeds λ in the dual norm, and then
-    re-optimises all weights (totally corrective) or makes that update alone (sequential). Weights
+    re-optimizes all weights (totally corrective) or makes that update alone (sequential). Weights
     may become zero again; where no candidate is left, boosting ends.
 
     Parameters
@@ -96,14 +96,14 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
     penalty : {"l1/l2", "l1/linf", "l1", "l2^2"}, default "l1/l2"
         Ω: the norms inside and across features, or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With
         "l2^2" no weight is zero and induction ends with ``rounds``, ``max_features`` or ``tol``.
-    strength : float, default 1.0
+    alpha : float, default 1.0
         λ. The loss is a sum over examples: it grows with their number.
-    master : {"gradboost", "adaboost", "newton", "fista", "admm"}, default "gradboost"
-        Which bound is minimised; the last three are other solvers of the totally corrective
+    solver : {"gradboost", "adaboost", "newton", "fista", "admm"}, default "gradboost"
+        Which bound is minimized; the last three are other solvers of the totally corrective
         problem, for the quadratic bound.
     corrective : bool, default True
-        Re-optimise all weights in every round, or make one update of one feature's weights.
-    entering : int, default 30
+        Re-optimize all weights in every round, or make one update of one feature's weights.
+    n_entering : int, default 30
         Candidates that enter in a totally corrective round at most.
     criterion : {"bound", "violation"}, default "bound"
         Which of the candidates that violate optimality enter: those with the greatest decrease of
@@ -116,8 +116,8 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
     max_features : int, optional
         Stop when so many features have weights.
     search : str, default "exhaustive"
-        "products" over :class:`visionshare.store.ProductColumns` adds the products of what has
-        entered.
+        "products" over :class:`visionshare.generators.monomials.ProductColumns` adds the products
+        of what has entered.
     search_options : dict, optional
     scaling : {"unit_variance", "max_abs", "unit_norm", "none"}, default "unit_variance"
         The paper leaves it open. Columns of mean 0 leave the intercepts nearly alone, so that
@@ -147,7 +147,7 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
     >>> from sklearn.datasets import load_digits
     >>> from visionshare import StructuralBoostingClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = StructuralBoostingClassifier(strength=40.0).fit(X[:600], y[:600])
+    >>> model = StructuralBoostingClassifier(alpha=40.0).fit(X[:600], y[:600])
     >>> len(model.support_) < 50, bool(model.score(X[600:], y[600:]) > 0.85)
     (True, True)
     """
@@ -159,10 +159,10 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
         loss: str = "multinomial",
         *,
         penalty: str = "l1/l2",
-        strength: float = 1.0,
-        master: str = "gradboost",
+        alpha: float = 1.0,
+        solver: str = "gradboost",
         corrective: bool = True,
-        entering: int = 30,
+        n_entering: int = 30,
         criterion: str = "bound",
         template: Template = "single",
         rounds: int = 200,
@@ -187,7 +187,7 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
 class StructuralBoostingRegressor(_Boosting, GroupFeatureRegressor):
     """Boosting of features for numbers, with a structured penalty.
 
-    Minimises Σ_i L(y_i − W x_i − b) + λ Ω(W), for one target or several.
+    Minimizes Σ_i L(y_i − W x_i − b) + λ Ω(W), for one target or several.
 
     Parameters
     ----------
@@ -196,10 +196,10 @@ class StructuralBoostingRegressor(_Boosting, GroupFeatureRegressor):
     eps : float, default 0.1
         ε of the insensitive loss.
     penalty : {"l1", "l1/l2", "l1/linf", "l2^2"}, default "l1"
-    strength, master, corrective, entering, criterion, template, rounds, max_features, search, \
+    alpha, solver, corrective, n_entering, criterion, template, rounds, max_features, search, \
 search_options, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, random_state, \
 progress
-        See :class:`StructuralBoostingClassifier`; the master is "adaboost", as in the paper.
+        See :class:`StructuralBoostingClassifier`; the solver is "adaboost", as in the paper.
 
     References
     ----------
@@ -210,7 +210,7 @@ progress
     >>> import numpy as np
     >>> from visionshare import StructuralBoostingRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (100, 30))
-    >>> model = StructuralBoostingRegressor(strength=1.0).fit(X, 9 * X[:, 4] - 5 * X[:, 17] + 1)
+    >>> model = StructuralBoostingRegressor(alpha=1.0).fit(X, 9 * X[:, 4] - 5 * X[:, 17] + 1)
     >>> sorted(model.support_.tolist())
     [4, 17]
     """
@@ -223,10 +223,10 @@ progress
         *,
         eps: float = 0.1,
         penalty: str = "l1",
-        strength: float = 1.0,
-        master: str = "adaboost",
+        alpha: float = 1.0,
+        solver: str = "adaboost",
         corrective: bool = True,
-        entering: int = 30,
+        n_entering: int = 30,
         criterion: str = "bound",
         template: Template = "single",
         rounds: int = 200,

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.learners.checkpoint import Checkpoint
@@ -24,8 +25,7 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.search import Pool
 from visionshare.search.task_criteria import check_task_criterion
-from visionshare.solvers import Master, TaskProblem, check_master, polish
-from visionshare.store import ArrayColumns, Columns
+from visionshare.solvers import Solver, TaskProblem, check_solver, polish
 
 __all__ = ["TaskLearner"]
 
@@ -41,19 +41,19 @@ class TaskLearner(BaseEstimator):
     loss: str
     eps: float = 0.1
     q: float = 2.0
-    strength: float | None
-    shared_strength: float | None = None
+    alpha: float | None
+    shared_alpha: float | None = None
     criterion: str = "violation"
     corrective: bool = True
     # Further settings with which a learner looks for its largest violation at least cost.
     _plainest: ClassVar[dict[str, Any]] = {}
     rounds: int
     max_features: int | None
-    entering: int
+    n_entering: int
     search: str
     search_options: dict[str, Any] | None
     patience: int = 1
-    master: str
+    solver: str
     warm_start: bool
     scaling: str
     tol: float
@@ -80,7 +80,7 @@ class TaskLearner(BaseEstimator):
             ("max_iter", 1),
             ("patience", 1),
             ("max_features", 1),
-            ("entering", 1),
+            ("n_entering", 1),
         ):
             value = getattr(self, name)
             if name == "max_features" and value is None:
@@ -91,33 +91,33 @@ class TaskLearner(BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 <= float(value) < np.inf:
                 raise InputError(name, value, "a finite number of at least 0")
-        strengths = {name: getattr(self, name) for name in ("strength", "shared_strength")}
-        for name, value in strengths.items():
+        alphas = {name: getattr(self, name) for name in ("alpha", "shared_alpha")}
+        for name, value in alphas.items():
             if value is not None and (not isinstance(value, Real) or not 0 < float(value) < np.inf):
                 raise InputError(name, value, "a finite number above 0, or None")
-        if all(value is None for value in strengths.values()):
-            raise InputError("strength", None, "a number for strength, shared_strength or both")
+        if all(value is None for value in alphas.values()):
+            raise InputError("alpha", None, "a number for alpha, shared_alpha or both")
         if self.loss not in self._losses:
             raise InputError("loss", self.loss, " or ".join(map(repr, self._losses)))
         if self.scaling not in ("unit_norm", "unit_variance", "max_abs", "none"):
             accepted = "'unit_norm' or 'unit_variance' or 'max_abs' or 'none'"
             raise InputError("scaling", self.scaling, accepted)
-        check_master(self.master)
-        if self.loss == "multinomial" and self.master == "admm":
-            raise InputError("master", self.master, "another one, for the multinomial loss")
+        check_solver(self.solver)
+        if self.loss == "multinomial" and self.solver == "admm":
+            raise InputError("solver", self.solver, "another one, for the multinomial loss")
         check_task_criterion(self.criterion)
         self._norm()
         return GenerationSettings(
             rounds=int(self.rounds),
             max_features=self.max_features,
-            entering=int(self.entering),
+            n_entering=int(self.n_entering),
             search=search_of(self),
             tol=float(self.tol),
             patience=int(self.patience),
             refit_tol=float(self.refit_tol),
             max_iter=int(self.max_iter),
             criterion=self.criterion,
-            master=self.master,
+            solver=self.solver,
             corrective=self.corrective,
         )
 
@@ -129,8 +129,8 @@ class TaskLearner(BaseEstimator):
     def _norm(self) -> RowPenalty:
         return GroupNorm(self.q)
 
-    def _make_master(self, problem: TaskProblem) -> Master:
-        return check_master(self.master)(problem)
+    def _make_solver(self, problem: TaskProblem) -> Solver:
+        return check_solver(self.solver)(problem)
 
     def _columns(self, X: np.ndarray | Columns, y: np.ndarray, numeric: bool) -> Any:
         if isinstance(X, Columns):
@@ -168,8 +168,8 @@ class TaskLearner(BaseEstimator):
             targets.n_tasks,
             self._task_loss() if classes is None else Multinomial(classes),
             self._norm(),
-            np.inf if self.strength is None else float(self.strength),
-            np.inf if self.shared_strength is None else float(self.shared_strength),
+            np.inf if self.alpha is None else float(self.alpha),
+            np.inf if self.shared_alpha is None else float(self.shared_alpha),
             dtype,
             executor,
         )
@@ -215,9 +215,9 @@ class TaskLearner(BaseEstimator):
             identity = self._identity(pool.columns, targets, examples)
             checkpoint = Checkpoint(self.checkpoint, identity, Generation)
             history = checkpoint.load()[: settings.rounds + 1]
-        master = self._make_master(problem)
+        solver = self._make_solver(problem)
         start = self._start(pool.columns, targets)
-        rounds = generate(pool, problem, master, targets.order, settings, history, start)
+        rounds = generate(pool, problem, solver, targets.order, settings, history, start)
         if self.progress:
             from tqdm import tqdm
 
@@ -236,7 +236,7 @@ class TaskLearner(BaseEstimator):
         self._identity_of_pool = identity
         return last if same else None
 
-    def strength_max(
+    def alpha_max(
         self,
         X: np.ndarray | Columns,
         y: np.ndarray,
@@ -244,7 +244,7 @@ class TaskLearner(BaseEstimator):
         *,
         tasks: np.ndarray | None = None,
     ) -> float:
-        """Return λ_max, the least strength that leaves all weights of the tasks at 0.
+        """Return λ_max, the least alpha that leaves all weights of the tasks at 0.
 
         It is the largest dual norm of a candidate's gradient at the best intercepts, among the
         candidates that the search looks at: for fresh draws those of one round.
@@ -255,13 +255,13 @@ class TaskLearner(BaseEstimator):
             As in ``fit``.
         """
         changed: dict[str, Any] = {
-            "strength": _TINY,
-            "shared_strength": None,
+            "alpha": _TINY,
+            "shared_alpha": None,
             "rounds": 1,
-            "entering": 1,
+            "n_entering": 1,
         }
         changed |= {"tol": 0.0, "max_features": None, "checkpoint": None, "warm_start": False}
-        # Without a strength no residual is small, and the intercepts alone need few iterations.
+        # Without a alpha no residual is small, and the intercepts alone need few iterations.
         changed["max_iter"] = min(int(self.max_iter), _INTERCEPTS)
         alone = clone(self)
         for name, value in (changed | self._plainest).items():

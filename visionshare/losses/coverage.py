@@ -1,4 +1,4 @@
-"""Coverage: how far down the list of scores the true class is. To measure with, not to minimise."""
+"""Coverage: how far down the list of scores the true class is. To measure with, not to minimize."""
 
 from __future__ import annotations
 

@@ -53,4 +53,4 @@ class Multinomial:
 
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Refuse: the loss has no proximal operator in closed form."""
-        raise InputError("master", "'admm' with the multinomial loss", "'fista' or 'gradboost'")
+        raise InputError("solver", "'admm' with the multinomial loss", "'fista' or 'gradboost'")

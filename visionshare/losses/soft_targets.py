@@ -31,7 +31,7 @@ class SoftTargets:
     --------
     >>> import numpy as np
     >>> loss = SoftTargets(2.0)
-    >>> shares = loss.shares(np.array([[2.0], [0.0]]))
+    >>> shares = loss.softmax(np.array([[2.0], [0.0]]))
     >>> shares.round(3).tolist()
     [[0.731], [0.269]]
     >>> value, R = loss.residual(np.array([[1.0], [0.0]]), shares, np.ones(1))
@@ -51,7 +51,7 @@ class SoftTargets:
         V -= np.log(np.exp(V).sum(axis=0))
         return V
 
-    def shares(self, Z: np.ndarray) -> np.ndarray:
+    def softmax(self, Z: np.ndarray) -> np.ndarray:
         """Return the softened shares (k, n) of scores (k, n)."""
         return np.exp(self._logarithms(Z))
 

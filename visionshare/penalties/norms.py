@@ -36,7 +36,7 @@ class RowPenalty(Protocol):
         """Return the size of each group's gradient."""
         ...
 
-    def least(self, strength: float) -> float:
+    def least(self, alpha: float) -> float:
         """Return the dual norm up to which a group stays at 0."""
         ...
 
@@ -49,7 +49,7 @@ class RowPenalty(Protocol):
         ...
 
     def distance(
-        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, strength: float
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float
     ) -> np.ndarray:
         """Return how far each weight is from optimal, for the loss's gradient G."""
         ...
@@ -95,19 +95,19 @@ class GroupNorm:
         """Return ‖G_J‖_{q'} of each group: a group stays at 0 while it is at most λ."""
         return _norms(G, starts, self.dual_q)
 
-    def least(self, strength: float) -> float:
+    def least(self, alpha: float) -> float:
         """Return λ: a group stays at 0 while its gradient's dual norm is at most that."""
-        return strength
+        return alpha
 
     def value(self, W: np.ndarray, starts: np.ndarray) -> float:
         """Return Ω(W)."""
         return float(self.norms(W, starts).sum())
 
     def distance(
-        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, strength: float
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float
     ) -> np.ndarray:
         """Return |W − prox(W − G)|, the step that a proximal gradient of unit length takes."""
-        return np.abs(W - self.prox(W - G, starts, strength))
+        return np.abs(W - self.prox(W - G, starts, alpha))
 
     def prox(self, W: np.ndarray, starts: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         """Return argmin_U step·Ω(U) + ½‖U − W‖².
@@ -167,7 +167,7 @@ class HalfSquares:
         """Return ‖G_J‖₂ of each group."""
         return _norms(G, starts, 2)
 
-    def least(self, strength: float) -> float:
+    def least(self, alpha: float) -> float:
         """Return 0: any gradient moves a weight."""
         return 0.0
 
@@ -180,10 +180,10 @@ class HalfSquares:
         return np.asarray(W / (1 + np.broadcast_to(step, len(W))[:, None]))
 
     def distance(
-        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, strength: float
+        self, W: np.ndarray, G: np.ndarray, starts: np.ndarray, alpha: float
     ) -> np.ndarray:
         """Return |G + λW|, the objective's gradient."""
-        return np.abs(G + strength * W)
+        return np.abs(G + alpha * W)
 
 
 NORMS: dict[str, RowPenalty] = {

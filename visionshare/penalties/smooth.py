@@ -37,7 +37,7 @@ class Penalty(Protocol):
 class NoPenalty:
     """Ω = 0: the plain ShareBoost refit."""
 
-    strength: float = 0.0
+    alpha: float = 0.0
 
     def value(self, W: np.ndarray) -> float:
         """Return 0."""
@@ -56,19 +56,19 @@ class NoPenalty:
 class Ridge:
     """Ω = λ Σ W² (ShareBoost §3.3)."""
 
-    strength: float
+    alpha: float
 
     def value(self, W: np.ndarray) -> float:
         """Return λ Σ W²."""
-        return float(self.strength * np.sum(W * W))
+        return float(self.alpha * np.sum(W * W))
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """Return 2λW."""
-        return 2 * self.strength * W
+        return 2 * self.alpha * W
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Return 2λ everywhere."""
-        return np.full_like(W, 2 * self.strength)
+        return np.full_like(W, 2 * self.alpha)
 
 
 @dataclass(frozen=True)
@@ -78,26 +78,26 @@ class SmoothL1:
     Examples
     --------
     >>> import numpy as np
-    >>> round(SmoothL1(strength=1.0, sharpness=100.0).value(np.array([[3.0, -2.0]])), 6)
+    >>> round(SmoothL1(alpha=1.0, beta=100.0).value(np.array([[3.0, -2.0]])), 6)
     5.0
     """
 
-    strength: float
-    sharpness: float = 100.0
+    alpha: float
+    beta: float = 100.0
 
     def value(self, W: np.ndarray) -> float:
         """Return the penalty, each log-sum-exp shifted by its maximum."""
-        scaled = np.abs(self.sharpness * W)
+        scaled = np.abs(self.beta * W)
         smoothed = np.sum(scaled + np.log1p(np.exp(-2 * scaled)))
-        return float(self.strength / self.sharpness * smoothed)
+        return float(self.alpha / self.beta * smoothed)
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """Return λ tanh(βW)."""
-        return self.strength * np.tanh(self.sharpness * W)
+        return self.alpha * np.tanh(self.beta * W)
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Return λβ (1 − tanh²(βW))."""
-        return self.strength * self.sharpness * (1 - np.tanh(self.sharpness * W) ** 2)
+        return self.alpha * self.beta * (1 - np.tanh(self.beta * W) ** 2)
 
 
 @dataclass(frozen=True)
@@ -108,15 +108,15 @@ class SmoothMax:
     --------
     >>> import numpy as np
     >>> W = np.array([[3.0, -2.0], [1.0, 0.5]])
-    >>> round(SmoothMax(strength=1.0, sharpness=1000.0).value(W), 6)
+    >>> round(SmoothMax(alpha=1.0, beta=1000.0).value(W), 6)
     5.0
     """
 
-    strength: float
-    sharpness: float = 100.0
+    alpha: float
+    beta: float = 100.0
 
     def _shares(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        scaled = self.sharpness * W
+        scaled = self.beta * W
         peak = np.max(np.abs(scaled), axis=0, keepdims=True, initial=0.0)
         up, down = np.exp(scaled - peak), np.exp(-scaled - peak)
         return up, down, np.sum(up + down, axis=0, keepdims=True), peak
@@ -124,17 +124,17 @@ class SmoothMax:
     def value(self, W: np.ndarray) -> float:
         """Return the penalty."""
         _, _, total, peak = self._shares(W)
-        return float(self.strength / self.sharpness * np.sum(peak + np.log(total)))
+        return float(self.alpha / self.beta * np.sum(peak + np.log(total)))
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """Return λ (e^{βW_ij} − e^{−βW_ij}) / Σ_i(…)."""
         up, down, total, _ = self._shares(W)
-        return self.strength * (up - down) / total
+        return self.alpha * (up - down) / total
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Return λβ (e^{βW_ij} + e^{−βW_ij}) / Σ_i(…), a bound of the diagonal."""
         up, down, total, _ = self._shares(W)
-        return self.strength * self.sharpness * (up + down) / total
+        return self.alpha * self.beta * (up + down) / total
 
 
 PENALTIES: dict[str, Callable[..., Penalty]] = {
@@ -145,16 +145,16 @@ PENALTIES: dict[str, Callable[..., Penalty]] = {
 }
 
 
-def make_penalty(name: str, strength: float, sharpness: float = 100.0) -> Penalty:
+def make_penalty(name: str, alpha: float, beta: float = 100.0) -> Penalty:
     """Return the penalty registered as ``name``.
 
     Parameters
     ----------
     name : {"none", "ridge", "l1", "max"}
         Which penalty.
-    strength : float
+    alpha : float
         λ, at least 0.
-    sharpness : float, default 100.0
+    beta : float, default 100.0
         β of the smoothed norms, above 0.
 
     Raises
@@ -164,10 +164,10 @@ def make_penalty(name: str, strength: float, sharpness: float = 100.0) -> Penalt
     """
     if name not in PENALTIES:
         raise InputError("penalty", name, " or ".join(map(repr, PENALTIES)))
-    if not np.isfinite(strength) or strength < 0:
-        raise InputError("strength", strength, "a finite number of at least 0")
-    if not np.isfinite(sharpness) or sharpness <= 0:
-        raise InputError("sharpness", sharpness, "a finite number above 0")
+    if not np.isfinite(alpha) or alpha < 0:
+        raise InputError("alpha", alpha, "a finite number of at least 0")
+    if not np.isfinite(beta) or beta <= 0:
+        raise InputError("beta", beta, "a finite number above 0")
     if name in ("l1", "max"):
-        return PENALTIES[name](strength, sharpness)
-    return PENALTIES[name](strength)
+        return PENALTIES[name](alpha, beta)
+    return PENALTIES[name](alpha)

@@ -27,7 +27,7 @@ def check_columns(recipe: Recipe, family: Any) -> None:
     """
     search = recipe.learner.search
     name = type(family).name
-    if search == "sampled" and not (hasattr(family, "draw") and hasattr(family, "at")):
+    if search == "sampled" and not family.is_continuous:
         raise RecipeError(
             f"learner.search: 'sampled' draws from a continuous family, such as gabor or fourier; "
             f"the pool {recipe.features.pool!r} is of the family {name!r}"
@@ -54,7 +54,7 @@ def searches_at_most(recipe: Recipe) -> int:
     """
     part = recipe.learner
     if part.kind == "shareboost":
-        return part.rounds + part.extra_rounds
+        return part.rounds + part.n_backward
     if part.kind == "greedytl":
         return part.rounds
     # Before each candidate that enters all searches but one of its patience may find none.
@@ -89,17 +89,17 @@ def make_columns(
     if search == "sampled":
         return _drawn(recipe, family, images, jobs)
     if search == "stumps":
-        from visionshare.store import StumpColumns
+        from visionshare.generators.stumps import StumpColumns
 
         return StumpColumns(family, images, jobs), family
     memory = parse_size(part.memory, "store.memory")
     size = len(images) * family.n_features_ * np.dtype(part.dtype).itemsize
     if part.where == "memory" or (part.where == "auto" and size <= memory // 2):
-        from visionshare.store import ArrayColumns
+        from visionshare.columns import ArrayColumns
 
         return ArrayColumns.from_family(family, images, part.dtype, jobs, progress), family
     if part.where == "auto" and _in_rings(family):
-        from visionshare.store import AnchorColumns
+        from visionshare.generators.anchors import AnchorColumns
 
         return AnchorColumns(family, images, jobs), family
     from visionshare.store import create_store

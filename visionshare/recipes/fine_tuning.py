@@ -9,7 +9,6 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet, elastic_deformations
-from visionshare.generators.tuning import check_tunable
 from visionshare.learners import FineTuning, fine_tune
 from visionshare.recipes.schema import Recipe
 
@@ -26,7 +25,7 @@ def check_tuning(recipe: Recipe, family: Any) -> None:
     """
     if recipe.fine_tuning is not None:
         _settings(recipe)
-        check_tunable(family)
+        family.check_tunable()
 
 
 def _settings(recipe: Recipe) -> FineTuning:

@@ -17,7 +17,7 @@ __all__ = ["read_pool"]
 
 _DEEPEST_POOL = 4
 # Families of other families.
-_OF_PARTS = ("straightened", "union")
+_OF_PARTS = ("deslanted", "union")
 
 
 def read_pool(part: FeaturePart, seed: int) -> Any:
@@ -52,12 +52,12 @@ def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, leve
     if (file.family in _OF_PARTS) != bool(file.parts):
         held = " and ".join(map(repr, _OF_PARTS))
         raise RecipeError(f"{path}: parts: {held} have [[parts]], and nothing else has")
-    if file.family == "straightened" and len(file.parts) > 1:
-        raise RecipeError(f"{path}: parts: 'straightened' has one (got {len(file.parts)})")
+    if file.family == "deslanted" and len(file.parts) > 1:
+        raise RecipeError(f"{path}: parts: 'deslanted' has one (got {len(file.parts)})")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
     if file.parts:
         parts = _parts(path, file.parts, parameters, seed, levels)
-        return family(parts[0] if file.family == "straightened" else parts)
+        return family(parts[0] if file.family == "deslanted" else parts)
     names = list(family().get_params())
     for key in parameters:
         if key not in names:

@@ -56,8 +56,8 @@ class DataPart(_Strict):
     fonts: FontsPart | None = None
     height: int | None = Field(default=None, ge=1, le=4096)
     width: int | None = Field(default=None, ge=1, le=4096)
-    mode: Literal["grey", "color"] = "grey"
-    fit: Literal["resize", "centre"] = "resize"
+    mode: Literal["gray", "color"] = "gray"
+    fit: Literal["resize", "center"] = "resize"
     classes: list[str] | None = Field(default=None, min_length=2)
     per_class: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
@@ -73,7 +73,7 @@ class PreprocessingPart(_Strict):
     threshold: float = 0.3
     fit: str = "resize"
     margin: int = 0
-    centre: str = "box"
+    center: str = "box"
 
     @model_validator(mode="after")
     def _sound(self) -> PreprocessingPart:
@@ -123,7 +123,7 @@ class SourcesPart(_Strict):
     classes: list[str] = []
     pool: str = "pixels"
     rounds: int = Field(default=20, ge=1)
-    strength: float = Field(default=1e-3, ge=0)
+    alpha: float = Field(default=1e-3, ge=0)
 
     @model_validator(mode="after")
     def _some_sources(self) -> SourcesPart:
@@ -143,15 +143,15 @@ class ShareBoostPart(_Strict):
 
     kind: Literal["shareboost"] = "shareboost"
     rounds: int = Field(default=75, ge=1)
-    extra_rounds: int = Field(default=0, ge=0)
+    n_backward: int = Field(default=0, ge=0)
     criterion: str = "gradient"
     criterion_options: dict[str, Any] | None = None
     search: str = "exhaustive"
     search_options: dict[str, Any] | None = None
     margin: float = 1.0
     penalty: str = "ridge"
-    strength: float = 1e-4
-    sharpness: float = 100.0
+    alpha: float = 1e-4
+    beta: float = 100.0
     scaling: str = "unit_variance"
     tol: float = 0.0
     refit_tol: float = 1e-6
@@ -163,21 +163,21 @@ class ShareBoostPart(_Strict):
 class GroupFeaturePart(_Strict):
     """Settings of the learner, see :class:`visionshare.learners.GroupFeatureClassifier`.
 
-    TOML has no None: where the learner takes None for a strength, ``inf`` stands here.
+    TOML has no None: where the learner takes None for a alpha, ``inf`` stands here.
     """
 
     kind: Literal["grfl"]
     rounds: int = Field(default=200, ge=1)
     max_features: int | None = Field(default=None, ge=1)
-    entering: int = Field(default=1, ge=1)
+    n_entering: int = Field(default=1, ge=1)
     loss: str = "squared_hinge"
     q: float = 2.0
-    strength: float = 1.0
-    shared_strength: float = math.inf
+    alpha: float = 1.0
+    shared_alpha: float = math.inf
     search: str = "exhaustive"
     search_options: dict[str, Any] | None = None
     patience: int = Field(default=1, ge=1)
-    master: str = "newton"
+    solver: str = "newton"
     scaling: str = "unit_norm"
     tol: float = 1e-3
     refit_tol: float = 1e-4
@@ -189,7 +189,7 @@ class GreedyTLPart(_Strict):
 
     kind: Literal["greedytl"]
     rounds: int = Field(default=100, ge=1)
-    strength: float = 1.0
+    alpha: float = 1.0
     tol: float = 1e-4
     search: str = "exhaustive"
     search_options: dict[str, Any] | None = None
@@ -246,7 +246,7 @@ class FineTuningPart(_Strict):
     max_products: int | None = None
     product_rate: float = 3e-4
     warm_up: float = 0.2
-    strength: float = 1e-4
+    alpha: float = 1e-4
     margin: float = 1.0
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8

@@ -11,7 +11,7 @@ import numpy as np
 
 from visionshare.datasets import ImageSet
 from visionshare.errors import DataError
-from visionshare.generators.score_sources import LinearSource
+from visionshare.generators.sources.scores import LinearSource
 
 __all__ = ["learn_sources", "read_sources", "source_shape", "sources_family"]
 
@@ -108,7 +108,7 @@ def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
 
 
 def learn_sources(
-    held: ImageSet, pool: Any, rounds: int, strength: float, jobs: int, seed: int
+    held: ImageSet, pool: Any, rounds: int, alpha: float, jobs: int, seed: int
 ) -> list[LinearSource]:
     """Return a classifier of each class against the others, all of features of one pool.
 
@@ -120,20 +120,20 @@ def learn_sources(
         Unfitted.
     rounds : int
         Features of each.
-    strength : float
+    alpha : float
         Of the ridge penalty.
     jobs : int
         Threads.
     seed : int
     """
+    from visionshare.columns import ArrayColumns
     from visionshare.learners import ShareBoost
-    from visionshare.store import ArrayColumns
 
     family = pool.fit(held.images)
     columns = ArrayColumns.from_family(family, held.images, "float32", jobs)
     sources = []
     for number, name in enumerate(held.classes):
-        learner = ShareBoost(rounds=rounds, strength=strength, n_jobs=jobs, random_state=seed)
+        learner = ShareBoost(rounds=rounds, alpha=alpha, n_jobs=jobs, random_state=seed)
         names = [f"not {name}", name]
         model = learner.fit(columns, held.labels == number).to_classifier(family, names)
         # Two scores differ by what the second has more: a source is that difference.

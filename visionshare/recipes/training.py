@@ -20,11 +20,11 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, averaged, learn_exit_rule
 from visionshare.datasets import Cut, Fonts, ImageSet, Preprocessing, load_images
-from visionshare.datasets.few import few_of_each, share_of_each
+from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.durable import write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
-from visionshare.generators.score_sources import LinearSource
+from visionshare.generators.sources.scores import LinearSource
 from visionshare.recipes.columns import check_columns, make_columns
 from visionshare.recipes.fine_tuning import check_tuning, deformed_copies, fine_tuned
 from visionshare.recipes.pools import read_pool
@@ -38,6 +38,7 @@ from visionshare.recipes.schema import (
 from visionshare.recipes.sources import learn_sources, read_sources, sources_family
 from visionshare.recipes.teaching import teacher_recipe
 from visionshare.resources import parse_size, peak_memory
+from visionshare.scores import predict_labels
 
 __all__ = ["TrainResult", "train"]
 
@@ -247,7 +248,7 @@ def _learned_sources(recipe: Recipe, data_dir: Any, jobs: int) -> list[LinearSou
         return []
     held = _loaded(recipe, "train", data_dir).of_classes(part.classes)
     pool = read_pool(FeaturePart(pool=part.pool), recipe.seed)
-    return learn_sources(held, pool, part.rounds, part.strength, jobs, recipe.seed)
+    return learn_sources(held, pool, part.rounds, part.alpha, jobs, recipe.seed)
 
 
 def _with_sources(family: Any, sources: list[LinearSource], images: np.ndarray) -> Any:
@@ -260,14 +261,14 @@ def _images(recipe: Recipe, data_dir: Any, jobs: int) -> tuple[ImageSet, ImageSe
     part = recipe.data
     training, test = (_loaded(recipe, split, data_dir) for split in ("train", "test"))
     if part.held_out:
-        judges = share_of_each(training.labels, part.held_out, 0)
+        judges = stratified_mask(training.labels, part.held_out, 0)
         test = training.subset(np.flatnonzero(judges))
         training = training.subset(np.flatnonzero(~judges))
     if part.classes is not None:
         training, test = training.of_classes(part.classes), test.of_classes(part.classes)
     if part.per_class is not None:
         rng = np.random.default_rng(recipe.seed)
-        training = training.subset(few_of_each(training.labels, part.per_class, rng))
+        training = training.subset(sample_per_class(training.labels, part.per_class, rng))
     if part.limit is not None and part.limit < len(training):
         rng = np.random.default_rng(recipe.seed)
         training = training.subset(np.sort(rng.permutation(len(training))[: part.limit]))
@@ -292,7 +293,7 @@ def _searched(recipe: Recipe, training: ImageSet) -> ImageSet:
     n = None if recipe.fine_tuning is None else recipe.fine_tuning.search_images
     if n is None or n >= len(training):
         return training
-    chosen = share_of_each(training.labels, n / len(training), recipe.seed)
+    chosen = stratified_mask(training.labels, n / len(training), recipe.seed)
     return training.subset(np.flatnonzero(chosen))
 
 
@@ -306,7 +307,7 @@ def _judges(recipe: Recipe, training: ImageSet) -> np.ndarray:
     n = _originals(recipe, training)
     held = np.zeros(n, bool)
     if recipe.early_exit is not None:
-        held = share_of_each(training.labels[:n], recipe.early_exit.fraction, recipe.seed)
+        held = stratified_mask(training.labels[:n], recipe.early_exit.fraction, recipe.seed)
     return np.tile(held, len(training) // n)
 
 
@@ -361,7 +362,7 @@ def _learner(recipe: Recipe, work: Path, jobs: int, progress: bool) -> Any:
     }
     if recipe.learner.kind == "shareboost":
         return ShareBoost(**settings, **others)
-    for name in ("strength", "shared_strength"):
+    for name in ("alpha", "shared_alpha"):
         if settings[name] == math.inf:
             settings[name] = None
     return GroupFeatureClassifier(**settings, **others)
@@ -371,12 +372,12 @@ def _with_test_errors(
     classifier: CompactClassifier, test: ImageSet, jobs: int
 ) -> CompactClassifier:
     """Return the classifier with the test error of every round in its path."""
-    values = classifier.family.evaluate(test.images, None, jobs)
+    values = classifier.family.transform(test.images, None, jobs)
     truth = np.asarray(test.classes)[test.labels]
     path = []
     for step in classifier.path:
         scores = values[:, : step.n_features] @ step.weights.T + step.intercept
-        predicted = classifier.classes_[np.argmax(scores, axis=1)]
+        predicted = predict_labels(classifier.classes_, scores)
         path.append(replace(step, test_error=float(np.mean(predicted != truth))))
     return classifier.with_path(path)
 
@@ -392,7 +393,7 @@ def _write(
 ) -> TrainResult:
     from visionshare.reports import write_report
 
-    predicted = classifier.classes_[np.argmax(scores, axis=1)]
+    predicted = predict_labels(classifier.classes_, scores)
     errors = int(np.sum(predicted != np.asarray(test.classes)[test.labels]))
     metrics: dict[str, Any] = {
         "pipeline": recipe.name,

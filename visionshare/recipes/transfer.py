@@ -1,4 +1,4 @@
-"""Transfer: sources and a few labelled images become a classifier of the new classes."""
+"""Transfer: sources and a few labeled images become a classifier of the new classes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
-from visionshare.datasets.few import few_of_each, few_of_one
+from visionshare.datasets.sampling import sample_one_class, sample_per_class
 from visionshare.errors import DataError, InputError
 from visionshare.fingerprints import array_fingerprint
-from visionshare.generators.score_sources import LinearSource
+from visionshare.generators.sources.scores import LinearSource
 from visionshare.learners import GreedyTL
 from visionshare.learners.leave_one_class_out import Transferability, leave_one_class_out
 from visionshare.recipes.pools import read_pool
@@ -121,7 +121,7 @@ def transfer(
     DataError, InputError
         If sources do not fit the images, a class is unknown, or too few images are there.
     """
-    from visionshare.store import ArrayColumns
+    from visionshare.columns import ArrayColumns
 
     task = task or Task()
     task.check()
@@ -153,12 +153,12 @@ def _examples(held: ImageSet, task: Task) -> tuple[np.ndarray, list[str], np.nda
         n = len(held) if task.positives is None else task.positives
         if len(np.unique(held.labels)) < 2:
             raise DataError(f"{held.name}: one class; two or more are wanted")
-        return held.labels, list(held.classes), few_of_each(held.labels, n, rng)
+        return held.labels, list(held.classes), sample_per_class(held.labels, n, rng)
     if task.positive not in held.classes:
         known = ", ".join(held.classes[:20])
         raise DataError(f"{held.name}: no class {task.positive!r}; it has {known}")
     labels = (held.labels == held.classes.index(task.positive)).astype(np.int64)
-    rows = np.sort(few_of_one(labels, 1, task.positives, task.negatives, rng))
+    rows = np.sort(sample_one_class(labels, 1, task.positives, task.negatives, rng))
     return labels, [f"not {task.positive}", task.positive], rows
 
 
@@ -231,10 +231,10 @@ def transferability(
     X = np.empty((len(held), 0), np.float32)
     if task.pool != NO_FEATURES:
         pool = read_pool(FeaturePart(pool=task.pool), task.seed).fit(held.images)
-        X = pool.evaluate(held.images, None, n_jobs)
+        X = pool.transform(held.images, None, n_jobs)
     return leave_one_class_out(
         X,
-        scores.evaluate(held.images, None, n_jobs),
+        scores.transform(held.images, None, n_jobs),
         np.asarray(held.classes)[held.labels],
         of,
         source_names=names,

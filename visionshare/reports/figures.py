@@ -14,14 +14,14 @@ from visionshare.classifier import CompactClassifier
 
 __all__ = [
     "confusion",
+    "deslanted",
     "learning_curves",
     "misclassified",
-    "straightened",
     "templates",
     "weights_by_class",
 ]
 
-_INK, _BLUE, _RED, _GREY = "#1d2733", "#2166ac", "#b2182b", "#8a94a0"
+_INK, _BLUE, _RED, _GRAY = "#1d2733", "#2166ac", "#b2182b", "#8a94a0"
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -49,12 +49,12 @@ def learning_curves(classifier: CompactClassifier) -> str:
     axes = figure.subplots(1, 3)
     for axis, late in ((axes[0], False), (axes[1], True)):
         shown = slice(len(path) // 3, None) if late and len(path) > 5 else slice(None)
-        curves = (("train_error", "training", _BLUE), ("validation_error", "validation", _GREY))
-        for name, label, colour in (*curves, ("test_error", "test", _RED)):
+        curves = (("train_error", "training", _BLUE), ("validation_error", "validation", _GRAY))
+        for name, label, color in (*curves, ("test_error", "test", _RED)):
             values = [getattr(s, name) for s in path]
             if values and values[0] is not None:
                 percent = 100 * np.array(values, float)
-                axis.plot(rounds[shown], percent[shown], color=colour, label=label, lw=1.6)
+                axis.plot(rounds[shown], percent[shown], color=color, label=label, lw=1.6)
         axis.set(xlabel="features", ylabel="error (%)", title="late rounds" if late else "error")
         axis.set_ylim(bottom=0)
         axis.legend(frameon=False)
@@ -70,9 +70,9 @@ def _first(classifier: CompactClassifier, n: int) -> list[dict[str, Any]]:
     return [classifier.family.describe(j) for j in range(min(n, classifier.n_features))]
 
 
-def straightened(classifier: CompactClassifier, n: int = 30) -> bool:
-    """Return whether any of the first features is of straightened images."""
-    return any(described.get("straightened", False) for described in _first(classifier, n))
+def deslanted(classifier: CompactClassifier, n: int = 30) -> bool:
+    """Return whether any of the first features is of deslanted images."""
+    return any(described.get("deslanted", False) for described in _first(classifier, n))
 
 
 def templates(classifier: CompactClassifier, n: int = 30) -> str | None:
@@ -126,11 +126,11 @@ def confusion(labels: np.ndarray, predictions: np.ndarray, classes: Sequence[str
     axis.imshow(wrong, cmap="Reds", vmin=0, vmax=max(1.0, wrong.max()))
     if k <= 40:
         for i, j in np.argwhere(counts > 0):
-            colour = "white" if i != j and wrong[i, j] > 0.6 * wrong.max() else _INK
+            color = "white" if i != j and wrong[i, j] > 0.6 * wrong.max() else _INK
             weight = "bold" if i == j else "normal"
             size = 8 if k <= 12 else 5
             text = str(counts[i, j])
-            axis.text(j, i, text, ha="center", va="center", size=size, color=colour, weight=weight)
+            axis.text(j, i, text, ha="center", va="center", size=size, color=color, weight=weight)
     axis.set_xticks(range(k), classes, size=8)
     axis.set_yticks(range(k), classes, size=8)
     axis.set(xlabel="predicted", ylabel="true")

@@ -71,7 +71,7 @@ def write_report(
         classifier=classifier,
         curves=curves,
         templates=figures.templates(classifier),
-        straightened=figures.straightened(classifier),
+        deslanted=figures.deslanted(classifier),
         weights=Markup(figures.weights_by_class(classifier)),
         confusion=Markup(figures.confusion(labels, predictions, classes)),
         misclassified=figures.misclassified(images, labels, predictions, classes, 100),

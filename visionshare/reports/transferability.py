@@ -82,7 +82,7 @@ def draw_transferability(
 ) -> Figure:
     """Return the matrix as a figure: columns are targets, rows sources, as in the paper's fig. 4.
 
-    Red lowers the score, blue raises it; grey was left out.
+    Red lowers the score, blue raises it; gray was left out.
     """
     from matplotlib import colormaps
 
@@ -92,10 +92,10 @@ def draw_transferability(
         figsize=(min(16.0, 2.6 + 0.28 * k), min(16.0, 1.6 + 0.28 * n)), layout="constrained"
     )
     axis = figure.subplots()
-    colours = colormaps["RdBu"].with_extremes(bad="0.8")
+    colors = colormaps["RdBu"].with_extremes(bad="0.8")
     reach = float(np.nanmax(np.abs(held))) if np.isfinite(held).any() else 1.0
     shown = axis.imshow(
-        np.ma.masked_invalid(held), cmap=colours, vmin=-(reach or 1.0), vmax=reach or 1.0
+        np.ma.masked_invalid(held), cmap=colors, vmin=-(reach or 1.0), vmax=reach or 1.0
     )
     size = 8 if max(n, k) <= 40 else 5
     axis.set_xticks(range(k), targets, size=size, rotation=90 if k > 12 else 0)

@@ -60,8 +60,8 @@ class BoundDecrease:
         starts = np.arange(len(G)) if starts is None else np.asarray(starts)
         ends = np.append(starts, len(G))
         named = np.arange(pool.size) if numbers is None else np.asarray(numbers)
-        penalty, strength = self.bound.penalty, self.bound.strength
-        least = penalty.least(strength) + self.tol * strength
+        penalty, alpha = self.bound.penalty, self.bound.alpha
+        least = penalty.least(alpha) + self.tol * alpha
         tried = penalty.dual_norms(G, starts) > least
         tried |= np.isin(named, list(state.active))
         scores = np.full(len(named), -np.inf)

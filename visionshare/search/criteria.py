@@ -16,7 +16,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.pool import Criterion, Pool, RefitState, SearchState
-from visionshare.solvers import ActiveSet, minimise
+from visionshare.solvers import ActiveSet, minimize
 
 __all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_criterion"]
 
@@ -79,7 +79,7 @@ class Column(_Decrease):
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         alone = state.active.beside(pool.columns.columns_of(features))
         start = np.zeros((state.active.k, alone.n + 1))
-        found = minimise(alone, state.loss, state.penalty, start, tol=1e-7, Z=state.Z)
+        found = minimize(alone, state.loss, state.penalty, start, tol=1e-7, Z=state.Z)
         at_zero = state.penalty.value(start[:, 1:])
         return state.loss_value + at_zero - found.value
 
@@ -95,7 +95,7 @@ class Full(_Decrease):
             start = np.zeros((active.k, active.n + 1))
             start[:, : n + 1] = state.W
             added = state.penalty.value(start[:, 1:]) - state.penalty.value(state.W[:, 1:])
-            found = minimise(active, state.loss, state.penalty, start, tol=1e-6, Z=state.Z)
+            found = minimize(active, state.loss, state.penalty, start, tol=1e-6, Z=state.Z)
             return state.value + added - found.value
         finally:
             active.keep(np.arange(n))

@@ -114,7 +114,7 @@ def best_shared_stumps(
     Parameters
     ----------
     order, starts, counts
-        See :class:`visionshare.store.StumpColumns`.
+        See :class:`visionshare.generators.stumps.StumpColumns`.
     looked_at : ndarray of bool, shape (p,)
     w : ndarray of shape (m, k), float64, contiguous
         Weight of each example for each class.

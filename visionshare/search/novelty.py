@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.store import Columns
+from visionshare.columns import Columns
 
 __all__ = ["Novelty"]
 

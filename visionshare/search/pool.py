@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from visionshare.columns import Columns
 from visionshare.losses import Loss
 from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet
-from visionshare.store import Columns
 
 __all__ = ["Candidate", "Criterion", "Pool", "RefitState", "Search", "SearchState"]
 
@@ -92,7 +92,7 @@ class Pool:
     Examples
     --------
     >>> import numpy as np
-    >>> from visionshare.store import ArrayColumns
+    >>> from visionshare.columns import ArrayColumns
     >>> pool = Pool(ArrayColumns(np.eye(3), groups=np.array([1, 0, 1])))
     >>> pool.size, [pool.features(c).tolist() for c in range(pool.size)]
     (2, [[1], [0, 2]])

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.monomials import ProductColumns
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
-from visionshare.store.product_columns import ProductColumns
 
 __all__ = ["ProductSearch"]
 
 
 class ProductSearch:
-    """Score every column of :class:`visionshare.store.ProductColumns` that has an id by now.
+    """Score every column that has an id by now.
+
+    Columns are :class:`visionshare.generators.monomials.ProductColumns`.
 
     References
     ----------

@@ -23,14 +23,14 @@ class RidgeState(SearchState):
         Square roots of the examples' weights: columns of the regression are root · column.
     square : float
         ‖root · z‖² of a column that is not constant.
-    strength : float
+    alpha : float
         λ.
     """
 
     U: np.ndarray
     root: np.ndarray
     square: float
-    strength: float
+    alpha: float
 
 
 class RidgeGain:
@@ -62,7 +62,7 @@ class RidgeGain:
         scale = columns.scaling_of(ids)[1]
         # A constant column is zero when scaled, and gains nothing.
         square = np.where(scale > 0, state.square, 0.0)
-        gains = p * p / (1 + np.maximum(square / state.strength - explained, 0))
+        gains = p * p / (1 + np.maximum(square / state.alpha - explained, 0))
         return pool.sums(gains, starts)
 
     def _scan(self, pool: Pool, state: RidgeState) -> tuple[np.ndarray, np.ndarray]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.search.exhaustive import winners
 from visionshare.search.per_mac import PerMac
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
-from visionshare.store import Columns
 
 __all__ = ["ScreenedSearch"]
 
@@ -97,7 +97,7 @@ class ScreenedSearch:
         sample, R = self._sample_of(pool, state), state.residual
         weighted = R[sample.rows] * sample.inverse[:, None]
         if not pool.columns.offset.any():
-            # The means of columns that are not centred would add more error than all else.
+            # The means of columns that are not centered would add more error than all else.
             weighted += (R.sum(axis=0) - weighted.sum(axis=0)) / max(1, len(weighted))
         if sample.columns is not None:
             return sample.columns.correlate(weighted)

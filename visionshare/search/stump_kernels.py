@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from visionshare.store.stump_kernels import share_scale
+from visionshare.generators.stumps.kernels import share_scale
 
 __all__ = ["best_stumps"]
 
@@ -41,7 +41,7 @@ def best_stumps(
     R: np.ndarray,
     offset_sum: np.ndarray,
     noise: float,
-    centred: bool,
+    centered: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the best stump of each input, (p,) int64, and its score, (p,) float64.
 
@@ -55,12 +55,12 @@ def best_stumps(
 
     Parameters
     ----------
-    order, starts, counts, share, noise, centred
-        See :class:`visionshare.store.StumpColumns`.
+    order, starts, counts, share, noise, centered
+        See :class:`visionshare.generators.stumps.StumpColumns`.
     excluded : ndarray of bool, shape (d,)
     R : ndarray of shape (m, k), float32, contiguous
     offset_sum : ndarray of shape (k,), float64
-        Σ_i R_iq where columns are centred, else zero.
+        Σ_i R_iq where columns are centered, else zero.
     """
     p, k = order.shape[0], R.shape[1]
     number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
@@ -83,7 +83,7 @@ def best_stumps(
                 for q in range(k):
                     total[q] += example[q]
             at = counts[s]
-            scale = share_scale(share[s], noise, centred)
+            scale = share_scale(share[s], noise, centered)
             moved = (share[s] - formed_at) * offset_size
             if excluded[s] or (bound + moved) * scale < best:
                 continue

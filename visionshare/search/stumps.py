@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.stumps import StumpColumns
 from visionshare.resources import thread_limit
 from visionshare.search.criteria import Gradient
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
-from visionshare.store.stump_columns import StumpColumns
 
 __all__ = ["StumpSearch"]
 
 
 class StumpSearch:
-    """Score every stump of :class:`visionshare.store.StumpColumns` by the gradient's norm.
+    """Score every stump by the norm of the gradient.
+
+    Columns are :class:`visionshare.generators.stumps.StumpColumns`.
 
     Prefix sums of the residual's rows, in an input's order, give ‖g‖₁ of all its thresholds in
     O(mk): what "exhaustive" finds, without a column.
@@ -57,12 +59,12 @@ class StumpSearch:
                 "criterion", given, "'gradient'; the search 'screened' takes other criteria"
             )
         R = np.ascontiguousarray(state.residual, np.float32)
-        # What centring takes from a column's product: its share of the residual's sum.
-        offset_sum = R.sum(axis=0, dtype=np.float64) * columns.centred
+        # What centering takes from a column's product: its share of the residual's sum.
+        offset_sum = R.sum(axis=0, dtype=np.float64) * columns.centered
         with thread_limit(columns.n_jobs):
             numbers, scores = best_stumps(
                 columns.order, columns.starts, columns.counts, columns.share, excluded,
-                R, offset_sum, columns.noise, columns.centred,
+                R, offset_sum, columns.noise, columns.centered,
             )  # fmt: skip
         return winners(pool, numbers[numbers >= 0], scores[numbers >= 0], n)
 

@@ -11,17 +11,17 @@ from visionshare.errors import InputError
 from visionshare.search.bound_decrease import BoundDecrease
 from visionshare.search.pool import Criterion
 from visionshare.search.violation import Violation
-from visionshare.solvers import TaskProblem, bound_of
+from visionshare.solvers import TaskProblem, majorizer
 
 __all__ = ["TASK_CRITERIA", "check_task_criterion", "make_task_criterion"]
 
 
-def _violation(problem: TaskProblem, master: str, tol: float) -> Criterion:
-    return Violation(problem.norm, problem.strength, problem.shared_strength)
+def _violation(problem: TaskProblem, solver: str, tol: float) -> Criterion:
+    return Violation(problem.norm, problem.alpha, problem.shared_alpha)
 
 
-def _bound(problem: TaskProblem, master: str, tol: float) -> Criterion:
-    return BoundDecrease(bound_of(master, problem), tol)
+def _bound(problem: TaskProblem, solver: str, tol: float) -> Criterion:
+    return BoundDecrease(majorizer(solver, problem), tol)
 
 
 TASK_CRITERIA: dict[str, Callable[[TaskProblem, str, float], Criterion]] = {
@@ -42,16 +42,16 @@ def check_task_criterion(name: str) -> None:
         raise InputError("criterion", name, " or ".join(map(repr, TASK_CRITERIA)))
 
 
-def make_task_criterion(name: str, problem: TaskProblem, master: str, tol: float) -> Criterion:
+def make_task_criterion(name: str, problem: TaskProblem, solver: str, tol: float) -> Criterion:
     """Return the criterion registered as ``name``.
 
     Parameters
     ----------
     name : {"violation", "bound"}
     problem : TaskProblem
-        Whose loss, penalty and strength decide.
-    master : str
-        The master whose bound is used.
+        Whose loss, penalty and alpha decide.
+    solver : str
+        The solver whose bound is used.
     tol : float
         A candidate enters only if it violates optimality by more than this share of λ.
 
@@ -61,4 +61,4 @@ def make_task_criterion(name: str, problem: TaskProblem, master: str, tol: float
         If no criterion has that name.
     """
     check_task_criterion(name)
-    return TASK_CRITERIA[name](problem, master, tol)
+    return TASK_CRITERIA[name](problem, solver, tol)

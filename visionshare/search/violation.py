@@ -21,7 +21,7 @@ class Violation:
     Attributes
     ----------
     norm : RowPenalty
-    strength, shared_strength : float
+    alpha, shared_alpha : float
         λ_p and λ_s; infinite ones violate nothing.
 
     References
@@ -31,8 +31,8 @@ class Violation:
     """
 
     norm: RowPenalty
-    strength: float
-    shared_strength: float = np.inf
+    alpha: float
+    shared_alpha: float = np.inf
 
     def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the violations."""
@@ -40,9 +40,9 @@ class Violation:
         G = pool.columns.correlate(state.residual, ids)
         starts = np.arange(len(G)) if starts is None else np.asarray(starts)
         scores = np.full(len(starts), -np.inf)
-        if np.isfinite(self.strength):
-            scores = self.norm.dual_norms(G, starts) - self.norm.least(self.strength)
-        if np.isfinite(self.shared_strength):
+        if np.isfinite(self.alpha):
+            scores = self.norm.dual_norms(G, starts) - self.norm.least(self.alpha)
+        if np.isfinite(self.shared_alpha):
             largest = np.maximum.reduceat(np.abs(G.sum(axis=1)), starts)
-            scores = np.maximum(scores, largest - self.shared_strength)
+            scores = np.maximum(scores, largest - self.shared_alpha)
         return scores

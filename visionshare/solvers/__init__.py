@@ -1,8 +1,8 @@
 """Restricted master problems: loss plus penalty over the columns chosen so far.
 
-``minimise`` solves the smooth problem of all classes together; a :class:`Master` that of tasks
-with norms that make weights zero. To add a master, write a class with :meth:`Master.solve` in a
-file of its own and add one line to :data:`MASTERS`.
+``minimize`` solves the smooth problem of all classes together; a :class:`Solver` that of tasks
+with norms that make weights zero. To add a solver, write a class with :meth:`Solver.solve` in a
+file of its own and add one line to :data:`SOLVERS`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visionshare.errors import InputError
-from visionshare.solvers.accelerated import Solution, minimise
+from visionshare.solvers.accelerated import Solution, minimize
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.adam import Adam, one_cycle
 from visionshare.solvers.admm import Admm
-from visionshare.solvers.bounds import ExponentialBound, QuadraticBound, RowBound, bound_of
+from visionshare.solvers.bounds import ExponentialBound, QuadraticBound, RowBound, majorizer
 from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
 from visionshare.solvers.tasks import (
-    Master,
-    StepMaster,
+    Solver,
+    StepSolver,
     TaskBlock,
     TaskProblem,
     TaskSolution,
@@ -29,7 +29,7 @@ from visionshare.solvers.tasks import (
 )
 
 __all__ = [
-    "MASTERS",
+    "SOLVERS",
     "ActiveSet",
     "AdaBoost",
     "Adam",
@@ -37,26 +37,26 @@ __all__ = [
     "ExponentialBound",
     "Fista",
     "GradBoost",
-    "Master",
     "Newton",
     "Preconditioner",
     "QuadraticBound",
     "RowBound",
     "Solution",
-    "StepMaster",
+    "Solver",
+    "StepSolver",
     "TaskBlock",
     "TaskProblem",
     "TaskSolution",
     "TaskWeights",
     "Template",
-    "bound_of",
-    "check_master",
-    "minimise",
+    "check_solver",
+    "majorizer",
+    "minimize",
     "one_cycle",
     "polish",
 ]
 
-MASTERS: dict[str, Callable[[TaskProblem], Master]] = {
+SOLVERS: dict[str, Callable[[TaskProblem], Solver]] = {
     "adaboost": AdaBoost,
     "admm": Admm,
     "fista": Fista,
@@ -65,14 +65,14 @@ MASTERS: dict[str, Callable[[TaskProblem], Master]] = {
 }
 
 
-def check_master(name: str) -> Callable[[TaskProblem], Master]:
-    """Return the class of the master registered as ``name``.
+def check_solver(name: str) -> Callable[[TaskProblem], Solver]:
+    """Return the class of the solver registered as ``name``.
 
     Raises
     ------
     InputError
-        If no master has that name.
+        If no solver has that name.
     """
-    if name not in MASTERS:
-        raise InputError("master", name, " or ".join(map(repr, MASTERS)))
-    return MASTERS[name]
+    if name not in SOLVERS:
+        raise InputError("solver", name, " or ".join(map(repr, SOLVERS)))
+    return SOLVERS[name]

@@ -11,7 +11,7 @@ from visionshare.penalties import Penalty
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.preconditioner import Preconditioner
 
-__all__ = ["Solution", "minimise"]
+__all__ = ["Solution", "minimize"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Solution:
     converged: bool
 
 
-def minimise(
+def minimize(
     active: ActiveSet,
     loss: Loss,
     penalty: Penalty,
@@ -52,7 +52,7 @@ def minimise(
     refresh: int = 12,
     Z: np.ndarray | None = None,
 ) -> Solution:
-    """Minimise loss plus penalty over the weights of the active set.
+    """Minimize loss plus penalty over the weights of the active set.
 
     Nesterov's accelerated gradient in the metric of :class:`Preconditioner`, a backtracked
     step, gradient restart, and a fresh metric every ``refresh`` steps. Scores are linear in the

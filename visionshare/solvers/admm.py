@@ -75,7 +75,7 @@ class Admm:
         max_iter : int
             Iterations at most.
         """
-        self._factorise()
+        self._factorize()
         problem = self.problem
         slacks = [problem.slack(block, start) for block in problem.blocks]
         gradient = problem.gradient(slacks)
@@ -155,7 +155,7 @@ class Admm:
             changed |= factor != 1
         if changed:
             self._removals = -1
-            self._factorise()
+            self._factorize()
 
     def _weights(
         self, old: TaskWeights, u: TaskWeights, nu: TaskWeights, duals: list[_Dual]
@@ -187,7 +187,7 @@ class Admm:
         found, _ = dpotrs(factor, right, lower=1)
         return np.asarray(found)
 
-    def _factorise(self) -> None:
+    def _factorize(self) -> None:
         """Extend the factors by the columns that entered; begin anew where columns left."""
         problem = self.problem
         if self._removals != problem.removals:

@@ -1,8 +1,8 @@
-"""Bounds of the loss for a change of one feature's weights, which boosting minimises with Ω.
+"""Bounds of the loss for a change of one feature's weights, which boosting minimizes with Ω.
 
 A bound knows the gradient of each row of weights, and what it needs besides: the squares of the
 column, or the importance of the examples where it is not zero. The same bound moves the weights
-of a master and scores the candidates of a search.
+of a solver and scores the candidates of a search.
 
 References
 ----------
@@ -22,18 +22,18 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
 
-__all__ = ["BOUNDS", "ExponentialBound", "QuadraticBound", "RowBound", "bound_of"]
+__all__ = ["BOUNDS", "ExponentialBound", "QuadraticBound", "RowBound", "majorizer"]
 
 
 class RowBound(Protocol):
-    """What a master and a search ask of a bound.
+    """What a solver and a search ask of a bound.
 
     Rows are columns of features: w, gradient and total are (n, T), ``size`` is (n,).
     """
 
     weighs: bool
     penalty: RowPenalty
-    strength: float
+    alpha: float
 
     def size(
         self,
@@ -45,7 +45,7 @@ class RowBound(Protocol):
         """Return how far each row may move."""
         ...
 
-    def minimise(
+    def minimize(
         self,
         w: np.ndarray,
         gradient: np.ndarray,
@@ -92,7 +92,7 @@ class QuadraticBound:
     weighs = False
 
     def __init__(self, problem: TaskProblem) -> None:
-        self.penalty, self.strength = problem.norm, problem.strength
+        self.penalty, self.alpha = problem.norm, problem.alpha
         self._curvature = problem.loss.curvature
 
     def size(
@@ -125,7 +125,7 @@ class QuadraticBound:
         sizes = np.diff(np.append(starts, len(X)))
         return self._curvature * np.repeat(np.where(alone > 0, alone, 1.0), sizes)
 
-    def minimise(
+    def minimize(
         self,
         w: np.ndarray,
         gradient: np.ndarray,
@@ -134,7 +134,7 @@ class QuadraticBound:
         starts: np.ndarray,
     ) -> np.ndarray:
         """Return the proximal operator of λ/B at w − g/B."""
-        return self.penalty.prox(w - gradient / size[:, None], starts, self.strength / size)
+        return self.penalty.prox(w - gradient / size[:, None], starts, self.alpha / size)
 
     def decrease(
         self,
@@ -145,11 +145,11 @@ class QuadraticBound:
         starts: np.ndarray,
     ) -> np.ndarray:
         """Return −g·δ − ½B‖δ‖² + λΩ(w) − λΩ(w + δ) of each group."""
-        new = self.minimise(w, gradient, total, size, starts)
+        new = self.minimize(w, gradient, total, size, starts)
         move = new - w
         fallen = -np.sum(gradient * move + 0.5 * size[:, None] * move**2, axis=1)
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
-        return np.asarray(np.add.reduceat(fallen, starts) + self.strength * penalty)
+        return np.asarray(np.add.reduceat(fallen, starts) + self.alpha * penalty)
 
     def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
         """Return −g/(c Σω)."""
@@ -186,7 +186,7 @@ class ExponentialBound:
             given = norm.q if isinstance(norm, GroupNorm) else "half the squares"
             raise InputError("q", given, "1 or infinity, for AdaBoost")
         self.penalty: RowPenalty = norm
-        self.strength, self._template = problem.strength, loss.template
+        self.alpha, self._template = problem.alpha, loss.template
 
     def size(
         self,
@@ -210,7 +210,7 @@ class ExponentialBound:
             return np.asarray(self._template / np.where(peak > 0, peak, 1.0))
         return self._template * budget / _reach(X, omegas, budget)
 
-    def minimise(
+    def minimize(
         self,
         w: np.ndarray,
         gradient: np.ndarray,
@@ -221,8 +221,8 @@ class ExponentialBound:
         """Return the rows of least bound and norm, in closed form."""
         up, down = _sides(gradient, total)
         if self.penalty.q == 1:
-            return w + exponential_l1(w, up, down, size[:, None], self.strength)
-        return exponential_max(w, up, down, size, self.strength)
+            return w + exponential_l1(w, up, down, size[:, None], self.alpha)
+        return exponential_max(w, up, down, size, self.alpha)
 
     def decrease(
         self,
@@ -233,12 +233,12 @@ class ExponentialBound:
         starts: np.ndarray,
     ) -> np.ndarray:
         """Return the bound on the loss's fall, plus λΩ(w) − λΩ(w + δ), of each row."""
-        new = self.minimise(w, gradient, total, size, starts)
+        new = self.minimize(w, gradient, total, size, starts)
         up, down = _sides(gradient, total)
         steps = (new - w) / size[:, None]
         fallen = -size * np.sum(up * np.expm1(-steps) + down * np.expm1(steps), axis=1)
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
-        return np.asarray(fallen + self.strength * penalty)
+        return np.asarray(fallen + self.alpha * penalty)
 
     def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
         """Return (a/2) ln(μ⁺/μ⁻), and no more than a few units."""
@@ -258,6 +258,6 @@ BOUNDS: dict[str, Callable[[TaskProblem], RowBound]] = {
 }
 
 
-def bound_of(master: str, problem: TaskProblem) -> RowBound:
-    """Return the bound that a master minimises; the quadratic one for masters without any."""
-    return BOUNDS["exponential" if master == "adaboost" else "quadratic"](problem)
+def majorizer(solver: str, problem: TaskProblem) -> RowBound:
+    """Return the bound that a solver minimizes; the quadratic one for solvers without any."""
+    return BOUNDS["exponential" if solver == "adaboost" else "quadratic"](problem)

@@ -26,7 +26,7 @@ class _Part:
 
 
 class _Coordinates:
-    """Sweeps over the features, each minimising a bound on the loss together with the penalty.
+    """Sweeps over the features, each minimizing a bound on the loss together with the penalty.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class _Coordinates:
     def __init__(self, problem: TaskProblem, template: Template = "single") -> None:
         self.problem, self.template = problem, template
         if problem.sharing:
-            raise InputError("shared_strength", problem.shared_strength, "None, for this master")
+            raise InputError("shared_alpha", problem.shared_alpha, "None, for this solver")
         self.bound: RowBound = BOUNDS[self._bound](problem)
         self.omegas = np.zeros((len(problem.blocks), problem.m))
         for i, block in enumerate(problem.blocks):
@@ -151,7 +151,7 @@ class _Coordinates:
             if self.bound.weighs:
                 total[:, block.tasks] = np.abs(X) @ problem.importance(block, z)
             held.append(X)
-        new = self.bound.minimise(w, gradient, total, part.size, part.starts)
+        new = self.bound.minimize(w, gradient, total, part.size, part.starts)
         change = new - w
         if not change.any():
             return
@@ -198,7 +198,7 @@ class GradBoost(_Coordinates):
 
 
 class AdaBoost(_Coordinates):
-    """An exponential bound on logistic losses, minimised feature by feature with its norm.
+    """An exponential bound on logistic losses, minimized feature by feature with its norm.
 
     Parameters
     ----------

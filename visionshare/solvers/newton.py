@@ -262,8 +262,8 @@ class _Free:
         for places, w in self._groups(weights):
             unit = w / max(float(np.linalg.norm(w)), _TINY)
             # The penalty bends no group along itself, so that H w is the loss's alone.
-            loss = gradient[places] - problem.strength * unit - H[np.ix_(places, places)] @ w
-            if np.linalg.norm(loss) <= problem.strength:
+            loss = gradient[places] - problem.alpha * unit - H[np.ix_(places, places)] @ w
+            if np.linalg.norm(loss) <= problem.alpha:
                 found.append(places)
         return np.concatenate(found) if found else np.empty(0, np.intp)
 
@@ -298,15 +298,15 @@ class _Free:
         whole = problem.gradient(slacks)
         gradient = np.concatenate([whole.W[self.own], whole.shared[self.shared], whole.b])
         if isinstance(problem.norm, HalfSquares):
-            gradient[:a] += problem.strength * weights.W[self.own]
+            gradient[:a] += problem.alpha * weights.W[self.own]
         elif problem.own and problem.norm.q == 1:
-            gradient[:a] += problem.strength * np.sign(weights.W[self.own])
+            gradient[:a] += problem.alpha * np.sign(weights.W[self.own])
         elif problem.own:
             for places, w in self._groups(weights):
-                gradient[places] += problem.strength * w / max(float(np.linalg.norm(w)), _TINY)
+                gradient[places] += problem.alpha * w / max(float(np.linalg.norm(w)), _TINY)
         if problem.sharing:
             signs = np.sign(weights.shared[self.shared])
-            gradient[a : a + len(self.shared)] += problem.shared_strength * signs
+            gradient[a : a + len(self.shared)] += problem.shared_alpha * signs
         return gradient
 
     def _columns(self, task: int) -> tuple[np.ndarray, np.ndarray]:
@@ -343,7 +343,7 @@ class _Free:
             if isinstance(problem.norm, HalfSquares):
                 for _, gram in grams:
                     own = np.arange(len(gram) - 1)
-                    gram[own, own] += problem.strength
+                    gram[own, own] += problem.alpha
             return grams
         H = np.zeros((self.n, self.n))
         for places, gram in grams:
@@ -352,5 +352,5 @@ class _Free:
             for places, w in self._groups(weights):
                 norm = max(float(np.linalg.norm(w)), _TINY)
                 bent = np.eye(len(w)) - np.outer(w, w) / norm**2
-                H[np.ix_(places, places)] += problem.strength / norm * bent
+                H[np.ix_(places, places)] += problem.alpha / norm * bent
         return [(np.arange(self.n), H)]

@@ -29,7 +29,7 @@ class Preconditioner:
     these blocks the Hessian's eigenvalues lie in [0, 2], whatever the columns' scaling and
     correlation: that is what makes a refit converge in tens of steps. Above 1024 columns only the
     diagonal is a class's own; how columns are correlated is measured for all classes together,
-    and only among 256 neighbouring columns: a step is then about as cheap as its products with
+    and only among 256 neighboring columns: a step is then about as cheap as its products with
     the columns, and more of them are needed.
 
     Parameters

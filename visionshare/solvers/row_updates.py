@@ -16,9 +16,9 @@ __all__ = ["exponential_l1", "exponential_max"]
 
 
 def exponential_l1(
-    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, strength: float
+    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
 ) -> np.ndarray:
-    """Return the δ that minimise a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise.
+    """Return the δ that minimize a μ⁺e^{−δ/a} + a μ⁻e^{δ/a} + λ|δ + w|, elementwise.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def exponential_l1(
         μ⁺ and μ⁻, at least 0.
     a : float or ndarray
         Template: a·|x| ≤ 1 for every example.
-    strength : float
+    alpha : float
         λ, above 0.
 
     Notes
@@ -44,18 +44,18 @@ def exponential_l1(
     """
     # The slope at δ = −w, where the weight becomes zero.
     slope = up * np.exp(w / a) - down * np.exp(-w / a)
-    root = np.sqrt(strength**2 + 4 * up * down)
-    above = 2 * up / np.where(strength + root > 0, strength + root, 1)
-    below = 2 * down / np.where(strength + root > 0, strength + root, 1)
+    root = np.sqrt(alpha**2 + 4 * up * down)
+    above = 2 * up / np.where(alpha + root > 0, alpha + root, 1)
+    below = 2 * down / np.where(alpha + root > 0, alpha + root, 1)
     rise = a * np.log(np.where(above > 0, above, 1))
     fall = -a * np.log(np.where(below > 0, below, 1))
-    return np.where(slope > strength, rise, np.where(slope < -strength, fall, -w))
+    return np.where(slope > alpha, rise, np.where(slope < -alpha, fall, -w))
 
 
 def exponential_max(
-    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, strength: float
+    w: np.ndarray, up: np.ndarray, down: np.ndarray, a: float | np.ndarray, alpha: float
 ) -> np.ndarray:
-    """Return the rows γ·a that minimise Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞.
+    """Return the rows γ·a that minimize Σ_r a μ⁺_r e^{−δ_r/a} + a μ⁻_r e^{δ_r/a} + λ‖w + δ‖_∞.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def exponential_max(
         Each row's weights before, and μ⁺ and μ⁻ of each.
     a : float, or ndarray of shape (n,)
         Template.
-    strength : float
+    alpha : float
         λ, above 0.
 
     Returns
@@ -79,7 +79,7 @@ def exponential_max(
     a = np.asarray(a, np.float64)[..., None]
     # With γ = (w + δ)/a the bound is a Σ p_r e^{−γ_r} + n_r e^{γ_r}; the norm is a ‖γ‖_∞.
     p, n = up * np.exp(w / a), down * np.exp(-w / a)
-    zero = np.abs(p - n).sum(axis=-1, keepdims=True) <= strength
+    zero = np.abs(p - n).sum(axis=-1, keepdims=True) <= alpha
     signs = np.where(p >= n, 1.0, -1.0)
     more, less = np.maximum(p, n), np.minimum(p, n)
     with np.errstate(divide="ignore"):
@@ -88,7 +88,7 @@ def exponential_max(
     M, N = (np.cumsum(np.take_along_axis(v, order, -1), axis=-1) for v in (more, less))
     # The root of M e^{−ξ} − N e^{ξ} = λ, with the conjugate of its numerator.
     held = np.where(zero, 1, M)
-    levels = np.log(2 * held / (strength + np.sqrt(strength**2 + 4 * M * N)))
+    levels = np.log(2 * held / (alpha + np.sqrt(alpha**2 + 4 * M * N)))
     following = np.full_like(levels, -np.inf)
     following[..., :-1] = np.take_along_axis(own, order, -1)[..., 1:]
     first = np.argmax(levels >= following, axis=-1)[..., None]

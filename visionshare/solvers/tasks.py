@@ -17,7 +17,7 @@ import numpy as np
 from visionshare.losses import ImportanceLoss, TaskLoss
 from visionshare.penalties import RowPenalty
 
-__all__ = ["Master", "StepMaster", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
+__all__ = ["Solver", "StepSolver", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
 
 _TILE = 8192
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class TaskWeights:
 
 @dataclass(frozen=True)
 class TaskSolution:
-    """Where a master stopped.
+    """Where a solver stopped.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class TaskSolution:
     converged: bool
 
 
-class Master(Protocol):
+class Solver(Protocol):
     """What column generation asks of a solver."""
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
@@ -101,8 +101,8 @@ class Master(Protocol):
         ...
 
 
-class StepMaster(Master, Protocol):
-    """A master that can also make a single update."""
+class StepSolver(Solver, Protocol):
+    """A solver that can also make a single update."""
 
     def step(self, start: TaskWeights, group: int) -> TaskSolution:
         """Return weights after one update of a group's weights."""
@@ -123,7 +123,7 @@ class TaskProblem:
     loss : TaskLoss
     norm : RowPenalty
         Ω_p, over the tasks and columns of a group.
-    strength, shared_strength : float
+    alpha, shared_alpha : float
         λ_p and λ_s; infinity leaves the weights of one kind out.
     dtype : numpy dtype
         Of the columns and the products.
@@ -133,8 +133,8 @@ class TaskProblem:
     n_tasks: int
     loss: TaskLoss
     norm: RowPenalty
-    strength: float
-    shared_strength: float = np.inf
+    alpha: float
+    shared_alpha: float = np.inf
     dtype: np.dtype = field(default_factory=lambda: np.dtype(np.float64))
     executor: Executor | None = None
     n: int = 0
@@ -151,12 +151,12 @@ class TaskProblem:
     @property
     def own(self) -> bool:
         """Whether tasks have weights of their own."""
-        return bool(np.isfinite(self.strength))
+        return bool(np.isfinite(self.alpha))
 
     @property
     def sharing(self) -> bool:
         """Whether tasks share weights."""
-        return bool(np.isfinite(self.shared_strength))
+        return bool(np.isfinite(self.shared_alpha))
 
     @property
     def starts(self) -> np.ndarray:
@@ -281,9 +281,9 @@ class TaskProblem:
         """Return λ_s ‖w̃‖₁ + λ_p Ω_p(W)."""
         total = 0.0
         if self.own and self.n:
-            total += self.strength * self.norm.value(weights.W, self.starts)
+            total += self.alpha * self.norm.value(weights.W, self.starts)
         if self.sharing:
-            total += self.shared_strength * float(np.abs(weights.shared).sum())
+            total += self.shared_alpha * float(np.abs(weights.shared).sum())
         return total
 
     def prox(self, weights: TaskWeights, step: float | np.ndarray) -> TaskWeights:
@@ -293,9 +293,9 @@ class TaskProblem:
         """
         W, shared = np.zeros_like(weights.W), np.zeros_like(weights.shared)
         if self.own:
-            W = self.norm.prox(weights.W, self.starts, step * self.strength)
+            W = self.norm.prox(weights.W, self.starts, step * self.alpha)
         if self.sharing:
-            level = step * self.shared_strength
+            level = step * self.shared_alpha
             shared = np.sign(weights.shared) * np.maximum(np.abs(weights.shared) - level, 0)
         return TaskWeights(W, shared, weights.b)
 
@@ -322,15 +322,15 @@ class TaskProblem:
         gradients over √m·λ, as for columns of unit norm.
         """
         found = [0.0]
-        least = min(s for s in (self.strength, self.shared_strength) if np.isfinite(s)) or 1.0
+        least = min(s for s in (self.alpha, self.shared_alpha) if np.isfinite(s)) or 1.0
         if self.own and self.n:
-            far = self.norm.distance(weights.W, gradient.W, self.starts, self.strength)
-            found.append(far.max() / (self.strength or 1.0))
+            far = self.norm.distance(weights.W, gradient.W, self.starts, self.alpha)
+            found.append(far.max() / (self.alpha or 1.0))
         if self.sharing and self.n:
             ahead = weights.shared - gradient.shared
-            kept = np.sign(ahead) * np.maximum(np.abs(ahead) - self.shared_strength, 0)
+            kept = np.sign(ahead) * np.maximum(np.abs(ahead) - self.shared_alpha, 0)
             size = np.abs(weights.shared - kept).max()
-            found.append(size / (self.shared_strength or 1.0))
+            found.append(size / (self.shared_alpha or 1.0))
         for block in self.blocks:
             scale = least * np.sqrt(block.omega.sum())
             found.append(np.abs(gradient.b[block.tasks]).max() / scale)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from visionshare.columns.base import Columns, Span, example_weights
 from visionshare.errors import InputError
 from visionshare.fingerprints import images_fingerprint
 from visionshare.generators.draws import Draws
-from visionshare.store.columns import Columns, Span, example_weights
 
 __all__ = ["DrawnColumns"]
 
@@ -77,7 +77,7 @@ class DrawnColumns(Columns):
         if ids is None:
             raise InputError("ids", None, _ENDLESS)
         if not np.isin(ids, self._held_ids).all():
-            values = self.draws.evaluate_columns(self._images, ids, self.n_jobs)
+            values = self.draws.transform_columns(self._images, ids, self.n_jobs)
             self._held_ids, self._held = ids.copy(), values
             new = np.flatnonzero(~self._known[ids])
             self._scale(ids[new], values[new])
@@ -96,7 +96,7 @@ class DrawnColumns(Columns):
         self._held_ids = np.empty(0, np.int64)
 
     def _scale(self, ids: np.ndarray, values: np.ndarray) -> None:
-        from visionshare.store.array_columns import ArrayColumns
+        from visionshare.columns.arrays import ArrayColumns
 
         if len(ids) == 0:
             return

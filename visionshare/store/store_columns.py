@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.columns.arrays import ArrayColumns, sampled
+from visionshare.columns.base import Columns, Span, check_ids
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
-from visionshare.generators.base import added_macs
 from visionshare.resources import parse_size
-from visionshare.store.array_columns import ArrayColumns, sampled
-from visionshare.store.columns import Columns, Span, check_ids
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from visionshare.store.shards import MappedShard, remove, shard_problem, write_shard
 
@@ -175,7 +174,7 @@ class StoreColumns(Columns):
         starts: np.ndarray | None = None,
     ) -> np.ndarray | None:
         """Return what columns or groups add to the cost of chosen ones, None where unknown."""
-        return None if self._family is None else added_macs(self._family, chosen, ids, starts)
+        return None if self._family is None else self._family.added_macs(chosen, ids, starts)
 
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
         """Return all columns of some examples, copied to memory, with their scaling."""
@@ -237,7 +236,9 @@ class StoreColumns(Columns):
 
                 batches = tqdm(batches, "columns")
             for batch in batches:
-                values = self._family.evaluate_columns(self._images, batch, self.n_jobs, self.dtype)
+                values = self._family.transform_columns(
+                    self._images, batch, self.n_jobs, self.dtype
+                )
                 self._write(batch, values)
 
     def _batches(self, wanted: np.ndarray) -> list[np.ndarray]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.store import Columns
 
 __all__ = ["check_columns"]
 
@@ -28,7 +28,7 @@ def check_columns(columns: Columns, X: np.ndarray) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from visionshare.store import ArrayColumns
+    >>> from visionshare.columns import ArrayColumns
     >>> X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
     >>> check_columns(ArrayColumns(X), X)
     """

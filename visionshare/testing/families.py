@@ -9,7 +9,6 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.errors import InputError
-from visionshare.generators.base import added_macs, weighted_sums
 
 __all__ = ["check_family"]
 
@@ -45,7 +44,7 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     assert tuple(fitted.image_shape_) == images.shape[1:], "image_shape_ is not an image's shape"
     again = clone(family).fit(images, y)
     assert_array_equal(
-        fitted.evaluate(images), again.evaluate(images), "two fits give different features"
+        fitted.transform(images), again.transform(images), "two fits give different features"
     )
     _check_values(fitted, images)
     _check_restriction(fitted, images)
@@ -63,46 +62,46 @@ def _some(fitted: Any) -> np.ndarray:
 
 
 def _check_values(fitted: Any, images: np.ndarray) -> None:
-    whole = fitted.evaluate(images)
+    whole = fitted.transform(images)
     assert whole.dtype == np.float32, f"evaluate gives {whole.dtype}, not float32"
     assert whole.shape == (len(images), fitted.n_features_), f"evaluate gives {whole.shape}"
     assert np.isfinite(whole).all(), "features are not finite"
     ids = _some(fitted)
     message = "features differ when"
-    assert_allclose(fitted.evaluate(images, ids), whole[:, ids], 1e-5, 1e-6, err_msg=message)
-    columns = fitted.evaluate_columns(images)
+    assert_allclose(fitted.transform(images, ids), whole[:, ids], 1e-5, 1e-6, err_msg=message)
+    columns = fitted.transform_columns(images)
     assert_array_equal(
-        columns, fitted.evaluate_columns(images, n_jobs=2), f"{message} threads differ"
+        columns, fitted.transform_columns(images, n_jobs=2), f"{message} threads differ"
     )
     assert_allclose(columns.T, whole, 1e-5, 1e-6, err_msg="columns differ from features")
     halves = np.concatenate(
-        [fitted.evaluate_columns(images[:3]), fitted.evaluate_columns(images[3:])], axis=1
+        [fitted.transform_columns(images[:3]), fitted.transform_columns(images[3:])], axis=1
     )
     assert_array_equal(halves, columns, f"{message} images come in batches")
     blocks = fitted.block_ids(np.arange(fitted.n_features_))
     assert_array_equal(np.sort(np.concatenate(blocks)), np.arange(fitted.n_features_))
     for block in blocks[:3]:
         assert_array_equal(
-            fitted.evaluate_columns(images, block), columns[block], f"{message} asked by block"
+            fitted.transform_columns(images, block), columns[block], f"{message} asked by block"
         )
-    half = fitted.evaluate_columns(images, ids, dtype="float16")
+    half = fitted.transform_columns(images, ids, dtype="float16")
     assert half.dtype == np.float16, f"float16 was asked for, not {half.dtype}"
     assert_array_equal(half, columns[ids].astype(np.float16), "float16 is not the nearest")
-    assert fitted.evaluate(images, np.empty(0, np.int64)).shape == (len(images), 0)
+    assert fitted.transform(images, np.empty(0, np.int64)).shape == (len(images), 0)
 
 
 def _check_restriction(fitted: Any, images: np.ndarray) -> None:
-    ids, whole = _some(fitted), fitted.evaluate(images)
+    ids, whole = _some(fitted), fitted.transform(images)
     taken = fitted.take(ids)
     assert taken.n_features_ == len(ids), "take keeps another number of features"
-    assert_allclose(taken.evaluate(images), whole[:, ids], 1e-5, 1e-6)
-    alone = np.concatenate([taken.evaluate(image[None]) for image in images])
-    assert_array_equal(alone, taken.evaluate(images), "one image gives other bits than many")
+    assert_allclose(taken.transform(images), whole[:, ids], 1e-5, 1e-6)
+    alone = np.concatenate([taken.transform(image[None]) for image in images])
+    assert_array_equal(alone, taken.transform(images), "one image gives other bits than many")
     assert_array_equal(
-        taken.evaluate(images), taken.evaluate(images, n_jobs=2), "threads change the bits"
+        taken.transform(images), taken.transform(images, n_jobs=2), "threads change the bits"
     )
-    assert taken.evaluate(images, np.empty(0, np.int64)).shape == (len(images), 0)
-    assert_allclose(taken.take(np.array([0])).evaluate(images), whole[:, ids[:1]], 1e-5, 1e-6)
+    assert taken.transform(images, np.empty(0, np.int64)).shape == (len(images), 0)
+    assert_allclose(taken.take(np.array([0])).transform(images), whole[:, ids[:1]], 1e-5, 1e-6)
     together, apart = taken.macs(), sum(fitted.macs(np.array([j])) for j in ids)
     for cost in (together, fitted.macs()):
         assert type(cost) is int, f"macs gives {type(cost).__name__}, not int"
@@ -120,10 +119,10 @@ def _check_added_cost(fitted: Any) -> None:
         chosen = shuffled[:n]
         before = fitted.macs(chosen)
         wanted = [fitted.macs(np.append(chosen, j)) - before for j in asked]
-        added = added_macs(fitted, chosen, asked)
+        added = fitted.added_macs(chosen, asked)
         assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
         assert_array_equal(added, wanted, "added_macs is not the difference of macs")
-        assert_array_equal(added_macs(fitted, chosen)[asked], added, "added_macs of all differ")
+        assert_array_equal(fitted.added_macs(chosen)[asked], added, "added_macs of all differ")
 
 
 def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:
@@ -131,16 +130,16 @@ def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:
     weights = np.random.default_rng(7).normal(size=(3, fitted.n_features_)).astype(np.float32)
     for family in (fitted, fitted.take(_some(fitted))):
         own = np.ascontiguousarray(weights[:, : family.n_features_])
-        features = family.evaluate(images).astype(np.float64)
+        features = family.transform(images).astype(np.float64)
         wanted = features @ own.T.astype(np.float64)
         slack = 1e-5 * (np.abs(features) @ np.abs(own.T)).max()
         for n in (1, 2, len(images)):
-            sums = weighted_sums(family, images[:n], own, 2)
+            sums = family.weighted_sums(images[:n], own, 2)
             assert sums.dtype == np.float32, f"weighted_sums gives {sums.dtype}, not float32"
             message = f"weighted_sums of {n} images"
             assert_allclose(sums, wanted[:n], rtol=1e-5, atol=slack, err_msg=message)
-        alone = weighted_sums(family, images, own, 1)
-        assert_array_equal(weighted_sums(family, images, own, 2), alone, "threads change the bits")
+        alone = family.weighted_sums(images, own, 1)
+        assert_array_equal(family.weighted_sums(images, own, 2), alone, "threads change the bits")
 
 
 def _check_identity(fitted: Any, images: np.ndarray) -> None:
@@ -151,7 +150,7 @@ def _check_identity(fitted: Any, images: np.ndarray) -> None:
         for name, array in arrays.items():
             assert array.dtype in (np.float32, np.int64), f"array {name} is {array.dtype}"
         back = type(fitted).from_state(plain, arrays)
-        assert_array_equal(back.evaluate(images), family.evaluate(images), "the state loses bits")
+        assert_array_equal(back.transform(images), family.transform(images), "the state loses bits")
         assert json.dumps(back.to_state()[0]) == json.dumps(plain), "the state changes"
         assert isinstance(family.describe(0), dict), "describe gives no dict"
         assert "kind" in family.describe(0), "describe does not say the kind"
@@ -164,9 +163,9 @@ def _check_identity(fitted: Any, images: np.ndarray) -> None:
 def _check_bad_input(fitted: Any, images: np.ndarray) -> None:
     bad_images = [images[:, :-1], images[..., None, None, None], np.full(images.shape, np.nan)]
     for bad in bad_images:
-        _check_refused(fitted.evaluate, bad)
+        _check_refused(fitted.transform, bad)
     for bad in (np.array([fitted.n_features_]), np.array([-1]), np.array([0.5])):
-        _check_refused(fitted.evaluate, images, bad)
+        _check_refused(fitted.transform, images, bad)
         _check_refused(fitted.take, bad)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare.store import ArrayColumns
+from visionshare.columns import ArrayColumns
 
 __all__ = ["check_learner"]
 

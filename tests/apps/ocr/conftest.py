@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from visionshare import PatchTemplates, ShareBoost
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import Fonts
 from visionshare.datasets.fonts import matplotlib_fonts
 from visionshare.datasets.glyphs import load_fonts
-from visionshare.store import ArrayColumns
 
 UNSEEN = ("dejavu serif", "cmss10")
 
@@ -19,7 +19,7 @@ def reader():
     family = PatchTemplates(7, 40, 4, (6.5,), cut=0.45, padding=2, n_patches=20_000)
     family.fit(held.images)
     columns = ArrayColumns.from_family(family, held.images)
-    model = ShareBoost(rounds=30, criterion="orthogonal", strength=1e-3, refit_tol=1e-4)
+    model = ShareBoost(rounds=30, criterion="orthogonal", alpha=1e-3, refit_tol=1e-4)
     return model.fit(columns, held.labels).to_classifier(family, list(held.classes))
 
 

@@ -51,7 +51,7 @@ def test_light_letters_on_dark(reader, font):
 
 
 @pytest.mark.parametrize("angle", [-4.0, 1.0, 3.0])
-def test_a_turned_page_is_levelled(reader, font, angle):
+def test_a_turned_page_is_leveled(reader, font, angle):
     image = _turned(render_page(LINES, font, 18, margin=1.0), angle)
     page = read_page(reader, image)
     assert page.text == TEXT

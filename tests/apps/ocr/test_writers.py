@@ -113,9 +113,9 @@ def test_an_empty_scan_is_an_empty_text(reader_file, tmp_path, capsys):
 
 def test_transparent_paper_is_white(reader_file, scan, tmp_path, capsys):
     with Image.open(scan) as opened:
-        grey = np.asarray(opened)
-    clear = np.zeros((*grey.shape, 4), np.uint8)
-    clear[..., 3] = 255 - grey
+        gray = np.asarray(opened)
+    clear = np.zeros((*gray.shape, 4), np.uint8)
+    clear[..., 3] = 255 - gray
     Image.fromarray(clear).save(tmp_path / "clear.png")
     assert main(["read", str(reader_file), str(tmp_path / "clear.png")]) == 0
     assert capsys.readouterr().out == "TWO WORDS\nAND 42\n"

@@ -11,7 +11,7 @@ __all__ = ["characters_of", "find_lines"]
 
 # In heights of a character: what is lower than this is a dot, an accent, a comma or a dash.
 _LEAST_HEIGHT = 0.35
-# The widest gap between neighbours on a line, in heights of the taller.
+# The widest gap between neighbors on a line, in heights of the taller.
 _WIDEST_GAP = 2.0
 _LARGEST_RATIO = 2.5
 
@@ -19,7 +19,7 @@ _LARGEST_RATIO = 2.5
 def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     """Return pieces by the lines that they stand on, each from left to right.
 
-    Each piece of a character's height is linked with its nearest neighbour to the right, if that
+    Each piece of a character's height is linked with its nearest neighbor to the right, if that
     is of a like height, at a like height of the page, and near. What is linked is a line, or a
     part of one where a wide gap divides it. Smaller pieces join the line around them.
 
@@ -39,7 +39,7 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     large.sort(key=lambda p: (p.box.left, p.box.top))
     boxes = np.array([(p.box.left, p.box.top, p.box.right, p.box.bottom) for p in large])
     parents = np.arange(len(large))
-    for i, j in enumerate(_right_neighbours(boxes)):
+    for i, j in enumerate(_right_neighbors(boxes)):
         if j >= 0:
             parents[_root(parents, j)] = _root(parents, i)
     roots = np.array([_root(parents, i) for i in range(len(large))])
@@ -56,8 +56,8 @@ def _root(parents: np.ndarray, i: int) -> int:
     return i
 
 
-def _right_neighbours(boxes: np.ndarray) -> np.ndarray:
-    """Return each box's nearest neighbour on its line to the right, or −1.
+def _right_neighbors(boxes: np.ndarray) -> np.ndarray:
+    """Return each box's nearest neighbor on its line to the right, or −1.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _right_neighbours(boxes: np.ndarray) -> np.ndarray:
     heights = bottom - top
     found = np.full(len(boxes), -1)
     for i in range(len(boxes)):
-        # No neighbour is taller than this times the box's own height.
+        # No neighbor is taller than this times the box's own height.
         reach = right[i] + _WIDEST_GAP * _LARGEST_RATIO * heights[i]
         some = slice(i + 1, int(np.searchsorted(left, reach, side="right")))
         shared = np.minimum(bottom[some], bottom[i]) - np.maximum(top[some], top[i])

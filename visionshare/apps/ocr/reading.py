@@ -17,7 +17,7 @@ from visionshare.apps.ocr.skew import estimate_skew, rotated, turned_box
 from visionshare.apps.ocr.touching import mended, split_touching
 from visionshare.apps.ocr.words import gaps_between, space_width, split_words
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.ink import SIZE, find_ink, normalise_character
+from visionshare.datasets.ink import SIZE, find_ink, normalize_character
 from visionshare.errors import InputError
 from visionshare.resources import resolve_jobs, thread_limit
 
@@ -37,14 +37,14 @@ def read_page(
 ) -> Page:
     """Read a page of print: its characters in words, lines and blocks, with their boxes.
 
-    Ink is told from paper, lines are levelled, pieces of ink are gathered to lines and
+    Ink is told from paper, lines are leveled, pieces of ink are gathered to lines and
     characters, touching letters are cut and broken ones joined where the classifier is surer of
     the result. Punctuation is left out: the classes are digits and letters.
 
     Parameters
     ----------
     classifier : CompactClassifier
-        Of single characters, 28×28 in grey, as the pipeline ``ocr`` learns it.
+        Of single characters, 28×28 in gray, as the pipeline ``ocr`` learns it.
     page : ndarray of uint8, shape (H, W)
         Dark on light, or light on dark.
     deskew : bool, default True
@@ -63,7 +63,7 @@ def read_page(
     Raises
     ------
     InputError
-        If the classifier is of other images, or the page is no grey image or too large.
+        If the classifier is of other images, or the page is no gray image or too large.
     DataError
         If the page has too many pieces of ink to be print.
 
@@ -112,7 +112,7 @@ def check_reader(classifier: CompactClassifier) -> None:
 def _check_page(page: np.ndarray) -> None:
     if not isinstance(page, np.ndarray) or page.ndim != 2 or page.dtype != np.uint8:
         given = getattr(page, "dtype", type(page).__name__), getattr(page, "shape", ())
-        raise InputError("page", given, "a grey uint8 image of shape (H, W)")
+        raise InputError("page", given, "a gray uint8 image of shape (H, W)")
     if not 0 < page.size <= MOST_PIXELS:
         raise InputError("page", page.shape, f"an image of 1 to {MOST_PIXELS} pixels")
 
@@ -128,16 +128,16 @@ class _Reader:
         self._alike = alike(self.classes)
         self._broad = np.array([text in set("MWmw") for text in self.classes])
 
-    def shares(self, pieces: Sequence[Piece]) -> np.ndarray:
+    def probabilities(self, pieces: Sequence[Piece]) -> np.ndarray:
         """Return the probabilities (n, k) of pieces' classes."""
         if not pieces:
             return np.zeros((0, len(self.classes)))
-        images = np.stack([normalise_character(p.darkness, p.mask) for p in pieces])
+        images = np.stack([normalize_character(p.darkness, p.mask) for p in pieces])
         return self.classifier.predict_proba(images, self.threads)
 
     def judge(self, pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray]:
         """Return what :meth:`judged` says of pieces' probabilities."""
-        return self.judged(self.shares(pieces))
+        return self.judged(self.probabilities(pieces))
 
     def judged(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the largest probabilities, those of one shape together, and which are M or W."""
@@ -148,7 +148,7 @@ class _Reader:
         """Return blocks of lines of characters as text."""
         lines = [line for block in blocks for line in block]
         # One call for the whole page; only what is cut or joined is judged again.
-        shares = self.shares([piece for line in lines for piece in line])
+        shares = self.probabilities([piece for line in lines for piece in line])
         starts = np.cumsum([0, *(len(line) for line in lines)])
         read = [
             self._resegmented(line, shares[starts[i] : starts[i + 1]])
@@ -178,7 +178,7 @@ class _Reader:
     def _changed(self, pieces: list[Piece], rows: list[Any]) -> tuple[list[Piece], np.ndarray]:
         """Return pieces with their probabilities; those that have none are classified."""
         fresh = [i for i, row in enumerate(rows) if row is None]
-        for i, row in zip(fresh, self.shares([pieces[i] for i in fresh]), strict=True):
+        for i, row in zip(fresh, self.probabilities([pieces[i] for i in fresh]), strict=True):
             rows[i] = row
         return pieces, np.stack(rows)
 

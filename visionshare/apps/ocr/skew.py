@@ -14,7 +14,7 @@ def estimate_skew(mask: np.ndarray, largest: float = _LARGEST) -> float:
     """Return by how many degrees the lines of text sink to the right; 0 where it is not clear.
 
     The angle at which the ink's projection on the vertical has the largest sum of squared
-    differences of neighbouring rows: lines of text give sharp edges. First in steps of a quarter
+    differences of neighboring rows: lines of text give sharp edges. First in steps of a quarter
     of a degree, then finer.
 
     Parameters
@@ -60,12 +60,12 @@ def _sharpness(ys: np.ndarray, xs: np.ndarray, angle: float) -> float:
     return float(np.sum(np.diff(counts, prepend=0.0, append=0.0) ** 2))
 
 
-def rotated(grey: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
     """Return an image whose lines sank by an angle with level lines, and the way back.
 
     Parameters
     ----------
-    grey : ndarray of uint8, shape (H, W)
+    gray : ndarray of uint8, shape (H, W)
     angle : float
         Degrees, see :func:`estimate_skew`.
 
@@ -78,10 +78,10 @@ def rotated(grey: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
     """
     import cv2
 
-    height, width = grey.shape
+    height, width = gray.shape
     forth = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), angle, 1.0)
     turned = cv2.warpAffine(
-        grey, forth, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
+        gray, forth, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
     )
     return turned, np.asarray(cv2.invertAffineTransform(forth))
 

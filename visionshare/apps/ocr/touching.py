@@ -34,7 +34,7 @@ _USUAL_WIDTH = 1.15
 def cut_columns(mask: np.ndarray, most: int = _MOST_CUTS) -> list[int]:
     """Return the columns where a piece of touching letters may be cut, ascending.
 
-    They are the lowest of the local minima of the ink a column holds, no two of them neighbours.
+    They are the lowest of the local minima of the ink a column holds, no two of them neighbors.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def mended(
 ) -> list[list[int]]:
     """Return the pieces' numbers by character: strokes of a letter that broke are joined.
 
-    Neighbours are joined where both are near, one of them is doubtful, and the classifier is
+    Neighbors are joined where both are near, one of them is doubtful, and the classifier is
     surer of the two as one than of each.
 
     Parameters

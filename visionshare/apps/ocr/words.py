@@ -20,7 +20,7 @@ _SHARE_OF_ONE = 0.35
 
 
 def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> np.ndarray:
-    """Return the gaps between neighbours on a line, in heights of a character.
+    """Return the gaps between neighbors on a line, in heights of a character.
 
     A 1 counts nearly as wide as the line's other digits: in most fonts they stand at equal
     distances, but in some a 1 is narrower.
@@ -60,7 +60,7 @@ def space_width(gaps: np.ndarray) -> float:
     Parameters
     ----------
     gaps : ndarray of shape (n,)
-        Gaps between neighbours, in heights of a character.
+        Gaps between neighbors, in heights of a character.
 
     Examples
     --------

@@ -151,21 +151,21 @@ def _plain(text: str) -> str:
     )  # fmt: skip
 
 
-def as_picture(grey: np.ndarray, page: Page) -> np.ndarray:
+def as_picture(gray: np.ndarray, page: Page) -> np.ndarray:
     """Return the page with the boxes of characters, words and blocks, (H, W, 3) uint8.
 
     Characters are green, orange below a confidence of a half; words blue, blocks red.
 
     Parameters
     ----------
-    grey : ndarray of uint8, shape (H, W)
+    gray : ndarray of uint8, shape (H, W)
         The image that was read.
     page : Page
     """
     import cv2
 
-    picture = np.repeat(grey[..., None], 3, axis=2)
-    thin = max(1, round(min(grey.shape) / 1500))
+    picture = np.repeat(gray[..., None], 3, axis=2)
+    thin = max(1, round(min(gray.shape) / 1500))
 
     def draw(box: Box, color: tuple[int, int, int], wider: int, width: int) -> None:
         start = box.left - 1 - wider, box.top - 1 - wider

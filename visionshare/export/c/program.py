@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, ExitStage
+from visionshare.codegen.c_text import check_identifier, number, quoted, render, table
+from visionshare.codegen.c_writer import QUANTIZATIONS, Unit, Writer
+from visionshare.codegen.quantization import quantized
 from visionshare.errors import InputError
-from visionshare.export.c.quantised import quantised
-from visionshare.export.c.text import check_identifier, fill, number, quoted, table
-from visionshare.export.c.units import QUANTISATIONS, Unit, Writer
 
 __all__ = ["PIXELS", "CProgram", "c_program"]
 
@@ -28,7 +28,7 @@ _RANGES = {
 }
 _CELL = "\ntypedef float {0}_cell;"
 # Whole numbers below 2^24 are exact in floats, which vector units multiply much faster.
-_QUANTISED_CELL = """
+_QUANTIZED_CELL = """
 #if {1}_ONE_BY_ONE
 typedef uint8_t {0}_cell;
 #else
@@ -64,7 +64,7 @@ class CProgram:
         First part of all names.
     pixel : {"uint8", "float32"}
         What an image's values are.
-    quantise : {"none", "int8", "int16"}
+    quantize : {"none", "int8", "int16"}
         What its tables hold.
     ram : int
         Bytes of the memory that a call writes to, beside the stack.
@@ -74,7 +74,7 @@ class CProgram:
 
     name: str
     pixel: str
-    quantise: str
+    quantize: str
     ram: int
     files: dict[str, str]
 
@@ -83,7 +83,7 @@ def c_program(
     classifier: CompactClassifier,
     name: str = "classifier",
     pixel: str | None = None,
-    quantise: str = "none",
+    quantize: str = "none",
     probabilities: bool = False,
     early_exit: bool = False,
 ) -> CProgram:
@@ -96,7 +96,7 @@ def c_program(
         First part of all names.
     pixel : {"uint8", "float32"}, optional
         What an image's values are; bytes when omitted, floats where examples are vectors.
-    quantise : {"none", "int8", "int16"}, default "none"
+    quantize : {"none", "int8", "int16"}, default "none"
         What the tables hold.
     probabilities : bool, default False
         Whether there is a function of probabilities, which needs the mathematical library.
@@ -119,46 +119,46 @@ def c_program(
     """
     check_identifier("name", name)
     pixel = pixel or ("float32" if len(classifier.image_shape) == 1 else "uint8")
-    for argument, value, known in (("pixel", pixel, PIXELS), ("quantise", quantise, QUANTISATIONS)):
+    for argument, value, known in (("pixel", pixel, PIXELS), ("quantize", quantize, QUANTIZATIONS)):
         if value not in known:
             raise InputError(argument, value, " or ".join(map(repr, known)))
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
-    writer = Writer(name, PIXELS[pixel], QUANTISATIONS[quantise])
+    writer = Writer(name, PIXELS[pixel], QUANTIZATIONS[quantize])
     whole = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
     stages = EarlyExit(classifier).stages if early_exit else (whole,)
     units = [writer.add(stage.family) for stage in stages]
-    words = _words(classifier, writer, pixel, quantise) | _stages(stages, units, writer)
+    words = _words(classifier, writer, pixel, quantize) | _stages(stages, units, writer)
     ram = max(map(writer.ram, units)) + 4 * classifier.n_features
     if ram > _LARGEST_RAM:
         raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
     words |= {
-        "RAM": f"{ram} bytes",
-        "WORK": "\n\n".join(held.struct for held in writer.units),
-        "UNITS": "\n\n".join(held.source for held in writer.units),
-        "PROBABILITIES": "",
-        "MATH": "",
-        "COLD": number(1 / classifier.temperature) if probabilities else "",
+        "ram": f"{ram} bytes",
+        "work": "\n\n".join(held.struct for held in writer.units),
+        "units": "\n\n".join(held.source for held in writer.units),
+        "probabilities": "",
+        "math": "",
+        "cold": number(1 / classifier.temperature) if probabilities else "",
     }
     if probabilities or any(held.math for held in writer.units):
-        words["MATH"] = "\n#include <math.h>\n"
-    header = {**words, "PROBABILITIES": _PROTOTYPE.format(name, name.upper())}
-    source = {**words, "PROBABILITIES": fill(_text("probabilities.c"), words)}
+        words["math"] = "\n#include <math.h>\n"
+    header = {**words, "probabilities": _PROTOTYPE.format(name, name.upper())}
+    source = {**words, "probabilities": render(_text("probabilities.c"), words)}
     files = {
-        f"{name}.h": fill(_text("header.h"), header if probabilities else words),
-        f"{name}.c": fill(_text("program.c"), source if probabilities else words),
-        "example.c": fill(_text("example.c"), words),
-        "Makefile": fill(_text("Makefile.in"), words),
+        f"{name}.h": render(_text("header.h"), header if probabilities else words),
+        f"{name}.c": render(_text("program.c"), source if probabilities else words),
+        "example.c": render(_text("example.c"), words),
+        "Makefile": render(_text("Makefile"), words),
     }
-    return CProgram(name, pixel, quantise, ram, files)
+    return CProgram(name, pixel, quantize, ram, files)
 
 
 def _text(file: str) -> str:
-    return (_HERE / file).read_text(encoding="ascii")
+    return (_HERE / f"{file}.j2").read_text(encoding="ascii")
 
 
 def _words(
-    classifier: CompactClassifier, writer: Writer, pixel: str, quantise: str
+    classifier: CompactClassifier, writer: Writer, pixel: str, quantize: str
 ) -> dict[str, str | int]:
     """Return what the classifier itself says, and its tables of weights."""
     from visionshare import __version__
@@ -167,21 +167,21 @@ def _words(
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
     name = writer.prefix
     return {
-        "VERSION": __version__,
-        "PREFIX": name,
-        "MACRO": name.upper(),
-        "KIND": "in floats" if writer.bits is None else f"in {quantise}",
-        "FAMILY": type(classifier.family).name,
-        "PIXELS": _RANGES[pixel],
-        "PREPARATION": "" if len(shape) == 1 else _preparation(classifier),
-        "PIXEL": PIXELS[pixel],
-        "HEIGHT": height,
-        "WIDTH": width,
-        "CHANNELS": channels,
-        "FEATURES": classifier.n_features,
-        "CLASSES": len(classifier.classes_),
-        "NAMES": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
-        "CELL": (_CELL if writer.bits is None else _QUANTISED_CELL).format(name, name.upper()),
+        "version": __version__,
+        "prefix": name,
+        "macro": name.upper(),
+        "kind": "in floats" if writer.bits is None else f"in {quantize}",
+        "family": type(classifier.family).name,
+        "pixels": _RANGES[pixel],
+        "preparation": "" if len(shape) == 1 else _preparation(classifier),
+        "pixel": PIXELS[pixel],
+        "height": height,
+        "width": width,
+        "channels": channels,
+        "features": classifier.n_features,
+        "classes": len(classifier.classes_),
+        "names": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
+        "cell": (_CELL if writer.bits is None else _QUANTIZED_CELL).format(name, name.upper()),
     }
 
 
@@ -208,7 +208,7 @@ def _stages(
     for i, (stage, unit) in enumerate(zip(stages, units, strict=True)):
         by_feature, scales, end = stage.weights.T, "", stage.weights.shape[1]
         if bits is not None:
-            by_feature, sizes = quantised(by_feature, bits)
+            by_feature, sizes = quantized(by_feature, bits)
             tables.append(table(f"{name}_weight_scales{i}", sizes.astype(np.float32)))
             scales = f"{name}_weight_scales{i}, "
         tables.append(table(f"{name}_weights{i}", by_feature, kind))
@@ -218,17 +218,17 @@ def _stages(
         if stage.margin is not None:
             calls[-1] += _STOP.format(prefix=name, margin=number(stage.margin))
         begin = end
-    ahead = fill(_text("ahead.c"), {"PREFIX": name, "MACRO": name.upper()})
+    ahead = render(_text("ahead.c"), {"prefix": name, "macro": name.upper()})
     return {
-        "TABLES": "\n\n".join(tables),
-        "WEIGHT": kind,
-        "SCALES": "" if bits is None else "const float *scales, ",
-        "SCALE": "" if bits is None else " * scales[j]",
-        "SCALE_SECOND": "" if bits is None else " * scales[j + 1]",
-        "SCALE_THIRD": "" if bits is None else " * scales[j + 2]",
-        "SCALE_FOURTH": "" if bits is None else " * scales[j + 3]",
-        "AHEAD": "\n" + ahead if len(stages) > 1 else "",
-        "STAGES": "\n".join(calls),
-        "STOPS": _STOPS.format(len(stages)) if len(stages) > 1 else "",
-        "INNER": "\n".join(f"        struct {unit.name}_work {unit.name};" for unit in units),
+        "tables": "\n\n".join(tables),
+        "weight": kind,
+        "scales": "" if bits is None else "const float *scales, ",
+        "scale": "" if bits is None else " * scales[j]",
+        "scale_second": "" if bits is None else " * scales[j + 1]",
+        "scale_third": "" if bits is None else " * scales[j + 2]",
+        "scale_fourth": "" if bits is None else " * scales[j + 3]",
+        "ahead": "\n" + ahead if len(stages) > 1 else "",
+        "stages": "\n".join(calls),
+        "stops": _STOPS.format(len(stages)) if len(stages) > 1 else "",
+        "inner": "\n".join(f"        struct {unit.name}_work {unit.name};" for unit in units),
     }

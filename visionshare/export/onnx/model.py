@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
+from visionshare.codegen.c_text import check_identifier
+from visionshare.codegen.onnx_graph import Graph, require_onnx
 from visionshare.errors import InputError
-from visionshare.export.c.text import check_identifier
-from visionshare.export.onnx.graph import Graph, require_onnx
 
 __all__ = ["OPSET", "OnnxProgram", "onnx_program"]
 
@@ -102,7 +102,7 @@ def onnx_program(
         ],
         graph.constants,
     )
-    return OnnxProgram(name, pixel, _serialised(classifier, pixel, made))
+    return OnnxProgram(name, pixel, _serialized(classifier, pixel, made))
 
 
 def _classes(classifier: CompactClassifier) -> np.ndarray:
@@ -142,7 +142,7 @@ def _pictures(classifier: CompactClassifier) -> str:
     return json.dumps({**steps.to_values(), "steps": steps.describe(classifier.picture_mode)})
 
 
-def _serialised(classifier: CompactClassifier, pixel: str, graph: object) -> bytes:
+def _serialized(classifier: CompactClassifier, pixel: str, graph: object) -> bytes:
     from visionshare import __version__
 
     onnx = require_onnx()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.codegen.onnx_graph import Graph
 from visionshare.errors import ExportError
-from visionshare.export.onnx.graph import Graph
 from visionshare.export.onnx.model import OnnxProgram
 
 __all__ = ["run_onnx"]
@@ -37,7 +37,7 @@ def run_onnx(
         raise ExportError(message) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # Its remarks on the models that its own optimiser leaves behind are nobody's concern.
+    # Its remarks on the models that its own optimizer leaves behind are nobody's concern.
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(

@@ -1,0 +1,57 @@
+"""A few examples: as many as asked, of the right classes, drawn by the seed alone."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from visionshare.datasets import ImageSet
+from visionshare.datasets.sampling import sample_one_class, sample_per_class
+from visionshare.errors import DataError, InputError
+
+LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 0])
+
+
+def test_one_class_comes_first_and_the_others_after_it():
+    rows = sample_one_class(LABELS, 1, 2, 3, np.random.default_rng(0))
+    assert (LABELS[rows[:2]] == 1).all()
+    assert (LABELS[rows[2:]] != 1).all()
+    assert len(np.unique(rows)) == 5
+    assert_array_equal(rows, sample_one_class(LABELS, 1, 2, 3, np.random.default_rng(0)))
+    every = sample_one_class(LABELS, 1, None, None, np.random.default_rng(0))
+    assert sorted(every.tolist()) == list(range(10))
+
+
+def test_every_example_can_be_drawn():
+    drawn = [sample_one_class(LABELS, 1, 1, 1, np.random.default_rng(s)) for s in range(200)]
+    assert set(np.concatenate(drawn).tolist()) == set(range(10))
+
+
+def test_of_each_class_at_most_so_many():
+    rows = sample_per_class(LABELS, 2, np.random.default_rng(0))
+    assert np.bincount(LABELS[rows]).tolist() == [2, 2, 2]
+    assert (np.diff(rows) > 0).all()
+    assert np.bincount(LABELS[sample_per_class(LABELS, 3, np.random.default_rng(0))]).tolist() == [
+        3,
+        3,
+        2,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "name"),
+    [(4, 1, "positives"), (0, 1, "positives"), (1, 8, "negatives"), (True, 1, "positives")],
+)
+def test_more_than_there_are_is_refused(positives, negatives, name):
+    with pytest.raises(InputError, match=rf"^{name}: got .* from 1 to"):
+        sample_one_class(LABELS, 1, positives, negatives, np.random.default_rng(0))
+
+
+def test_images_of_some_classes():
+    held = ImageSet(np.arange(10.0)[:, None], LABELS, ("a", "b", "c"), "demo")
+    some = held.of_classes(["c", "a"])
+    assert some.classes == ("c", "a")
+    assert_array_equal(some.images[:, 0], np.flatnonzero(LABELS != 1))
+    assert [some.classes[c] for c in some.labels] == ["abc"[c] for c in LABELS if c != 1]
+    for wrong in (["a", "d"], [], ["a", "a"]):
+        with pytest.raises(DataError, match="demo: classes"):
+            held.of_classes(wrong)

@@ -1,0 +1,54 @@
+"""The regularization path against single fits and scikit-learn's."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.linear_model import lasso_path
+
+from visionshare import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare.errors import InputError
+from visionshare.learners import regularization_path
+
+
+def test_it_is_the_lasso_path():
+    X, y = load_diabetes(return_X_y=True)
+    X = X - X.mean(axis=0)
+    X /= np.linalg.norm(X, axis=0)
+    learner = GroupFeatureRegressor(q=1, tol=1e-6)
+    models = list(regularization_path(learner, X, y, n=8))
+    # scikit-learn's lasso halves the squares and divides them by the examples.
+    alphas = [m.alpha / (2 * len(y)) for m in models]
+    _, coefs, _ = lasso_path(X, y - y.mean(), alphas=alphas, tol=1e-10, max_iter=100000)
+    for model, expected in zip(models, coefs.T, strict=True):
+        ours = np.zeros(10)
+        ours[model.support_] = model.coef_
+        assert_allclose(ours, expected, atol=1e-3)
+    assert len(models[0].support_) == 0
+    assert learner.alpha == 1.0
+
+
+@pytest.mark.parametrize("q", [2, np.inf])
+def test_every_point_is_what_a_single_fit_gives(q):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200] / 16, y[:200]
+    settings = {"loss": "multinomial", "q": q, "scaling": "none", "refit_tol": 1e-6, "tol": 1e-4}
+    learner = GroupFeatureClassifier(**settings)
+    widths = []
+    for model in regularization_path(learner, X, y, alphas=[4.0, 12.0, 30.0]):
+        alone = GroupFeatureClassifier(alpha=model.alpha, **settings).fit(X, y)
+        assert_allclose(model.history_[-1].value, alone.history_[-1].value, rtol=1e-4)
+        widths.append(len(model.support_))
+    assert widths == sorted(widths)
+    assert widths[0] < widths[-1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"n": 0}, {"n": 1.5}, {"least": 1.0}, {"alphas": []}, {"alphas": [1.0, -1.0]}],
+)
+def test_wrong_arguments_are_refused(arguments):
+    X, y = load_diabetes(return_X_y=True)
+    name = next(iter(arguments))
+    with pytest.raises(InputError, match=rf"^{name}: got"):
+        list(regularization_path(GroupFeatureRegressor(), X, y, **arguments))

@@ -1,0 +1,170 @@
+"""Numbers, tables and names as C text: nothing else of a classifier gets into a source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, StrictUndefined
+
+from visionshare.errors import InputError
+
+__all__ = ["check_identifier", "integer_type", "number", "quoted", "render", "table", "template"]
+
+_WIDTH = 96
+# Longer text literals are beyond what C99 promises to accept.
+_LONGEST_TEXT = 1000
+_TYPES: dict[str, Any] = {
+    "uint8_t": np.uint8, "int8_t": np.int8, "uint16_t": np.uint16, "int16_t": np.int16,
+    "int32_t": np.int32,
+}  # fmt: skip
+# Words of C, and files that stand beside the source.
+_RESERVED = re.compile(
+    "auto|break|case|char|const|continue|default|do|double|else|enum|"
+    "example|extern|float|for|goto|if|inline|int|long|main|makefile|"
+    "register|restrict|return|short|signed|sizeof|static|struct|switch|"
+    "typedef|union|unsigned|void|volatile|while"
+)
+
+
+def check_identifier(argument: str, name: object) -> str:
+    """Return a name that C files and functions can have.
+
+    Raises
+    ------
+    InputError
+        If it is no short word of lower-case letters, digits and ``_``, or a word of C itself.
+
+    Examples
+    --------
+    >>> check_identifier("name", "digits_75")
+    'digits_75'
+    """
+    accepted = "1 to 31 of a-z, 0-9 and _, beginning with a letter, and no word of C"
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
+        raise InputError(argument, name, accepted)
+    if _RESERVED.fullmatch(name) or name.endswith("_t"):
+        raise InputError(argument, name, accepted)
+    return name
+
+
+def number(value: float) -> str:
+    """Return a float32 as a C literal that reads back as the same float32.
+
+    Examples
+    --------
+    >>> number(0.1), number(-3), number(1e-42)
+    ('0.1f', '-3.0f', '1e-42f')
+    """
+    with np.errstate(over="ignore"):
+        value = np.float32(value)
+    if not np.isfinite(value):
+        raise InputError("value", float(value), "numbers that a float32 holds")
+    text = np.format_float_scientific(value, unique=True, trim="0", exp_digits=1)
+    mantissa, exponent = text.split("e")
+    if -5 < int(exponent) < 7:
+        return np.format_float_positional(value, unique=True, trim="0") + "f"
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}f"
+
+
+def integer_type(values: np.ndarray) -> str:
+    """Return the smallest C type that holds whole numbers.
+
+    Examples
+    --------
+    >>> integer_type(np.array([0, 255])), integer_type(np.array([-1, 255]))
+    ('uint8_t', 'int16_t')
+    """
+    held = np.asarray(values)
+    low, high = int(held.min(initial=0)), int(held.max(initial=0))
+    for name, kind in _TYPES.items():
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return name
+    raise InputError("values", (low, high), "whole numbers of 32 bits")
+
+
+def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
+    """Return the definition of a constant table, flat, its numbers in C order.
+
+    Parameters
+    ----------
+    name : str
+        Its identifier.
+    values : ndarray
+        Whole numbers or floats.
+    kind : str, optional
+        Its C type; the smallest that holds them when omitted, float for floats.
+
+    Examples
+    --------
+    >>> print(table("t", np.array([[1, 2], [3, 4]])))
+    static const uint8_t t[4] = {
+        1, 2, 3, 4
+    };
+    """
+    flat = np.asarray(values).ravel()
+    real = flat.dtype.kind == "f"
+    kind = kind or ("float" if real else integer_type(flat))
+    # An array of no elements is no C.
+    words = [number(v) if real else str(int(v)) for v in flat] or ["0"]
+    lines, line = [], "   "
+    for i, word in enumerate(words):
+        piece = f" {word}" + ("," if i + 1 < len(words) else "")
+        if len(line) + len(piece) > _WIDTH:
+            lines.append(line)
+            line = "   "
+        line += piece
+    body = "\n".join([*lines, line])
+    return f"static const {kind} {name}[{len(words)}] = {{\n{body}\n}};"
+
+
+def quoted(text: str) -> str:
+    r"""Return a text as a C literal: letters and digits as they are, all else as numbers.
+
+    Raises
+    ------
+    InputError
+        If it is longer than a compiler has to accept.
+
+    Examples
+    --------
+    >>> print(quoted('a1"é'))
+    "a1\042\303\251"
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) > _LONGEST_TEXT:
+        raise InputError("classes", f"a name of {len(data)} bytes", f"at most {_LONGEST_TEXT}")
+    plain = [chr(b) if chr(b).isascii() and chr(b).isalnum() else f"\\{b:03o}" for b in data]
+    return '"' + "".join(plain) + '"'
+
+
+def template(module: str) -> str:
+    """Return the template of C beside a module of Python, from its ``__file__``."""
+    return Path(module).with_suffix(".c.j2").read_text(encoding="ascii")
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+
+
+def render(text: str, values: Mapping[str, Any]) -> str:
+    """Return a jinja2 template of C with its values.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If a name has no value.
+
+    Examples
+    --------
+    >>> render("int {{ name }}[{{ size }}];", {"name": "a", "size": 3})
+    'int a[3];'
+    """
+    return _environment().from_string(text).render(values)

@@ -1,0 +1,213 @@
+"""Nodes and constants of one ONNX graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import ExportError, InputError
+
+__all__ = ["Graph", "require_onnx"]
+
+# Protocol buffers end at 2 GiB.
+_LARGEST = 2**31 - 2**24
+_DEEPEST = 16
+
+
+def require_onnx() -> Any:
+    """Return the package onnx.
+
+    Raises
+    ------
+    ExportError
+        If it is not installed.
+    """
+    try:
+        import onnx
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        message = "the package onnx is not installed: pip install 'visionshare[onnx]'"
+        raise ExportError(message) from None
+    return onnx
+
+
+class Graph:
+    """Collects the nodes and constants of a classifier.
+
+    Nodes of the same inputs and attributes are made once, and so are constants of the same
+    values: what families have in common is computed once.
+
+    Parameters
+    ----------
+    pixel : {"uint8", "float32"}
+        What an image's values are.
+    shape : tuple of int
+        Shape of one image.
+
+    Attributes
+    ----------
+    nodes : list of onnx.NodeProto
+    constants : list of onnx.TensorProto
+    """
+
+    #: Name of the images that come in.
+    IMAGES = "images"
+
+    def __init__(self, pixel: str, shape: tuple[int, ...]) -> None:
+        self._onnx = require_onnx()
+        self.pixel = pixel
+        self.shape = shape
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._made: dict[Any, str] = {}
+        self._nbytes = 0
+        self._depth = 0
+        #: Name of the images that families see.
+        self.images = self.IMAGES
+
+    @property
+    def bytes(self) -> bool:
+        """Whether pixels are bytes; v stands for v / 255."""
+        return self.pixel == "uint8"
+
+    def constant(self, values: Any) -> str:
+        """Return the name of a constant of the dtype of its values.
+
+        Raises
+        ------
+        InputError
+            If all constants together are more than an ONNX file holds.
+        """
+        held = np.ascontiguousarray(values)
+        text = held.dtype.kind in "UO"
+        content = tuple(held.tolist()) if text else held.tobytes()
+        key = ("constant", held.dtype.str, np.shape(values), content)
+        if key not in self._made:
+            self._nbytes += held.nbytes
+            if self._nbytes > _LARGEST:
+                raise InputError("classifier", f"{self._nbytes} bytes", f"at most {_LARGEST}")
+            name = f"constant_{len(self.constants)}"
+            array = held.astype(object) if text else held
+            array = array.reshape(np.shape(values))
+            self.constants.append(self._onnx.numpy_helper.from_array(array, name))
+            self._made[key] = name
+        return self._made[key]
+
+    def node(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """Return the name of the output of an operator of the default domain.
+
+        Parameters
+        ----------
+        operator : str
+        *inputs : str
+            Names.
+        name : str, optional
+            Of the output, for outputs of the model.
+        **attributes
+            Of the operator.
+        """
+        key = (operator, inputs, name, repr(sorted(attributes.items())))
+        if key not in self._made:
+            output = name or f"{operator.lower()}_{len(self.nodes)}"
+            made = self._onnx.helper.make_node(
+                operator, list(inputs), [output], f"node_{len(self.nodes)}", **attributes
+            )
+            self.nodes.append(made)
+            self._made[key] = output
+        return self._made[key]
+
+    def add(self, family: Any) -> str:
+        """Return the name of a family's features (n, n_features), float32.
+
+        Raises
+        ------
+        InputError
+            If the family has no features, or cannot be written as ONNX.
+        """
+        if family.n_features_ == 0:
+            raise InputError("family", f"{family.name} without features", "one feature or more")
+        if self._depth >= _DEEPEST:
+            raise InputError("family", "families inside families", f"at most {_DEEPEST} levels")
+        self._depth += 1
+        features: str = family.to_onnx(self)
+        self._depth -= 1
+        return features
+
+    def add_of(self, family: Any, images: str) -> str:
+        """Return the name of a family's features of other images than those that come in."""
+        before, self.images = self.images, images
+        features = self.add(family)
+        self.images = before
+        return features
+
+    def take(
+        self, values: str, places: Sequence[int] | np.ndarray, size: int, axis: int = 1
+    ) -> str:
+        """Return these places of an axis of ``size``; the values themselves where it is all."""
+        chosen = np.asarray(places, np.int64)
+        if np.array_equal(chosen, np.arange(size)):
+            return values
+        return self.node("Gather", values, self.constant(chosen), axis=axis)
+
+    def joined(self, parts: Sequence[tuple[str, np.ndarray]]) -> str:
+        """Return features (n, m) of parts, each with the places that its own ones take."""
+        names = [name for name, _ in parts]
+        whole = self.node("Concat", *names, axis=1) if len(names) > 1 else names[0]
+        places = np.concatenate([ids for _, ids in parts])
+        return self.take(whole, np.argsort(places, kind="stable"), len(places))
+
+    def pixels(self, places: np.ndarray) -> str:
+        """Return values (n, len(places)) of the flattened images, of their own type."""
+        size = math.prod(self.shape)
+        flat = self.images
+        if len(self.shape) > 1:
+            # 0 stands for the number of images.
+            flat = self.node("Reshape", flat, self.constant(np.array([0, size])))
+        return self.take(flat, places, size)
+
+    def inputs(self, places: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> str:
+        """Return scaled inputs (value − offset) · scale, (n, len(places)), in float64.
+
+        Offset and scale are of all inputs. What is not scaled at all is left as it is.
+        """
+        values = self.doubles(self.pixels(places))
+        if self.bytes:
+            values = self.node("Div", values, self.constant(np.float64(255)))
+        offset, scale = offset[places].astype(np.float64), scale[places].astype(np.float64)
+        if (offset != 0).any():
+            values = self.node("Sub", values, self.constant(offset))
+        if (scale != 1).any():
+            values = self.node("Mul", values, self.constant(scale))
+        return values
+
+    def raster(self) -> str:
+        """Return images (n, C, H, W), float32; bytes between 0 and 1."""
+        raster, shape = self.images, self.shape
+        if len(shape) == 3:
+            raster = self.node("Transpose", raster, perm=[0, 3, 1, 2])
+        else:
+            size = (1, *shape) if len(shape) == 1 else shape
+            raster = self.node("Reshape", raster, self.constant(np.array([0, 1, *size])))
+        return self.unit(raster)
+
+    def unit(self, values: str) -> str:
+        """Return pixels as float32, bytes between 0 and 1."""
+        if not self.bytes:
+            return values
+        return self.node("Mul", self.floats(values), self.constant(np.float32(1 / 255)))
+
+    def floats(self, values: str) -> str:
+        """Return values as float32."""
+        return self.cast(values, "FLOAT")
+
+    def doubles(self, values: str) -> str:
+        """Return values as float64."""
+        return self.cast(values, "DOUBLE")
+
+    def cast(self, values: str, kind: str) -> str:
+        """Return values as another type, by ONNX's name of it."""
+        return self.node("Cast", values, to=int(getattr(self._onnx.TensorProto, kind)))

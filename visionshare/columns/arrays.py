@@ -1,0 +1,174 @@
+"""Columns in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from visionshare.columns.base import Columns, Span
+from visionshare.errors import InputError
+from visionshare.resources import thread_limit
+
+__all__ = ["ArrayColumns", "sampled"]
+
+_DTYPES = ("float16", "float32", "float64")
+
+
+class ArrayColumns(Columns):
+    """Columns of an array in memory.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, d), optional
+        Examples by features.
+    columns : ndarray of shape (d, m), optional
+        The same transposed, kept without a copy where dtype and order fit. Give one of the two.
+    dtype : {"float32", "float16", "float64"}, default "float32"
+        How values are kept.
+    groups : ndarray of int, shape (d,), optional
+        Columns of one number enter a model together.
+    n_jobs : int, default 1
+        Threads of the scans.
+    family : FeatureFamily, optional
+        Where the columns come from; tells their cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = ArrayColumns(np.array([[1.0, 2.0], [3.0, 5.0]]))
+    >>> X.correlate(np.array([[1.0], [1.0]])).ravel().tolist()
+    [4.0, 7.0]
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray | None = None,
+        *,
+        columns: np.ndarray | None = None,
+        dtype: str = "float32",
+        groups: np.ndarray | None = None,
+        n_jobs: int = 1,
+        family: Any = None,
+    ) -> None:
+        if dtype not in _DTYPES:
+            raise InputError("dtype", dtype, " or ".join(map(repr, _DTYPES)))
+        if (X is None) == (columns is None):
+            raise InputError("X", "both or neither", "either X or columns")
+        held = np.asarray(columns) if X is None else np.asarray(X).T
+        if held.ndim != 2 or held.dtype.kind not in "fiub":
+            raise InputError("X", f"{held.dtype} of shape {held.shape}", "a 2-D array of numbers")
+        held = np.ascontiguousarray(held, dtype)
+        super().__init__((held.shape[1], held.shape[0]), dtype, groups, n_jobs)
+        self._family = family
+        flat = held.reshape(-1)
+        self._buffer = flat.view(np.uint16) if dtype == "float16" else flat
+
+    @classmethod
+    def from_family(
+        cls,
+        family: Any,
+        images: np.ndarray,
+        dtype: str = "float32",
+        n_jobs: int = 1,
+        progress: bool = False,
+    ) -> ArrayColumns:
+        """Evaluate all features of a fitted family on images.
+
+        Parameters
+        ----------
+        family : FeatureFamily
+            A finite family.
+        images : ndarray of shape (m, H, W[, C])
+        dtype : {"float32", "float16"}, default "float32"
+        n_jobs : int, default 1
+        progress : bool, default False
+            Show a progress bar.
+        """
+        held = np.empty((family.n_features_, len(images)), dtype)
+        step = max(1, (64 << 20) // max(1, held.itemsize * family.n_features_))
+        starts: Any = range(0, len(images), step)
+        if progress:
+            from tqdm import tqdm
+
+            starts = tqdm(starts, "columns")
+        for i in starts:
+            batch = images[i : i + step]
+            held[:, i : i + step] = family.transform_columns(batch, n_jobs=n_jobs, dtype=dtype)
+        return cls(columns=held, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
+
+    def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
+        """Return all columns of some examples, copied, with the scaling of these columns."""
+        return sampled(self, rows, old)
+
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield one span: everything lies in one buffer."""
+        m, d = self.shape
+        which = np.arange(d) if ids is None else ids
+        yield Span(self._buffer, which.astype(np.int64) * m, slice(0, len(which)))
+
+    def table(self) -> np.ndarray | None:
+        """Return all columns as they are kept, (d, m), without a copy; None for float16."""
+        if self.dtype == "float16":
+            return None
+        return self._buffer.reshape(self.shape[1], self.shape[0])
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features, None where unknown."""
+        return None if self._family is None else int(self._family.macs(ids))
+
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns or groups add to the cost of chosen ones, None where unknown."""
+        return None if self._family is None else self._family.added_macs(chosen, ids, starts)
+
+
+def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
+    """Return all columns of some examples, copied, in memory as they are kept.
+
+    Parameters
+    ----------
+    columns : Columns
+    rows : ndarray of shape (n_rows,), int64
+        Examples.
+    old : Columns, optional
+        An earlier sample that is used no more: its memory is written over.
+    """
+    from visionshare.columns.kernels import pick
+
+    d = columns.shape[1]
+    half = columns.dtype == "float16"
+    out = _room(old, d * len(rows), np.dtype(np.uint16 if half else columns.dtype))
+    out = out.reshape(d, len(rows))
+    rows = np.ascontiguousarray(rows, np.int64)
+    with thread_limit(columns.n_jobs):
+        for span in columns.spans(None):
+            places = span.places
+            if isinstance(places, slice):
+                places = np.arange(d)[places]
+            pick(span.buffer, span.offsets, rows, places.astype(np.int64), out)
+    held = out.view(np.float16) if half else out
+    copied = ArrayColumns(
+        columns=held, dtype=columns.dtype, groups=columns.groups, n_jobs=columns.n_jobs
+    )
+    copied.adopt_scaling(columns)
+    return copied
+
+
+def _room(old: Columns | None, size: int, dtype: np.dtype) -> np.ndarray:
+    """Return room for so many values, in an earlier sample's memory where there is enough.
+
+    Fresh memory costs more than what is copied to it: the system clears it page by page.
+    """
+    held = old._buffer.base if isinstance(old, ArrayColumns) else None
+    while isinstance(held, np.ndarray) and isinstance(held.base, np.ndarray):
+        held = held.base
+    if isinstance(held, np.ndarray) and held.dtype == dtype and held.size >= size:
+        return held.reshape(-1)[:size]
+    # Samples differ in size by chance.
+    return np.empty(size + size // 8, dtype)[:size]

@@ -1,0 +1,313 @@
+"""Columns: a matrix that is only ever asked for columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.fingerprints import array_fingerprint
+from visionshare.resources import thread_limit
+
+__all__ = ["Columns", "Span", "check_ids", "example_weights", "flat_noise"]
+
+SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Columns that lie in one buffer.
+
+    Attributes
+    ----------
+    buffer : ndarray of one dimension
+        float64, float32, or the bits of float16 as uint16.
+    offsets : ndarray of int64, shape (n,)
+        Where each column begins.
+    places : ndarray of int64, shape (n,), or slice
+        The columns' places among those that were asked for.
+    """
+
+    buffer: np.ndarray
+    offsets: np.ndarray
+    places: np.ndarray | slice
+
+
+def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
+    """Return column ids as int64, or None for all.
+
+    Raises
+    ------
+    InputError
+        If an id is no column.
+    """
+    if ids is None:
+        return None
+    ids = np.asarray(ids)
+    if ids.size == 0:
+        return ids.astype(np.int64)
+    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
+        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of whole numbers")
+    if ids.min() < 0 or ids.max() >= d:
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise InputError("ids", int(wrong), f"column numbers from 0 to {d - 1}")
+    return ids.astype(np.int64)
+
+
+def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
+    """Return the weights (m,) of examples, brought to sum 1, and their sum before.
+
+    Raises
+    ------
+    InputError
+        If no scaling has that name.
+    """
+    if kind not in SCALINGS:
+        raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
+    given = np.ones(m) if omega is None else np.asarray(omega, np.float64)
+    total = float(np.sum(given))
+    return given / total, total
+
+
+def flat_noise(dtype: str) -> float:
+    """Return the variance that is rounding alone, as a share of the mean square."""
+    return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
+
+
+class Columns(ABC):
+    """A matrix (m, d) of feature columns with a scaling each, in memory or in a store.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Examples and columns, (m, d).
+    dtype : {"float16", "float32", "float64"}
+        How values are kept.
+    groups : ndarray of int64, shape (d,), or None
+        Columns of one number enter a model together; None is a column each.
+    n_jobs : int
+        Threads of the scans; no result depends on it.
+    """
+
+    shape: tuple[int, int]
+    dtype: str
+    groups: np.ndarray | None
+    n_jobs: int
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: str, groups: np.ndarray | None, n_jobs: int
+    ) -> None:
+        if groups is not None:
+            groups = np.asarray(groups)
+            if groups.shape != (shape[1],) or not np.issubdtype(groups.dtype, np.integer):
+                raise InputError("groups", groups.shape, f"a whole number for each of {shape[1]}")
+            groups = groups.astype(np.int64)
+        self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
+        # Offset, scale and variance of every column, once they are chosen.
+        self._scaling: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    @property
+    def compute_dtype(self) -> np.dtype:
+        """float64 where values are kept so, else float32."""
+        return np.dtype(np.float64 if self.dtype == "float64" else np.float32)
+
+    @property
+    def offset(self) -> np.ndarray:
+        """Offsets (d,), float64: a scaled column is (x − offset) · scale."""
+        return self.scaling_of()[0]
+
+    @property
+    def scale(self) -> np.ndarray:
+        """Scales (d,), float64; 0 for a column that is constant, once :meth:`fit_scaling` ran."""
+        return self.scaling_of()[1]
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Variances (d,) of the scaled columns, float64; NaN before :meth:`fit_scaling`."""
+        return np.full(self.shape[1], np.nan) if self._scaling is None else self._scaling[2]
+
+    def scaling_of(self, ids: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return offsets and scales (n,), float64, of columns; of all when omitted."""
+        if self._scaling is None:
+            n = self.shape[1] if ids is None else len(ids)
+            return np.zeros(n), np.ones(n)
+        offset, scale, _ = self._scaling
+        return (offset, scale) if ids is None else (offset[ids], scale[ids])
+
+    def flat(self) -> np.ndarray:
+        """Return which columns are constant, (d,) bool: scaled, they are zero."""
+        return np.asarray(self.scale == 0)
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the scaled columns: offset and scale change with any value of a column."""
+        return array_fingerprint(self.scale, self.offset)
+
+    @abstractmethod
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield the columns ``ids`` (all for None), each in exactly one span."""
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features, None where unknown."""
+        return None
+
+    def enter(self, ids: np.ndarray) -> None:
+        """Learn that a learner has chosen columns, in order of entry."""
+        return
+
+    def check_rounds(self, rounds: int) -> None:
+        """Raise an InputError if the columns cannot serve so many searches."""
+        return
+
+    def added_macs(
+        self,
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns, or groups of them, add to the multiply-accumulates of chosen ones.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Columns that are there already.
+        ids : ndarray of int, optional
+            Which columns; all when omitted.
+        starts : ndarray of int, optional
+            Where each group begins among ``ids``; every column is alone when omitted.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,), or None
+            None where the cost is unknown.
+        """
+        return None
+
+    def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
+        """Return all columns of some examples, copied, with the scaling of these columns.
+
+        None where columns are computed when they are asked for: nothing is gained by a copy.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,), int64
+            Examples.
+        old : Columns, optional
+            An earlier sample that is used no more: its memory is written over.
+        """
+        return None
+
+    def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
+        """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
+
+        Parameters
+        ----------
+        ids : ndarray of int, optional
+            Which columns, in this order; all when omitted.
+        scaled : bool, default True
+            Whether to apply the scaling.
+        """
+        ids = check_ids(ids, self.shape[1])
+        from visionshare.columns.kernels import gather
+
+        n = self.shape[1] if ids is None else len(ids)
+        out = np.empty((n, self.shape[0]), self.compute_dtype)
+        with thread_limit(self.n_jobs):
+            for span in self.spans(ids):
+                if isinstance(span.places, slice):
+                    gather(span.buffer, span.offsets, out[span.places])
+                else:
+                    part = np.empty((len(span.offsets), self.shape[0]), out.dtype)
+                    gather(span.buffer, span.offsets, part)
+                    out[span.places] = part
+        if scaled:
+            offset, scale = self.scaling_of(ids)
+            out -= offset[:, None].astype(out.dtype)
+            out *= scale[:, None].astype(out.dtype)
+        return out
+
+    def take(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
+        """Return columns as an array (m, n), each column contiguous."""
+        return self.columns_of(ids, scaled).T
+
+    def correlate(self, R: np.ndarray, ids: np.ndarray | None = None) -> np.ndarray:
+        """Return XᵀR (n, k), float64, for scaled columns.
+
+        Parameters
+        ----------
+        R : ndarray of shape (m, k)
+        ids : ndarray of int, optional
+            Which columns; all when omitted.
+        """
+        ids = check_ids(ids, self.shape[1])
+        R = np.asarray(R)
+        if R.ndim != 2 or len(R) != self.shape[0]:
+            raise InputError("R", R.shape, f"an array of shape ({self.shape[0]}, k)")
+        G = self._products(R, ids)
+        offset, scale = self.scaling_of(ids)
+        G -= np.outer(offset, R.sum(axis=0, dtype=np.float64))
+        G *= scale[:, None]
+        return G
+
+    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+        """Return XᵀR (n, k), float64, for columns as they are kept."""
+        from visionshare.columns.kernels import correlate
+
+        G = np.empty((self.shape[1] if ids is None else len(ids), R.shape[1]))
+        with thread_limit(self.n_jobs):
+            for span in self.spans(ids):
+                G[span.places] = correlate(span.buffer, span.offsets, R)
+        return G
+
+    def adopt_scaling(self, other: Columns) -> None:
+        """Take the scaling of other columns, those of more examples."""
+        self._scaling = other.offset, other.scale, other.variance
+
+    def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
+        """Choose offset and scale of every column.
+
+        Parameters
+        ----------
+        kind : {"none", "unit_variance", "unit_norm", "max_abs"}
+            "unit_variance": mean 0 and variance 1; "unit_norm": Σ ω x² = 1, the offset 0;
+            "max_abs": into [−1, 1], the offset 0.
+            A column that is constant gets scale 0: scaled, it is zero.
+        omega : ndarray of shape (m,), optional
+            Weights of the examples, at least 0; equal when omitted.
+        """
+        m, d = self.shape
+        omega, total = example_weights(kind, omega, m)
+        mean, square, peak = self.moments(omega).T
+        variance = square - mean**2
+        flat = (variance <= flat_noise(self.dtype) * square) | ~np.isfinite(square)
+        offset = np.zeros(d)
+        if kind == "unit_variance":
+            offset = mean
+            scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
+        elif kind == "max_abs":
+            scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
+        elif kind == "unit_norm":
+            scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
+        else:
+            scale = np.where(flat, 0.0, 1.0)
+        variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
+        self._scaling = offset, scale, variance
+
+    def moments(self, omega: np.ndarray) -> np.ndarray:
+        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column as kept, (d, 3) float64.
+
+        Parameters
+        ----------
+        omega : ndarray of shape (m,)
+            Weights of the examples.
+        """
+        from visionshare.columns.kernels import moments
+
+        found = np.empty((self.shape[1], 3))
+        with thread_limit(self.n_jobs):
+            for span in self.spans(None):
+                found[span.places] = moments(span.buffer, span.offsets, omega)
+        return found

@@ -1,0 +1,94 @@
+"""A part of labeled examples: a few or a share of each class, a few of one and of all others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["sample_one_class", "sample_per_class", "stratified_mask"]
+
+
+def sample_one_class(
+    labels: np.ndarray,
+    positive: int | str,
+    positives: int | None,
+    negatives: int | None,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Return places of a few examples of one class and, after them, of a few of the others.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,)
+        Classes of all examples.
+    positive : int or str
+        The one class.
+    positives, negatives : int or None
+        How many of each; all for None.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int64
+
+    Raises
+    ------
+    InputError
+        If there are not so many.
+
+    Examples
+    --------
+    >>> rows = sample_one_class(np.array([0, 1, 0, 2, 1]), 1, 1, 3, np.random.default_rng(0))
+    >>> len(rows), sorted(rows[1:].tolist())
+    (4, [0, 2, 3])
+    """
+    mine = np.asarray(labels) == positive
+    sides = (("positives", mine, positives), ("negatives", ~mine, negatives))
+    return np.concatenate([_drawn(name, which, n, rng) for name, which, n in sides])
+
+
+def sample_per_class(labels: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return places of at most ``n`` examples of each class, ascending.
+
+    Examples
+    --------
+    >>> labels = np.array([0, 0, 0, 1])
+    >>> np.bincount(labels[sample_per_class(labels, 2, np.random.default_rng(0))]).tolist()
+    [2, 1]
+    """
+    held = [rng.permutation(np.flatnonzero(labels == c))[:n] for c in np.unique(labels)]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *held])).astype(np.int64)
+
+
+def _drawn(name: str, which: np.ndarray, n: int | None, rng: np.random.Generator) -> np.ndarray:
+    places = np.flatnonzero(which)
+    if n is None:
+        n = len(places)
+    if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= len(places):
+        raise InputError(name, n, f"a number of images from 1 to {len(places)}, all there are")
+    return np.sort(rng.choice(places, n, replace=False))
+
+
+def stratified_mask(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Return a mask (m,) of a random share of each class's examples.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (m,)
+        Classes of all examples.
+    share : float
+        From 0 to 1, of each class to the nearest number of examples.
+    seed : int
+
+    Examples
+    --------
+    >>> drawn = stratified_mask(np.array([0, 1, 0, 0, 1, 0]), 0.5, 0)
+    >>> int(drawn[[0, 2, 3, 5]].sum()), int(drawn[[1, 4]].sum())
+    (2, 1)
+    """
+    rng, drawn = np.random.default_rng(seed), np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        drawn[members[: round(share * len(members))]] = True
+    return drawn

@@ -1,0 +1,145 @@
+"""Columns of piece-wise linear anchors: searched whole, never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from visionshare.columns.base import Columns, Span
+from visionshare.errors import InputError
+from visionshare.resources import thread_limit
+
+__all__ = ["AnchorColumns"]
+
+_LARGEST_TAKEN = 1 << 30
+_SPAN_BYTES = 64 << 20
+
+
+class AnchorColumns(Columns):
+    """All columns 1[‖v − a‖ < r] · [v, 1] of a family of anchors, from v and the distances alone.
+
+    1500 anchors with 35 radii and 50 numbers have 2.7 million columns; over 60 000 examples they
+    would fill 640 GB. What is kept is v, and for each anchor and example the first radius that
+    holds it, a byte: 100 MB. A product with all columns of an anchor costs what one of its radii
+    would: each example is added once, to the ring between two radii, and rings are added up.
+    Values are those of ``ArrayColumns.from_family``; sums differ by float32 rounding.
+
+    Parameters
+    ----------
+    family : KernelAnchors
+        Fitted, of kind "linear", with all its features.
+    images : ndarray of shape (m, p), (m, H, W) or (m, H, W, C)
+    n_jobs : int, default 1
+        Threads; no result depends on it.
+
+    Raises
+    ------
+    InputError
+        If the family is of another kind, or restricted to a part of its features.
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: Efficient multiclass learning with
+    feature sharing", NIPS 2011, §4.2 and §7.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import KernelAnchors
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> family = KernelAnchors(n_anchors=5, n_radii=4).fit(X)
+    >>> columns = AnchorColumns(family, X)
+    >>> columns.shape, columns.correlate(np.ones((40, 2))).shape
+    ((40, 80), (80, 2))
+    """
+
+    def __init__(self, family: Any, images: np.ndarray, n_jobs: int = 1) -> None:
+        from visionshare.generators.anchors.family import KernelAnchors
+
+        if not isinstance(family, KernelAnchors):
+            raise InputError("family", type(family).__name__, "KernelAnchors")
+        v = family.vectors(images, n_jobs)
+        self._rings = family.bins(v, n_jobs)
+        super().__init__((len(v), family.n_features_), "float32", family.groups, n_jobs)
+        self._family = family
+        self._V = np.ones((len(v), v.shape[1] + 1), np.float32)
+        self._V[:, :-1] = v
+        self._n_radii = len(family.pairs_) // family.n_anchors_
+        # Radii that hold every example make the same columns, whatever the anchor.
+        self._full = np.arange(self._n_radii) >= self._rings.max(axis=1, initial=0)[:, None]
+        self._one_ring = np.zeros((1, len(v)), np.uint8)
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features."""
+        return self._family.macs(ids)
+
+    def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
+        """Return columns as the rows of an array (n, m), float32.
+
+        Parameters
+        ----------
+        ids : ndarray of int, optional
+            Which columns, in this order; all when omitted.
+        scaled : bool, default True
+            Whether to apply the scaling.
+
+        Raises
+        ------
+        InputError
+            If all are asked for and they take more than 1 GiB.
+        """
+        size = 4 * self.shape[0] * self.shape[1]
+        if ids is None and size > _LARGEST_TAKEN:
+            raise InputError("ids", None, f"some columns: all of them take {size} bytes")
+        return super().columns_of(ids, scaled)
+
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield the columns, evaluated some at a time."""
+        from visionshare.generators.anchors.column_kernels import ball_columns
+
+        m, d = self.shape
+        which = np.arange(d) if ids is None else ids
+        V = np.ascontiguousarray(self._V.T)
+        step = max(1, _SPAN_BYTES // max(1, 4 * m))
+        for start in range(0, len(which), step):
+            part = which[start : start + step]
+            values = np.empty((len(part), m), np.float32)
+            ball_columns(V, self._rings, self._n_radii, part, values)
+            yield Span(values.reshape(-1), np.arange(len(part)) * m, slice(start, start + step))
+
+    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+        from visionshare.generators.anchors.column_kernels import ball_products
+
+        anchors, places = self._anchors_of(ids)
+        R = np.ascontiguousarray(R, np.float32)
+        with thread_limit(self.n_jobs):
+            whole = ball_products(self._V, R, self._one_ring, np.zeros(1, np.int64), 1)
+            G = ball_products(self._V, R, self._rings, anchors, self._n_radii)
+        # The same columns get the same bits: ties go to the lowest number, not to rounding.
+        G[self._full[anchors]] = whole[0, 0]
+        G = G.reshape(-1, R.shape[1])
+        return G if places is None else G[places]
+
+    def _anchors_of(self, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the anchors of columns, ascending, and the columns' places among all of theirs.
+
+        None stands for all columns in order.
+        """
+        n, d = len(self._rings), self.shape[1]
+        if ids is None or (len(ids) == d and np.array_equal(ids, np.arange(d))):
+            return np.arange(n), None
+        anchor, part = np.divmod(ids, d // n)
+        wanted = np.zeros(n, bool)
+        wanted[anchor] = True
+        return np.flatnonzero(wanted), (np.cumsum(wanted) - 1)[anchor] * (d // n) + part
+
+    def moments(self, omega: np.ndarray) -> np.ndarray:
+        from visionshare.generators.anchors.column_kernels import ball_moments
+
+        omega = np.ascontiguousarray(omega, np.float64)
+        with thread_limit(self.n_jobs):
+            found = ball_moments(self._V, omega, self._rings, self._n_radii)
+            found[self._full] = ball_moments(self._V, omega, self._one_ring, 1)[0, 0]
+        return found.reshape(-1, 3)

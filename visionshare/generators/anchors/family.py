@@ -1,0 +1,462 @@
+"""Anchors: linear functions, or Gaussians, near points of the training examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.anchors import fitting
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+    unfitted,
+)
+from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+from visionshare.resources import thread_limit
+
+__all__ = ["KernelAnchors"]
+
+KINDS = ("linear", "gaussian")
+_LARGEST_POOL = 1 << 25
+_CHUNK = 4096
+_CHUNK_BYTES = 32 << 20
+
+
+def _threads(n_jobs: int, n: int) -> AbstractContextManager[Any]:
+    """Return a limit of threads; none for one image, whose features take less time than it."""
+    return thread_limit(n_jobs) if n > 1 else nullcontext()
+
+
+class KernelAnchors(FeatureFamily):
+    """Piece-wise linear functions of the inputs, or Gaussians, around anchors.
+
+    An image's vector v is its inputs, scaled and, if wanted, projected by PCA. With kind "linear"
+    a pair of an anchor a and a radius r is a group of q + 1 features, 1[‖v − a‖ < r] · [v, 1];
+    with kind "gaussian" a pair of an anchor and a width σ is a feature, exp(−‖v − a‖²/2σ²).
+    Pairs are numbered by anchor, then by radius or width.
+
+    Parameters
+    ----------
+    kind : {"linear", "gaussian"}, default "linear"
+    n_anchors : int, default 200
+        Anchors at most: where no more different training examples exist, all of those are taken.
+    n_radii : int, default 5
+        Radii of an anchor, or widths, 1 to 255.
+    n_components : int, optional
+        Numbers that a PCA leaves of an image; all inputs when omitted.
+    centers : {"kmeans", "sample"}, default "kmeans"
+        Anchors are centers of clusters, or different training examples drawn at random.
+    scaling : {"unit_variance", "none"}, default "unit_variance"
+        Whether inputs are brought to mean 0 and variance 1 first; inputs that are constant in
+        training become 0.
+    random_state : int, default 0
+        Seed.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_anchors_, q), float32
+    n_anchors_ : int
+    pairs_ : ndarray of shape (n_pairs,), int64
+        Anchor of each pair.
+    radii_ : ndarray of shape (n_pairs,), float32
+        Radius or σ of each pair; the largest float32 is a radius without limit.
+    ids_ : ndarray of shape (n_features_,), int64
+        (q + 1) · pair + place in [v, 1] for "linear", the pair for "gaussian".
+    components_, mean_ : ndarray of shape (q, p) and (p,), float32, or None
+        Of the PCA of scaled inputs.
+    input_offset_, input_scale_ : ndarray of shape (p,), float32
+    n_features_ : int
+
+    Notes
+    -----
+    Of R radii the i-th holds the ⌈i m / R⌉ nearest of m training examples, ties included, and lies
+    midway to the next one; the last has no limit, as a new example may lie further out than all
+    of training and still deserves the plain linear function. Widths are the quantiles i / R of
+    the distances between training examples and all anchors together, zeros left out.
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: Efficient multiclass learning with
+    feature sharing", NIPS 2011, §4.2 and §7.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> family = KernelAnchors(n_anchors=2, n_radii=2, centers="sample", scaling="none").fit(X)
+    >>> family.n_features_, family.groups.tolist()
+    (8, [0, 0, 1, 1, 2, 2, 3, 3])
+    """
+
+    name: ClassVar[str] = "anchors"
+    anchors_: np.ndarray
+    pairs_: np.ndarray
+    radii_: np.ndarray
+    ids_: np.ndarray
+    components_: np.ndarray | None
+    mean_: np.ndarray | None
+    input_offset_: np.ndarray
+    input_scale_: np.ndarray
+
+    def __init__(
+        self,
+        kind: str = "linear",
+        n_anchors: int = 200,
+        n_radii: int = 5,
+        n_components: int | None = None,
+        centers: str = "kmeans",
+        scaling: str = "unit_variance",
+        random_state: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.n_anchors = n_anchors
+        self.n_radii = n_radii
+        self.n_components = n_components
+        self.centers = centers
+        self.scaling = scaling
+        self.random_state = random_state
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Number of each feature's pair for "linear", None for "gaussian"."""
+        return self.ids_ // self._width if self.kind == "linear" else None
+
+    @property
+    def _width(self) -> int:
+        """Return the number of features a pair."""
+        return self.anchors_.shape[1] + 1 if self.kind == "linear" else 1
+
+    def check_parameters(self) -> None:
+        """Check all parameters without inputs.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        for name, accepted in (("kind", KINDS), ("centers", fitting.CENTERS)):
+            if getattr(self, name) not in accepted:
+                raise InputError(name, getattr(self, name), " or ".join(map(repr, accepted)))
+        for name, most in (("n_anchors", _LARGEST_POOL), ("n_radii", 255), ("n_components", 65536)):
+            n = getattr(self, name)
+            if name == "n_components" and n is None:
+                continue
+            if isinstance(n, bool) or not isinstance(n, Integral) or not 1 <= int(n) <= most:
+                raise InputError(name, n, f"a whole number from 1 to {most}")
+        check_scaling(self.scaling)
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> KernelAnchors:
+        """Learn scaling, projection, anchors, and radii or widths.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range, there are more components than examples or inputs, or
+            the pool is too large to number.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        X = rows_of(check_images(images))
+        self._check_sizes(*X.shape)
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
+        self.components_ = self.mean_ = None
+        if self.n_components is not None:
+            scaled = (X - self.input_offset_) * self.input_scale_
+            self.components_, self.mean_ = fitting.projection(scaled, int(self.n_components))
+        self._prepare_inputs()
+        V = self.vectors(images)
+        seed, n_radii = self.random_state, int(self.n_radii)
+        anchors = fitting.anchors(V, int(self.n_anchors), self.centers, seed)
+        find = fitting.radii if self.kind == "linear" else fitting.widths
+        pairs = np.repeat(np.arange(len(anchors)), n_radii)
+        width = V.shape[1] + 1 if self.kind == "linear" else 1
+        radii = find(V, anchors, n_radii)
+        return self._with(anchors, pairs, radii, np.arange(len(pairs) * width))
+
+    def _check_sizes(self, m: int, p: int) -> None:
+        if m == 0:
+            raise InputError("images", "none", "at least one image")
+        q = p if self.n_components is None else int(self.n_components)
+        if self.n_components is not None and q > min(m, p):
+            accepted = f"at most {min(m, p)}, for {m} examples of {p} inputs"
+            raise InputError("n_components", q, accepted)
+        width = q + 1 if self.kind == "linear" else 1
+        if self.n_anchors * self.n_radii * width > _LARGEST_POOL:
+            raise InputError("n_anchors", self.n_anchors, "few enough features to number")
+
+    def _prepare_inputs(self) -> None:
+        """Hold scaling and projection as the kernels read them."""
+        p = len(self.input_scale_)
+        mean = np.zeros(p) if self.mean_ is None else self.mean_
+        W = np.empty((0, 0)) if self.components_ is None else self.components_.T
+        parts = (self.input_offset_, self.input_scale_, mean, W)
+        self._inputs = tuple(np.array(part, np.float64, order="C") for part in parts)
+
+    def _with(
+        self, anchors: np.ndarray, pairs: np.ndarray, radii: np.ndarray, ids: np.ndarray
+    ) -> KernelAnchors:
+        """Take these pairs and features on, and hold them as the kernels read them."""
+        self.anchors_, self.pairs_, self.radii_, self.ids_ = anchors, pairs, radii, ids
+        self.n_anchors_, self.n_features_ = len(anchors), len(ids)
+        self._anchors = np.array(anchors.T, np.float64, order="C")
+        square = radii.astype(np.float64) ** 2
+        self._limits = np.where(radii == fitting.NO_LIMIT, np.inf, square)
+        self._pair, self._part = (part.astype(np.int32) for part in np.divmod(ids, self._width))
+        return self
+
+    def _like(self) -> KernelAnchors:
+        """Return a family of the same inputs without pairs."""
+        other = KernelAnchors(**self.get_params())
+        other.input_offset_, other.input_scale_ = self.input_offset_, self.input_scale_
+        other.components_, other.mean_ = self.components_, self.mean_
+        other.image_shape_, other._inputs = self.image_shape_, self._inputs
+        return other
+
+    def vectors(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the images' vectors v, (n_images, q) float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        n_jobs : int, default 1
+            Threads.
+        """
+        images = check_images(images, self.image_shape_)
+        with _threads(n_jobs, len(images)):
+            return self._vectors(images)
+
+    def _vectors(self, images: np.ndarray) -> np.ndarray:
+        """Return the vectors of checked images."""
+        from visionshare.generators.anchors.kernels import vectors
+
+        q = len(self.input_scale_) if self.components_ is None else len(self.components_)
+        out = np.empty((len(images), q), np.float32)
+        for i in range(0, len(images), _CHUNK):
+            vectors(rows_of(images[i : i + _CHUNK]), *self._inputs, out[i : i + _CHUNK])
+        return out
+
+    def bins(self, vectors: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return how many of each anchor's radii do not hold an example, (n_anchors_, n) uint8.
+
+        Radius i of anchor a holds example e where i is at least ``bins[a, e]``, in the same
+        arithmetic as :meth:`transform`.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, q), float32
+            As :meth:`vectors` gives them.
+        n_jobs : int, default 1
+            Threads.
+
+        Raises
+        ------
+        InputError
+            If the family is Gaussian, or not all its pairs and features are there in order.
+        """
+        from visionshare.generators.anchors.kernels import bins
+
+        n, radii = self.n_anchors_, len(self.pairs_) // max(1, self.n_anchors_)
+        whole = self.kind == "linear" and 0 < radii <= 255
+        whole = whole and np.array_equal(self.pairs_, np.repeat(np.arange(n), radii))
+        whole = whole and np.array_equal(self.ids_, np.arange(len(self.pairs_) * self._width))
+        limits = self._limits.reshape(n, -1) if whole else np.empty((0, 0))
+        if not whole or (limits[:, 1:] < limits[:, :-1]).any():
+            given = f"{self.kind}, {self.n_features_} features"
+            raise InputError("family", given, "all features of piece-wise linear anchors, in order")
+        out = np.empty((n, len(vectors)), np.uint8)
+        with thread_limit(n_jobs):
+            bins(vectors, self._anchors, limits, out)
+        return out
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        """
+        family = self if features is None else self.take(features)
+        images = check_images(images, self.image_shape_)
+        with _threads(n_jobs, len(images)):
+            return family._values(family._vectors(images))
+
+    def _values(self, V: np.ndarray) -> np.ndarray:
+        """Return all features (n, n_features_) of vectors (n, q)."""
+        from visionshare.generators.anchors import kernels
+
+        out = np.empty((len(V), self.n_features_), np.float32)
+        held = (V, self._anchors, self.pairs_)
+        if self.kind == "linear":
+            kernels.piecewise_linear(*held, self._limits, self._pair, self._part, out)
+        else:
+            kernels.gaussian(*held, 2 * self._limits, self._pair, out)
+        return out
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        Sums are of one image, in a fixed order, in float64: a column's bits depend neither on
+        what else is asked for nor on batches or threads.
+        """
+        check_dtype(dtype)
+        family = self if features is None else self.take(features)
+        images = check_images(images, self.image_shape_)
+        step = max(16, _CHUNK_BYTES // max(1, 4 * family.n_features_))
+        with _threads(n_jobs, len(images)):
+            V = family._vectors(images)
+            out = np.empty((family.n_features_, len(V)), dtype)
+            for i in range(0, len(V), step):
+                out[:, i : i + step] = family._values(V[i : i + step]).T
+        return out
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids by anchor: its features share the distance."""
+        ids = check_features(features, self.n_features_)
+        anchor = self.pairs_[self._pair[ids]]
+        order = np.argsort(anchor, kind="stable")
+        return np.split(ids[order], np.flatnonzero(np.diff(anchor[order])) + 1)
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image.
+
+        Scaling is counted once (p), so is the projection (p · q), and each anchor once (q, its
+        distance), however many of its radii are used. A linear feature itself is only v let
+        through or not, and costs nothing more; nor is the exponential of a Gaussian counted.
+        """
+        ids = check_features(features, self.n_features_)
+        if len(ids) == 0:
+            return 0
+        p, q = len(self.input_scale_), self.anchors_.shape[1]
+        inputs = (p if self.scaling != "none" else 0) + (
+            p * q if self.components_ is not None else 0
+        )
+        return inputs + q * len(np.unique(self.pairs_[self._pair[ids]]))
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the function, the anchor as an image, and the radius (None: no limit) or width.
+
+        A piece-wise linear feature has the place in v that it lets through, None for the
+        constant.
+        """
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        pair, part = int(self._pair[number]), int(self._part[number])
+        radius = float(self.radii_[pair])
+        described = {
+            "kind": "anchor",
+            "function": self.kind,
+            "anchor": self._picture(self.anchors_[self.pairs_[pair]]),
+        }
+        if self.kind == "gaussian":
+            return {**described, "width": radius}
+        limit = None if radius == fitting.NO_LIMIT else radius
+        return {**described, "radius": limit, "input": part if part < self._width - 1 else None}
+
+    def _picture(self, v: np.ndarray) -> np.ndarray:
+        """Return the image (before scaling) whose vector is nearest to v."""
+        if self.components_ is not None:
+            v = v @ self.components_ + self.mean_
+        scale = self.input_scale_
+        x = np.where(scale == 0, 0, v / np.where(scale == 0, 1, scale)) + self.input_offset_
+        return x.astype(np.float32).reshape(self.image_shape_)
+
+    def take(self, features: np.ndarray) -> KernelAnchors:
+        """Return the family restricted to these features, in this order."""
+        chosen = check_features(features, self.n_features_)
+        pairs, place = np.unique(self._pair[chosen], return_inverse=True)
+        anchors, pair_place = np.unique(self.pairs_[pairs], return_inverse=True)
+        ids = self._width * place.reshape(-1).astype(np.int64) + self._part[chosen]
+        other = self._like()
+        return other._with(self.anchors_[anchors], pair_place.reshape(-1), self.radii_[pairs], ids)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return parameters as plain values; scaling, projection, anchors and pairs as arrays."""
+        parameters = self.get_params()
+        for name in ("n_anchors", "n_radii", "n_components"):
+            parameters[name] = None if parameters[name] is None else int(parameters[name])
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": parameters,
+        }
+        arrays = {
+            "offset": self.input_offset_,
+            "scale": self.input_scale_,
+            "anchors": self.anchors_,
+            "pairs": self.pairs_,
+            "radii": self.radii_,
+            "ids": self.ids_,
+        }
+        if self.components_ is not None and self.mean_ is not None:
+            arrays |= {"components": self.components_, "mean": self.mean_}
+        return state, arrays
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> KernelAnchors:
+        """Return the family that :meth:`to_state` described.
+
+        Raises
+        ------
+        InputError
+            If the description is of another family or its parts do not fit together.
+        """
+        wanted = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
+        check_state(state, arrays, cls.name, wanted)
+        family = unfitted(cls, state)
+        family.image_shape_ = check_image_shape(state.get("image_shape"))
+        p = q = int(np.prod(family.image_shape_))
+        sizes: dict[str, tuple[int, ...]] = {"offset": (p,), "scale": (p,)}
+        family.components_ = family.mean_ = None
+        if family.n_components is not None:
+            q = family.n_components
+            check_state(state, arrays, cls.name, {"components": 2, "mean": 1})
+            sizes |= {"components": (q, p), "mean": (p,)}
+            family.components_, family.mean_ = arrays["components"], arrays["mean"]
+        sizes |= {"anchors": (len(arrays["anchors"]), q), "radii": arrays["pairs"].shape}
+        for name, size in sizes.items():
+            if arrays[name].dtype != np.float32 or arrays[name].shape != size:
+                raise InputError(name, arrays[name].shape, f"float32 of shape {size}")
+        family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
+        family._prepare_inputs()
+        return family._checked(*(arrays[name] for name in ("anchors", "pairs", "radii", "ids")))
+
+    def _checked(
+        self, anchors: np.ndarray, pairs: np.ndarray, radii: np.ndarray, ids: np.ndarray
+    ) -> KernelAnchors:
+        """Take on what a file says, once it fits together."""
+        if (radii <= 0).any():
+            raise InputError("radii", float(radii.min()), "numbers above 0")
+        width = anchors.shape[1] + 1 if self.kind == "linear" else 1
+        for name, held, count in (("pairs", pairs, len(anchors)), ("ids", ids, len(pairs) * width)):
+            if held.dtype != np.int64 or (held < 0).any() or (held >= count).any():
+                raise InputError(name, held.dtype, f"int64 from 0 to {count - 1}")
+        return self._with(anchors, pairs, radii, ids)

@@ -1,0 +1,237 @@
+"""The features of another family, of images whose slant was taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+)
+from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.tuning import Tunable
+from visionshare.resources import thread_limit
+
+__all__ = ["Deslanted", "deslanted"]
+
+# Sums of a row's values and of their moments, and the two pixels that each one is made of.
+_MACS_A_VALUE = 4
+# Fewer images than these are done before threads are ready.
+_FEW = 64
+
+
+def deslanted(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """Return images whose rows are moved so that the mean column is the same in all of them.
+
+    Handwriting leans; what it says does not depend on that. The shear is along the rows, about
+    the center of mass, by the slope of the columns' mean over the rows, at most 1.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W) or (n, H, W, C), uint8 or float
+        Light ink on a dark ground: values weigh as they are, negative ones not at all.
+    n_jobs : int, default 1
+        Threads; no image depends on it.
+
+    Returns
+    -------
+    ndarray
+        Like images; float32 where they are not bytes.
+
+    Raises
+    ------
+    InputError
+        If they are no such images.
+
+    Examples
+    --------
+    >>> leaning = np.eye(5, dtype=np.uint8)[None] * 9
+    >>> deslanted(leaning)[0, :, 2].tolist()
+    [9, 9, 9, 9, 9]
+    """
+    images = np.asarray(images)
+    if images.ndim == 2:
+        raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
+    return _deslanted(check_images(images), n_jobs).reshape(images.shape)
+
+
+def _deslanted(images: np.ndarray, n_jobs: int) -> np.ndarray:
+    """Return deslanted images of checked ones, (n, H, W, C)."""
+    from visionshare.generators.deslanted.kernels import deslant_few, deslant_many
+
+    held = np.ascontiguousarray(images)
+    out, half = np.empty_like(held), np.float32(0.5 if held.dtype == np.uint8 else 0)
+    if len(held) < _FEW:
+        deslant_few(held, half, out)
+    else:
+        with thread_limit(n_jobs):
+            deslant_many(held, half, out)
+    return out
+
+
+class Deslanted(FeatureFamily):
+    """The features of a family, of images whose slant was taken out first.
+
+    What a feature has to know of handwriting is less where none of it leans. Deslanting costs
+    four multiply-accumulates a pixel, once for all features; see :func:`deslanted`.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Unfitted.
+
+    Attributes
+    ----------
+    part_ : FeatureFamily
+        The fitted family.
+    n_features_ : int
+    image_shape_ : tuple of int
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> leaning = np.eye(5, dtype=np.uint8)[None] * 255
+    >>> family = Deslanted(Pixels()).fit(leaning)
+    >>> family.transform(leaning).reshape(5, 5)[:, 2].tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+
+    name: ClassVar[str] = "deslanted"
+    inner_families: ClassVar[str] = "one"
+    part_: FeatureFamily
+
+    def __init__(self, family: Any = None) -> None:
+        self.family = family
+
+    @classmethod
+    def from_families(cls, families: Sequence[FeatureFamily]) -> Deslanted:
+        """Return the unfitted family of one other family."""
+        if len(families) != 1:
+            raise InputError("parts", len(families), "one family")
+        return cls(families[0])
+
+    @classmethod
+    def of(cls, part: FeatureFamily) -> Deslanted:
+        """Return the features of a fitted family, of deslanted images."""
+        made = cls(clone(part, safe=False))
+        return made._with(part)
+
+    def _with(self, part: FeatureFamily) -> Deslanted:
+        self.part_, self.n_features_ = part, part.n_features_
+        self.image_shape_ = tuple(part.image_shape_)
+        return self
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Number of each column's group, as the family has them."""
+        return self.part_.groups
+
+    def check_parameters(self) -> None:
+        """Check the family's parameters without images.
+
+        Raises
+        ------
+        InputError
+            If it is no family, or one of its parameters is out of range.
+        """
+        if not isinstance(self.family, FeatureFamily):
+            raise InputError("family", self.family, "a family such as PatchTemplates()")
+        self.family.check_parameters()
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Deslanted:
+        """Fit a copy of the family to deslanted images."""
+        self.check_parameters()
+        return self._with(clone(self.family, safe=False).fit(deslanted(images), y))
+
+    def prepared(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return deslanted images of the shape that the family knows.
+
+        Raises
+        ------
+        InputError
+            If they are of another shape.
+        """
+        held = check_images(images, self.image_shape_)
+        return _deslanted(held, n_jobs).reshape(np.shape(images))
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return ``n`` different feature ids."""
+        return self.part_.sample(n, rng)
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+        return self.part_.transform(self.prepared(images, n_jobs), features, n_jobs)
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return the same transposed, (n, n_images), float32 or float16."""
+        return self.part_.transform_columns(self.prepared(images, n_jobs), features, n_jobs, dtype)
+
+    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return sums of all features times weights (k, n), as (n_images, k), float32."""
+        return self.part_.weighted_sums(self.prepared(images, n_jobs), weights, n_jobs)
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids in groups that are cheap to evaluate together."""
+        return self.part_.block_ids(features)
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image of these features together."""
+        if len(check_features(features, self.n_features_)) == 0:
+            return 0
+        return self.part_.macs(features) + _MACS_A_VALUE * int(np.prod(self.image_shape_))
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        first = 0 if len(chosen) else _MACS_A_VALUE * int(np.prod(self.image_shape_))
+        return self.part_.added_macs(chosen, features) + first
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return what the family says of the feature."""
+        return {**self.part_.describe(feature), "deslanted": True}
+
+    def take(self, features: np.ndarray) -> Deslanted:
+        """Return the family restricted to these features, in this order."""
+        return Deslanted(self.family)._with(self.part_.take(features))
+
+    def check_tunable(self) -> None:
+        """Check that the parameters of the family inside can be moved."""
+        self.family.check_tunable()
+
+    def tunable(self) -> Tunable:
+        """Return the features with the parameters of the family inside."""
+        from visionshare.generators.deslanted.tuning import TunableDeslanted
+
+        self.part_.check_tunable()
+        return TunableDeslanted(self)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return plain values and arrays from which the family can be made again."""
+        states, arrays = parts_to_state([self.part_])
+        shape = list(self.image_shape_)
+        return {"family": self.name, "version": 1, "image_shape": shape, "parts": states}, arrays
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Deslanted:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {})
+        shape = check_image_shape(state.get("image_shape"))
+        parts = parts_from_state(state, arrays, shape)
+        if len(parts) != 1 or len(shape) < 2:
+            raise InputError("parts", len(parts), "one family of images")
+        return cls.of(parts[0])

@@ -1,0 +1,71 @@
+"""Deslanted images in ONNX, and the features of another family on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.deslanted.family import Deslanted
+
+__all__ = ["emit"]
+
+
+def emit(family: Deslanted, graph: Graph) -> str:
+    """Return the features of the family on deslanted images."""
+    rows, cols, channels = (*family.image_shape_, 1)[:3]
+    shape = np.array([0, rows, cols, channels])
+    images = graph.node("Reshape", graph.images, graph.constant(shape))
+    moves = _moves(images, rows, cols, graph)
+    whole = graph.node("Floor", moves)
+    right = graph.floats(graph.node("Sub", moves, whole))
+    left = graph.node("Sub", graph.constant(np.float32(1)), right)
+    # A column of zeros on either side is what comes in.
+    sides = graph.constant(np.array([0, 0, 1, 0, 0, 0, 1, 0]))
+    zero = graph.constant(np.float32(0))
+    wide = graph.node("Pad", graph.floats(images), sides, zero)
+    half = graph.constant(np.float32(0.5 if graph.bytes else 0))
+    value = half
+    for step, share in ((0, left), (1, right)):
+        places = graph.constant(np.arange(cols, dtype=np.float64).reshape(cols, 1) + step + 1)
+        place = graph.node("Add", whole, places)
+        bounds = (graph.constant(np.float64(0)), graph.constant(np.float64(cols + 1)))
+        place = graph.node("Clip", place, *bounds)
+        place = graph.cast(place, "INT64")
+        if channels > 1:
+            ones = graph.constant(np.array([1, 1, 1, channels]))
+            place = graph.node("Expand", place, ones)
+        held = graph.node("GatherElements", wide, place, axis=2)
+        value = graph.node("Add", value, graph.node("Mul", share, held))
+    if graph.bytes:
+        value = graph.cast(graph.node("Floor", value), "UINT8")
+    size = np.array([0, *family.image_shape_])
+    return graph.add_of(family.part_, graph.node("Reshape", value, graph.constant(size)))
+
+
+def _moves(images: str, rows: int, cols: int, graph: Graph) -> str:
+    """Return how far each row moves, (n, rows, 1, 1), float64."""
+
+    def total(values: str, *axes: int) -> str:
+        return graph.node("ReduceSum", values, graph.constant(np.array(axes)), keepdims=1)
+
+    zero, one = graph.constant(np.float64(0)), graph.constant(np.float64(1))
+    y = graph.constant(np.arange(rows, dtype=np.float64).reshape(rows, 1, 1))
+    x = graph.constant(np.arange(cols, dtype=np.float64).reshape(cols, 1))
+    weight = total(graph.node("Max", graph.doubles(images), zero), 3)
+    own, moment = total(weight, 2), total(graph.node("Mul", weight, x), 2)
+    mass, across = total(own, 1), total(moment, 1)
+    first, both = (total(graph.node("Mul", held, y), 1) for held in (own, moment))
+    second = total(graph.node("Mul", graph.node("Mul", own, y), y), 1)
+    some = graph.node("Greater", mass, zero)
+    middle = graph.node("Div", first, graph.node("Where", some, mass, one))
+    spread = graph.node("Sub", second, graph.node("Mul", first, middle))
+    least = graph.node("Mul", second, graph.constant(np.float64(1e-9)))
+    leans = graph.node("Greater", spread, least)
+    slope = graph.node("Div", graph.node("Sub", both, graph.node("Mul", across, middle)),
+                       graph.node("Where", leans, spread, one))  # fmt: skip
+    slope = graph.node("Clip", slope, graph.constant(np.float64(-1)), one)
+    slant = graph.node("Where", leans, slope, zero)
+    return graph.node("Mul", slant, graph.node("Sub", y, middle))

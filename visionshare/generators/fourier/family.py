@@ -1,0 +1,348 @@
+"""Random Fourier maps: pairs of cosine and sine whose products approximate a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+    unfitted,
+)
+from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+from visionshare.resources import thread_limit
+
+__all__ = ["RandomFourier"]
+
+KERNELS = ("gaussian", "laplacian", "cauchy")
+_TILE = 256
+_BLOCK = 16
+
+
+class RandomFourier(FeatureFamily):
+    """Cosine and sine of random projections; each pair is a group.
+
+    With v drawn from the spectral density of a kernel, the mean over pairs of
+    cos(v·x) cos(v·y) + sin(v·x) sin(v·y) is the kernel of x and y. Feature 2j is cos(v_j·x),
+    feature 2j + 1 is sin(v_j·x).
+
+    Parameters
+    ----------
+    n_pairs : int, default 500
+    kernel : {"gaussian", "laplacian", "cauchy"}, default "gaussian"
+        exp(−‖x−y‖²/2σ²), exp(−‖x−y‖₁/σ), or Π 1/(1 + (x_i−y_i)²/σ²).
+    bandwidths : sequence of float, default (1.0,)
+        σ, in units of the scaled inputs; each pair draws one of them.
+    between : bool, default False
+        Draw σ log-uniformly between the least and the largest bandwidth instead.
+    scaling : {"unit_variance", "none"}, default "unit_variance"
+        Whether inputs are brought to mean 0 and variance 1 first; inputs that are constant in
+        training become 0.
+    random_state : int, default 0
+        Seed.
+
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (n_pairs, p), float32
+        v, for scaled inputs.
+    bandwidths_ : ndarray of shape (n_pairs,), float32
+    input_offset_, input_scale_ : ndarray of shape (p,), float32
+    n_features_ : int
+
+    References
+    ----------
+    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
+    Learning 91, 2013, §4.2; A. Rahimi, B. Recht, "Random features for large-scale kernel
+    machines", NIPS 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> family = RandomFourier(n_pairs=5).fit(X)
+    >>> family.transform(X).shape, family.groups[:4].tolist()
+    ((40, 10), [0, 0, 1, 1])
+    """
+
+    name: ClassVar[str] = "fourier"
+    frequencies_: np.ndarray
+    bandwidths_: np.ndarray
+    input_offset_: np.ndarray
+    input_scale_: np.ndarray
+    ids_: np.ndarray
+
+    def __init__(
+        self,
+        n_pairs: int = 500,
+        kernel: str = "gaussian",
+        bandwidths: Sequence[float] = (1.0,),
+        between: bool = False,
+        scaling: str = "unit_variance",
+        random_state: int = 0,
+    ) -> None:
+        self.n_pairs = n_pairs
+        self.kernel = kernel
+        self.bandwidths = bandwidths
+        self.between = between
+        self.scaling = scaling
+        self.random_state = random_state
+
+    @property
+    def groups(self) -> np.ndarray:
+        """Number of each feature's pair."""
+        return self.ids_ // 2
+
+    @property
+    def is_continuous(self) -> bool:
+        """True: parameters are drawn from a distribution."""
+        return True
+
+    @property
+    def features_per_draw(self) -> int:
+        """2: the cosine and the sine of a frequency."""
+        return 2
+
+    def check_parameters(self) -> None:
+        """Check all parameters without inputs.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        n = self.n_pairs
+        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+            raise InputError("n_pairs", n, "a whole number of at least 1")
+        if self.kernel not in KERNELS:
+            raise InputError("kernel", self.kernel, " or ".join(map(repr, KERNELS)))
+        listed = isinstance(self.bandwidths, (list, tuple, np.ndarray)) and len(self.bandwidths) > 0
+        if not listed or not all(isinstance(b, Real) and 0 < b < np.inf for b in self.bandwidths):
+            raise InputError("bandwidths", self.bandwidths, "a list of one or more numbers above 0")
+        check_scaling(self.scaling)
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> RandomFourier:
+        """Learn the scaling of the inputs and draw the frequencies.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        X = rows_of(check_images(images))
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
+        rng = np.random.default_rng(self.random_state)
+        return self._with(self.draw(self.n_pairs, rng))
+
+    def _with(self, parameters: np.ndarray) -> RandomFourier:
+        self.frequencies_ = np.ascontiguousarray(parameters[:, :-1], np.float32)
+        self.bandwidths_ = np.ascontiguousarray(parameters[:, -1], np.float32)
+        self.ids_ = np.arange(2 * len(parameters))
+        self.n_features_ = len(self.ids_)
+        self._whole_pool = True
+        return self
+
+    def at(self, parameters: np.ndarray) -> RandomFourier:
+        """Return the family of these pairs, (n, p + 1) as :meth:`draw` gives them."""
+        chosen = RandomFourier(**self.get_params())
+        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
+        chosen.image_shape_ = self.image_shape_
+        return chosen._with(parameters)
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return ``n`` frequencies from the kernel's spectral density, and their bandwidths.
+
+        Parameters
+        ----------
+        n : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (n, p + 1), float32
+            v, and last the bandwidth it was divided by.
+        """
+        p = len(self.input_scale_)
+        widths = np.asarray(self.bandwidths, np.float64)
+        if self.between:
+            sigma = np.exp(rng.uniform(np.log(widths.min()), np.log(widths.max()), n))
+        else:
+            sigma = widths[rng.integers(len(widths), size=n)]
+        draw: Any = {
+            "gaussian": rng.standard_normal,
+            "laplacian": rng.standard_cauchy,
+            "cauchy": lambda size: rng.laplace(size=size),
+        }[self.kernel]
+        v = draw(size=(n, p)) / sigma[:, None]
+        return np.column_stack([v, sigma]).astype(np.float32)
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        """
+        ids = check_features(features, self.n_features_)
+        if self._whole_pool:
+            return np.ascontiguousarray(self.transform_columns(images, ids, n_jobs).T)
+        from visionshare.generators.fourier.kernels import chosen_pairs
+
+        pairs, place = np.unique(self.ids_[ids] // 2, return_inverse=True)
+        X = rows_of(check_images(images, self.image_shape_))
+        out = np.empty((len(X), len(ids)), np.float32)
+        V = np.ascontiguousarray(self.frequencies_[pairs].T.astype(np.float64))
+        if len(ids):
+            offset, scale = (a.astype(np.float64) for a in (self.input_offset_, self.input_scale_))
+            with thread_limit(n_jobs if len(X) > 1 else 1):
+                chosen_pairs(X, offset, scale, V, place, self.ids_[ids] % 2, out)
+        return out
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        Projections are products of a fixed shape, 256 inputs with 16 frequencies, in float64: a
+        column's bits depend neither on what else is asked for nor on batches or threads.
+        """
+        check_dtype(dtype)
+        ids = check_features(features, self.n_features_)
+        if not self._whole_pool:
+            return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
+        X = rows_of(check_images(images, self.image_shape_))
+        out = np.empty((len(ids), len(X)), dtype)
+        blocks = self.ids_[ids] // (2 * _BLOCK)
+        wanted = [(int(b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)]
+
+        def tile(start: int) -> None:
+            rows = np.zeros((_TILE, X.shape[1]))
+            part = X[start : start + _TILE]
+            rows[: len(part)] = (part - self.input_offset_) * self.input_scale_
+            for b, places in wanted:
+                V = np.zeros((_BLOCK, X.shape[1]))
+                held = self.frequencies_[b * _BLOCK : (b + 1) * _BLOCK]
+                V[: len(held)] = held
+                phase = np.dot(rows, V.T)[: len(part)]
+                both = np.stack([np.cos(phase), np.sin(phase)], axis=2).reshape(len(part), -1)
+                chosen = both[:, self.ids_[ids[places]] - 2 * _BLOCK * b].T
+                # Through float32, so that a column has one value whatever it is kept in.
+                out[places, start : start + len(part)] = chosen.astype(np.float32)
+
+        with thread_limit(n_jobs) as threads, ThreadPoolExecutor(threads) as pool:
+            list(pool.map(tile, range(0, len(X), _TILE)))
+        return out
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids by block of pairs."""
+        ids = check_features(features, self.n_features_)
+        block = self.ids_[ids] // (2 * _BLOCK)
+        return [ids[block == b] for b in np.unique(block)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image: a projection a pair, cosine or sine or both."""
+        ids = check_features(features, self.n_features_)
+        return len(np.unique(self.ids_[ids] // 2)) * self.frequencies_.shape[1]
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
+
+        The other half of a chosen pair adds nothing.
+        """
+        new = np.ones(len(self.frequencies_), np.int64)
+        new[self.ids_[chosen] // 2] = 0
+        return new[self.ids_[features] // 2] * self.frequencies_.shape[1]
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the function, the frequency in the shape of an image, and the bandwidth."""
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        pair, part = divmod(int(self.ids_[number]), 2)
+        return {
+            "kind": "fourier",
+            "function": ("cos", "sin")[part],
+            "frequency": self.frequencies_[pair].reshape(self.image_shape_),
+            "bandwidth": float(self.bandwidths_[pair]),
+        }
+
+    def take(self, features: np.ndarray) -> RandomFourier:
+        """Return the family restricted to these features, in this order."""
+        ids = self.ids_[check_features(features, self.n_features_)]
+        pairs, place = np.unique(ids // 2, return_inverse=True)
+        chosen = RandomFourier(**self.get_params())
+        chosen.ids_ = 2 * place.reshape(-1) + ids % 2
+        chosen.frequencies_, chosen.bandwidths_ = self.frequencies_[pairs], self.bandwidths_[pairs]
+        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
+        chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(ids)
+        chosen._whole_pool = False
+        return chosen
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return parameters as plain values; frequencies, scaling and ids as arrays."""
+        parameters = self.get_params()
+        parameters["bandwidths"] = [float(b) for b in self.bandwidths]
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": parameters,
+            "whole_pool": self._whole_pool,
+        }
+        arrays = {
+            "frequencies": self.frequencies_,
+            "bandwidths": self.bandwidths_,
+            "offset": self.input_offset_,
+            "scale": self.input_scale_,
+            "ids": self.ids_,
+        }
+        return state, arrays
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> RandomFourier:
+        """Return the family that :meth:`to_state` described."""
+        wanted = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
+        check_state(state, arrays, cls.name, wanted)
+        shape = check_image_shape(state.get("image_shape"))
+        family = unfitted(cls, state)
+        p, V = int(np.prod(shape)), arrays["frequencies"]
+        for name in ("frequencies", "bandwidths", "offset", "scale"):
+            fits = arrays[name].shape[-1] == (len(V) if name == "bandwidths" else p)
+            if arrays[name].dtype != np.float32 or not fits:
+                raise InputError(name, arrays[name].shape, f"float32 for inputs of {p} values")
+        ids = check_features(arrays["ids"], 2 * len(V))
+        whole = state.get("whole_pool") is True
+        if whole and not np.array_equal(ids, np.arange(2 * len(V))):
+            raise InputError("ids", "another order", "all features in order")
+        family.frequencies_, family.bandwidths_, family.ids_ = V, arrays["bandwidths"], ids
+        family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
+        family.image_shape_, family.n_features_ = shape, len(ids)
+        family._whole_pool = whole
+        return family

@@ -1,0 +1,499 @@
+"""Gabor filters: waves under a Gaussian, their absolute responses pooled over positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+    unfitted,
+)
+from visionshare.resources import thread_limit
+
+__all__ = ["GaborBank", "gabor_values"]
+
+POOLINGS = ("sum", "mean", "max")
+BORDERS = ("cut", "inside")
+# Parameters that files of the first library versions lack, and what they stood for.
+_LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False, "positions": None}
+_Axes = tuple[np.ndarray, np.ndarray]
+_CUT = 3.0
+_FURTHEST = 2**16
+_AT_ONCE = 64
+
+
+def gabor_values(
+    parameters: np.ndarray,
+    height: int,
+    width: int,
+    reach: np.ndarray | None = None,
+    zero_mean: bool = False,
+) -> np.ndarray:
+    """Return Gabor functions at all offsets that an image has, center in the middle.
+
+    exp(−z₀²/2σ_z² − y₀²/2σ_y²) cos(2πf₀z₀ + φ) with z₀ = z cos θ + y sin θ and
+    y₀ = −z sin θ + y cos θ, z to the right and y down; zero beyond its reach on either axis.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (n, 5)
+        θ in radians, f₀ in cycles a pixel, σ_z and σ_y in pixels, φ in radians.
+    height, width : int
+        Of the images.
+    reach : ndarray of shape (n,), optional
+        Pixels from the center beyond which each is zero; 3 times the larger σ when omitted.
+    zero_mean : bool, default False
+        Take the share of the Gaussian away that brings the sum of these values to 0.
+
+    Returns
+    -------
+    ndarray of shape (n, 2·height − 1, 2·width − 1), float32
+
+    References
+    ----------
+    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
+    Learning 91, 2013, §5.1.
+    """
+    theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
+    y, z = np.arange(1 - height, height)[:, None], np.arange(1 - width, width)[None, :]
+    z0 = z * np.cos(theta) + y * np.sin(theta)
+    y0 = -z * np.sin(theta) + y * np.cos(theta)
+    envelope = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))
+    limit = (_reach(parameters) if reach is None else np.asarray(reach))[:, None, None]
+    held = (np.abs(z) <= limit) & (np.abs(y) <= limit)
+    values = np.where(held, envelope * np.cos(2 * np.pi * f0 * z0 + phase), 0)
+    if zero_mean:
+        envelope = np.where(held, envelope, 0)
+        values -= envelope * (values.sum(axis=(1, 2)) / envelope.sum(axis=(1, 2)))[:, None, None]
+    return values.astype(np.float32)
+
+
+def _reach(parameters: np.ndarray) -> np.ndarray:
+    """Return how many pixels a filter's support reaches from its center."""
+    reach = np.ceil(_CUT * np.asarray(parameters, np.float64)[:, 2:4].max(axis=1))
+    # No image is larger, and no integer holds what a stranger's widths may be.
+    return np.minimum(reach, _FURTHEST).astype(np.int64)
+
+
+class GaborBank(FeatureFamily):
+    """Absolute responses of Gabor filters, pooled over positions of the image.
+
+    Parameters
+    ----------
+    n_filters : int, default 500
+        Filters that are drawn; their parameters are continuous.
+    values : int, optional
+        A fixed grid instead: so many values of θ, f₀, σ_z and σ_y each (3 gives 81 filters).
+    frequencies : sequence of two floats, default (0.05, 0.45)
+        Least and largest f₀, in cycles a pixel; drawn evenly.
+    sigmas : sequence of two floats, default (1.0, 6.0)
+        Least and largest σ_z and σ_y, in pixels; drawn evenly in the logarithm.
+    phases : bool, default False
+        Draw the phase of the wave too; 0 otherwise.
+    pooling : {"sum", "mean", "max"}, default "sum"
+        Of the absolute responses.
+    step : int, default 2
+        Positions on every so-many-th pixel of both axes, in the middle of the image.
+    positions : sequence of two sequences of int, optional
+        Rows and columns of given positions instead, each row with each column; for "cut".
+    border : {"cut", "inside"}, default "cut"
+        "cut": positions are all over the image, and filters are cut at its border. "inside": a
+        filter's positions are those where its whole support lies inside. Responses are then the
+        same in any window that holds the support, so that the windows of a larger image share
+        them, see :meth:`transform_windows`.
+    reach : int, optional
+        Pixels from the center beyond which filters are cut, where 3 times the larger σ is more.
+        With "inside" a quarter of the image's shorter side when omitted, and never more than
+        fits; without limit otherwise.
+    zero_mean : bool, default False
+        Make the values of a whole filter sum to 0: with "inside" no feature then changes with the
+        image's brightness.
+    random_state : int, default 0
+        Seed.
+
+    Attributes
+    ----------
+    filters_ : ndarray of shape (n_features_, 5), float32
+        θ, f₀, σ_z, σ_y and φ of each filter.
+    n_features_ : int
+
+    Notes
+    -----
+    Of a color image the mean of the channels is filtered.
+
+    References
+    ----------
+    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
+    Learning 91, 2013, §5.1 and §6.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = np.random.default_rng(0).random((6, 16, 16))
+    >>> GaborBank(values=3).fit(images).transform(images).shape
+    (6, 81)
+    """
+
+    name: ClassVar[str] = "gabor"
+
+    def __init__(
+        self,
+        n_filters: int = 500,
+        values: int | None = None,
+        frequencies: Sequence[float] = (0.05, 0.45),
+        sigmas: Sequence[float] = (1.0, 6.0),
+        phases: bool = False,
+        pooling: str = "sum",
+        step: int = 2,
+        border: str = "cut",
+        reach: int | None = None,
+        zero_mean: bool = False,
+        positions: Sequence[Sequence[int]] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_filters = n_filters
+        self.values = values
+        self.frequencies = frequencies
+        self.sigmas = sigmas
+        self.phases = phases
+        self.pooling = pooling
+        self.step = step
+        self.border = border
+        self.reach = reach
+        self.zero_mean = zero_mean
+        self.positions = positions
+        self.random_state = random_state
+
+    @property
+    def is_continuous(self) -> bool:
+        """True: parameters are drawn from a distribution."""
+        return True
+
+    def check_parameters(self) -> None:
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        for name in ("n_filters", "values", "step", "reach"):
+            value = getattr(self, name)
+            if name in ("values", "reach") and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise InputError(name, value, "a whole number of at least 1")
+        for name in ("frequencies", "sigmas"):
+            value = getattr(self, name)
+            pair = isinstance(value, (list, tuple, np.ndarray)) and len(value) == 2
+            if not pair or not all(isinstance(v, Real) and 0 < float(v) < np.inf for v in value):
+                raise InputError(name, value, "two numbers above 0")
+            if float(value[0]) > float(value[1]):
+                raise InputError(name, value, "the least before the largest")
+        for name in ("phases", "zero_mean"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, getattr(self, name), "true or false")
+        if self.positions is not None:
+            _check_positions(self.positions, self.border)
+        for name, known in (("pooling", POOLINGS), ("border", BORDERS)):
+            if getattr(self, name) not in known:
+                raise InputError(name, getattr(self, name), " or ".join(map(repr, known)))
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> GaborBank:
+        """Take the size of the images and draw the filters.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, H, W) or (n, H, W, C)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        check_images(images)
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._check_inside()
+        if self.values is None:
+            self.filters_ = self.draw(self.n_filters, np.random.default_rng(self.random_state))
+        else:
+            self.filters_ = self._grid(self.values)
+        self.n_features_ = len(self.filters_)
+        return self
+
+    def _check_inside(self) -> None:
+        for held, side in zip(self.positions or (), self._size, strict=False):
+            if max(held) >= side:
+                raise InputError("positions", max(held), f"rows and columns of {self._size} pixels")
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return parameters of ``n`` filters, (n, 5) float32, drawn from the ranges."""
+        filters = np.zeros((n, 5))
+        filters[:, 0] = rng.uniform(0, np.pi, n)
+        low, high = self.frequencies
+        filters[:, 1] = rng.uniform(low, high, n)
+        low, high = np.log(self.sigmas)
+        filters[:, 2:4] = np.exp(rng.uniform(low, high, (n, 2)))
+        if self.phases:
+            filters[:, 4] = rng.uniform(0, 2 * np.pi, n)
+        return filters.astype(np.float32)
+
+    def at(self, parameters: np.ndarray) -> GaborBank:
+        """Return the family of these filters, (n, 5)."""
+        chosen = GaborBank(**self.get_params())
+        chosen.image_shape_ = self.image_shape_
+        chosen.filters_ = np.asarray(parameters, np.float32)
+        chosen.n_features_ = len(chosen.filters_)
+        return chosen
+
+    def _grid(self, k: int) -> np.ndarray:
+        """Return k⁴ filters: k orientations, k frequencies, k widths along and across."""
+        theta = np.arange(k) * np.pi / k
+        between = (np.arange(k) + 0.5) / k
+        f0 = self.frequencies[0] + between * (self.frequencies[1] - self.frequencies[0])
+        low, high = np.log(self.sigmas)
+        sigma = np.exp(low + between * (high - low))
+        axes = np.meshgrid(theta, f0, sigma, sigma, [0.0], indexing="ij")
+        return np.stack([a.ravel() for a in axes], axis=1).astype(np.float32)
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        shape = self.image_shape_
+        return (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+
+    def _reach(self, ids: np.ndarray) -> np.ndarray:
+        """Return how many pixels from the center each filter is cut at."""
+        limit, shorter = self.reach, min(self._size)
+        if self.border == "inside":
+            limit = min(shorter // 4 if limit is None else limit, (shorter - 1) // 2)
+        own = _reach(self.filters_[ids])
+        return own if limit is None else np.minimum(own, limit)
+
+    def _by_positions(self, reach: np.ndarray) -> Iterator[tuple[np.ndarray, _Axes]]:
+        """Yield the places of filters that have the same positions, and rows and columns."""
+        margins = reach if self.border == "inside" else np.zeros_like(reach)
+        for margin in np.unique(margins):
+            axes = [np.array(sorted(held), np.int64) for held in self.positions or ()]
+            for side in self._size if self.positions is None else ():
+                first = margin + (side - 2 * margin - 1) % self.step // 2
+                axes.append(np.arange(first, side - margin, self.step))
+            yield np.flatnonzero(margins == margin), (axes[0], axes[1])
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        """
+        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        A column's bits depend neither on what else is asked for nor on batches or threads.
+        """
+        check_dtype(dtype)
+        ids = check_features(features, self.n_features_)
+        from visionshare.generators.gabor.kernels import TILE, pooled_responses
+
+        tiles, n = _tiles(check_images(images, self.image_shape_), TILE)
+        out = np.empty((len(ids), n), dtype)
+        reach = self._reach(ids)
+        with thread_limit(n_jobs):
+            for places, (ys, xs) in self._by_positions(reach):
+                for start in range(0, len(places), _AT_ONCE):
+                    some = places[start : start + _AT_ONCE]
+                    values = self._values(ids[some], reach[some])
+                    part = np.empty((len(some), len(tiles), TILE), np.float32)
+                    pooled_responses(
+                        tiles, values, reach[some], *self._size, ys, xs,
+                        self.pooling == "max", part,
+                    )  # fmt: skip
+                    if self.pooling == "mean":
+                        part *= np.float32(1 / (len(ys) * len(xs)))
+                    out[some] = part.reshape(len(some), -1)[:, :n]
+        return out
+
+    def _values(self, ids: np.ndarray, reach: np.ndarray) -> np.ndarray:
+        return gabor_values(self.filters_[ids], *self._size, reach, self.zero_mean)
+
+    @property
+    def shares_windows(self) -> bool:
+        """Whether the windows of a larger image share responses: with border "inside"."""
+        return self.border == "inside" and len(self.image_shape_) > 1
+
+    def transform_windows(
+        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the features of windows of a larger image.
+
+        With border "inside" each response is computed once.
+
+        Parameters
+        ----------
+        image : ndarray of shape (height, width) or (height, width, C), uint8 or float
+        ys, xs : ndarray of int
+            First rows and first columns of the windows, evenly spaced, ascending.
+        n_jobs : int, default 1
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n_features_, len(ys), len(xs)), float32
+            What :meth:`transform` gives for each window, but for rounding.
+
+        """
+        from visionshare.generators.gabor.kernels import shared_responses
+
+        if not self.shares_windows:
+            return super().transform_windows(image, ys, xs, n_jobs)
+        ids = np.arange(self.n_features_)
+        reach = self._reach(ids)
+        gray = _gray(check_images(np.asarray(image)[None]))[0]
+        strides = [int(v[1] - v[0]) if len(v) > 1 else 1 for v in (ys, xs)]
+        corner = int(ys[0]), int(xs[0])
+        out = np.empty((len(ids), len(ys), len(xs)), np.float32)
+        with thread_limit(n_jobs):
+            for places, (rows, cols) in self._by_positions(reach):
+                part = np.empty((len(places), *out.shape[1:]), np.float32)
+                shared_responses(
+                    gray, self._values(places, reach[places]), reach[places], rows, cols,
+                    corner, (strides[0], strides[1]), self.pooling == "max", part,
+                )  # fmt: skip
+                if self.pooling == "mean":
+                    part *= np.float32(1 / (len(rows) * len(cols)))
+                out[places] = part
+        return out
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids in groups that are evaluated together."""
+        ids = check_features(features, self.n_features_)
+        return [ids[i : i + _AT_ONCE] for i in range(0, len(ids), _AT_ONCE)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image: each filter's support at each position."""
+        return int(self._costs(check_features(features, self.n_features_)).sum())
+
+    def _costs(self, ids: np.ndarray) -> np.ndarray:
+        """Return each filter's multiply-accumulates, int64."""
+        reach, costs = self._reach(ids), np.ones(len(ids), np.int64)
+        for places, axes in self._by_positions(reach):
+            for positions, side in zip(axes, self._size, strict=True):
+                near = np.minimum(reach[places], side)[:, None]
+                first = np.maximum(positions - near, 0)
+                last = np.minimum(positions + near, side - 1)
+                costs[places] *= (last - first + 1).sum(axis=1)
+        return costs
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return each filter's own cost, (n,) int64: filters share nothing."""
+        return self._costs(features)
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the filter's parameters and its values around the center."""
+        number = check_features(np.array([feature]), self.n_features_)
+        theta, f0, sigma_z, sigma_y, phase = map(float, self.filters_[number[0]])
+        return {
+            "kind": "gabor",
+            "theta": theta,
+            "frequency": f0,
+            "sigma_z": sigma_z,
+            "sigma_y": sigma_y,
+            "phase": phase,
+            "filter": self._values(number, self._reach(number))[0],
+        }
+
+    def take(self, features: np.ndarray) -> GaborBank:
+        """Return the family restricted to these features, in this order."""
+        ids = check_features(features, self.n_features_)
+        return self.at(self.filters_[ids])
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return parameters as plain values, filters as an array."""
+        parameters = self.get_params()
+        for name in ("frequencies", "sigmas"):
+            parameters[name] = [float(v) for v in parameters[name]]
+        if parameters["positions"] is not None:
+            parameters["positions"] = [list(held) for held in parameters["positions"]]
+        for name, first in _LATER.items():
+            # Left out, older library versions can read what they can evaluate.
+            if parameters[name] == first:
+                del parameters[name]
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": parameters,
+        }
+        return state, {"filters": self.filters_}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GaborBank:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"filters": 2})
+        shape = check_image_shape(state.get("image_shape"))
+        family, filters = unfitted(cls, state, _LATER), arrays["filters"]
+        if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():
+            raise InputError("filters", filters.shape, "float32 of shape (n, 5), widths above 0")
+        height, width = (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+        if height * width > _FURTHEST:
+            raise InputError("image_shape", shape, "at most 65536 pixels for Gabor filters")
+        family.image_shape_, family.filters_, family.n_features_ = shape, filters, len(filters)
+        family._check_inside()
+        return family
+
+
+def _check_positions(positions: Any, border: str) -> None:
+    accepted = "rows and columns, different whole numbers each"
+    if not isinstance(positions, (list, tuple)) or len(positions) != 2:
+        raise InputError("positions", positions, accepted)
+    for held in positions:
+        whole = isinstance(held, (list, tuple)) and all(type(v) is int and v >= 0 for v in held)
+        if not whole or not held or len(set(held)) < len(held):
+            raise InputError("positions", held, accepted)
+    if border != "cut":
+        raise InputError("positions", "given", "None, where positions follow from the border")
+
+
+def _gray(images: np.ndarray) -> np.ndarray:
+    """Return the channels' mean (n, H, W), float32, bytes as 0 to 1."""
+    gray: np.ndarray = images.astype(np.float32).mean(axis=3, dtype=np.float32)
+    if images.dtype == np.uint8:
+        gray *= np.float32(1 / 255)
+    return gray
+
+
+def _tiles(images: np.ndarray, size: int) -> tuple[np.ndarray, int]:
+    """Return images (tiles, H·W, size), an image a column, and their number."""
+    n = len(images)
+    gray = _gray(images).reshape(n, -1)
+    padded = np.zeros((-(-n // size) * size, gray.shape[1]), np.float32)
+    padded[:n] = gray
+    turned = padded.reshape(-1, size, gray.shape[1]).transpose(0, 2, 1)
+    return np.ascontiguousarray(turned), n

@@ -1,0 +1,176 @@
+"""Columns of a family and of products of what is already chosen: a countable pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from visionshare.columns.arrays import ArrayColumns
+from visionshare.columns.base import Columns, Span, check_ids, example_weights
+from visionshare.errors import InputError
+from visionshare.generators.monomials.family import Monomials
+
+__all__ = ["ProductColumns"]
+
+_AT_ONCE = 64
+
+
+class ProductColumns(Columns):
+    """Other columns, and the products of pairs of those that a learner has chosen.
+
+    With d other columns, id d + t(t + 1)/2 + s is the product of what entered as number t and as
+    number s ≤ t, from 0; either may be a product itself. A product has an id for good once both
+    have entered, is evaluated when asked for, and is not kept.
+
+    Parameters
+    ----------
+    base : Columns
+        Without groups.
+    family : FeatureFamily
+        The fitted family of ``base``.
+    entries : int, default 1000
+        Rounds of learning at most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import Pixels, ShareBoost
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> family = Pixels().fit(X)
+    >>> columns = ProductColumns(ArrayColumns(X), family, entries=20)
+    >>> y = X[:, 1] + X[:, 2] + 2 * X[:, 1] * X[:, 2] > 0
+    >>> model = ShareBoost(rounds=6, search="products").fit(columns, y)
+    >>> [1, 2] in [m.tolist() for m in columns.monomials(model.support_)]
+    True
+    """
+
+    def __init__(self, base: Columns, family: Any, entries: int = 1000) -> None:
+        if base.groups is not None:
+            raise InputError("base", "columns in groups", "columns without groups")
+        if isinstance(entries, bool) or not hasattr(entries, "__index__") or entries < 1:
+            raise InputError("entries", entries, "a whole number of at least 1")
+        m, self.d = base.shape
+        self.base, self.base_family, self.entries = base, family, int(entries)
+        super().__init__((m, self.d + entries * (entries + 1) // 2), "float32", None, base.n_jobs)
+        self.fit_scaling("none")
+
+    def begin(self) -> None:
+        """Forget what was chosen: a learner begins."""
+        self._entered: list[int] = []
+        self._factors: dict[int, np.ndarray] = {}
+
+    def enter(self, ids: np.ndarray) -> None:
+        """Learn that columns were chosen: their products with all chosen ones are columns now."""
+        for j in ids:
+            self._entered.append(int(j))
+            if len(self._entered) > self.entries:
+                raise InputError("rounds", len(self._entered), f"at most {self.entries} entries")
+
+    def check_rounds(self, rounds: int) -> None:
+        """Raise an InputError if there is no room for so many rounds."""
+        if rounds > self.entries:
+            raise InputError("rounds", rounds, f"at most {self.entries}, as entries says")
+
+    @property
+    def n_products(self) -> int:
+        """Number of products that have an id by now."""
+        n = len(self._entered)
+        return n * (n + 1) // 2
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the other columns: products follow from what is chosen."""
+        return "products " + self.base.fingerprint
+
+    @property
+    def family(self) -> Monomials:
+        """The family of all columns that have an id by now."""
+        return Monomials.of(self.base_family, self.monomials(np.arange(self.d + self.n_products)))
+
+    def monomials(self, ids: np.ndarray) -> list[np.ndarray]:
+        """Return the base ids of each column's factors, ascending."""
+        return [self._monomial(int(j)) for j in ids]
+
+    def _monomial(self, j: int) -> np.ndarray:
+        if j < self.d:
+            return np.array([j], np.int64)
+        if j not in self._factors:
+            t = int((np.sqrt(8 * (j - self.d) + 1) - 1) / 2)
+            s = j - self.d - t * (t + 1) // 2
+            if t >= len(self._entered):
+                raise InputError("ids", j, f"columns below {self.d + self.n_products} by now")
+            both = [self._monomial(self._entered[t]), self._monomial(self._entered[s])]
+            self._factors[j] = np.sort(np.concatenate(both))
+        return self._factors[j]
+
+    def macs(self, ids: np.ndarray) -> int | None:
+        """Return the multiply-accumulates an image of these features together."""
+        if self.base.macs(np.empty(0, np.int64)) is None:
+            return None
+        return Monomials.of(self.base_family, self.monomials(ids)).macs()
+
+    def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
+        """Scale the other columns, and say how products are to be scaled; a learner begins."""
+        m, total = self.shape
+        example_weights(kind, omega, m)
+        self.begin()
+        self.base.n_jobs = self.n_jobs
+        self.base.fit_scaling(kind, omega)
+        self._kind, self._omega = kind, omega
+        offset, scale = (
+            np.concatenate([a, np.zeros(total - self.d)]) for a in self.base.scaling_of()
+        )
+        scale[self.d :] = 1
+        variance = np.concatenate([self.base.variance, np.full(total - self.d, np.nan)])
+        self._scaling = offset, scale, variance
+        self._known = np.arange(total) < self.d
+
+    def scaling_of(self, ids: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return offsets and scales, evaluating products that were not seen yet."""
+        if ids is not None and not self._known[ids].all():
+            for _ in self.spans(ids[~self._known[ids]]):
+                pass
+        return super().scaling_of(ids)
+
+    def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
+        """Yield the columns: the others where they lie, products some at a time."""
+        if ids is None:
+            raise InputError("ids", None, "some columns: products follow from what is chosen")
+        ids = np.asarray(check_ids(ids, self.shape[1]))
+        old = np.flatnonzero(ids < self.d)
+        if len(old):
+            for span in self.base.spans(ids[old]):
+                yield Span(span.buffer, span.offsets, old[span.places])
+        new = np.flatnonzero(ids >= self.d)
+        m = self.shape[0]
+        for i in range(0, len(new), _AT_ONCE):
+            places = new[i : i + _AT_ONCE]
+            values = self._evaluate(ids[places])
+            yield Span(values.reshape(-1), np.arange(len(places)) * m, places)
+
+    def _evaluate(self, ids: np.ndarray) -> np.ndarray:
+        """Return products (n, m), float32, as they are; learn their scaling."""
+        monomials = self.monomials(ids)
+        used = np.unique(np.concatenate(monomials))
+        values = self.base.columns_of(used, scaled=False).astype(np.float32)
+        out = np.empty((len(ids), self.shape[0]), np.float32)
+        widths = np.array([len(factors) for factors in monomials])
+        for width in np.unique(widths):
+            rows = np.flatnonzero(widths == width)
+            places = np.searchsorted(used, [monomials[row] for row in rows])
+            held = values[places[:, 0]]
+            for place in places.T[1:]:
+                held *= values[place]
+            out[rows] = held
+        fresh = np.flatnonzero(~self._known[ids])
+        if len(fresh) and self._scaling is not None:
+            part = ArrayColumns(columns=out[fresh])
+            part.fit_scaling(self._kind, self._omega)
+            for held, found in zip(
+                self._scaling, (part.offset, part.scale, part.variance), strict=True
+            ):
+                held[ids[fresh]] = found
+            self._known[ids[fresh]] = True
+        return out

@@ -1,0 +1,281 @@
+"""Monomials: products of any number of features of another family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+)
+from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.resources import thread_limit
+
+__all__ = ["Monomials"]
+
+_MOST_FACTORS = 1 << 20
+# Images from which on products are weighted side by side.
+_MANY = 8
+
+
+class Monomials(FeatureFamily):
+    """Products of features of a family, each a multiset of their ids.
+
+    The features themselves are the monomials of one factor. Column generation finds longer ones
+    by multiplying what is already chosen, see
+    :class:`visionshare.generators.monomials.ProductColumns`.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Where the factors come from; fitted anew by :meth:`fit`.
+    monomials : sequence of sequences of int, optional
+        Ids of each monomial's factors; every feature alone when omitted.
+
+    Attributes
+    ----------
+    base_ : FeatureFamily
+        Fitted, restricted to the factors in use.
+    factors_ : list of ndarray of int64
+        Ids in ``base_``, ascending, of each monomial's factors.
+    n_features_ : int
+
+    References
+    ----------
+    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import Pixels
+    >>> family = Monomials(Pixels(), [(0,), (1, 1), (0, 1, 1)])
+    >>> family.fit(np.eye(2)).transform(np.array([[2.0, 3.0]])).tolist()
+    [[2.0, 9.0, 18.0]]
+    """
+
+    name: ClassVar[str] = "monomials"
+    base_: Any
+    factors_: list[np.ndarray]
+    image_shape_: tuple[int, ...]
+    n_features_: int
+    _flattened: tuple[np.ndarray, np.ndarray] | None
+
+    def __init__(self, family: Any = None, monomials: Sequence[Sequence[int]] | None = None):
+        self.family = family
+        self.monomials = monomials
+
+    def check_parameters(self) -> None:
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If there is no family, or a monomial without factors.
+        """
+        if not isinstance(self.family, FeatureFamily):
+            raise InputError("family", type(self.family).__name__, "a feature family")
+        self.family.check_parameters()
+        for monomial in self.monomials or ():
+            if len(monomial) == 0:
+                raise InputError("monomials", monomial, "one factor or more each")
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Monomials:
+        """Fit the family of the factors to images.
+
+        Parameters
+        ----------
+        images : ndarray
+        y : ndarray, optional
+            Handed on.
+
+        Raises
+        ------
+        InputError
+            If a factor is no feature of the family.
+        """
+        self.check_parameters()
+        base = clone(self.family).fit(images, y)
+        alone = [(j,) for j in range(base.n_features_)]
+        chosen = self.of(base, alone if self.monomials is None else self.monomials)
+        self.base_, self.factors_ = chosen.base_, chosen.factors_
+        self.image_shape_, self.n_features_ = chosen.image_shape_, chosen.n_features_
+        self._flattened = None
+        return self
+
+    @classmethod
+    def of(cls, base: Any, monomials: Iterable[Any]) -> Monomials:
+        """Return monomials of a fitted family.
+
+        Parameters
+        ----------
+        base : FeatureFamily
+            Fitted.
+        monomials : iterable of sequences of int
+            Ids in ``base`` of each monomial's factors.
+        """
+        held = [np.sort(check_features(np.asarray(m), base.n_features_)) for m in monomials]
+        used = np.unique(np.concatenate([np.empty(0, np.int64), *held]))
+        made = cls(clone(base, safe=False), None)
+        made.base_ = base.take(used)
+        made.factors_ = [np.searchsorted(used, m) for m in held]
+        made.image_shape_, made.n_features_ = tuple(base.image_shape_), len(held)
+        made._flattened = None
+        return made
+
+    def _used(self, ids: np.ndarray) -> np.ndarray:
+        """Return the factors that these monomials need, ascending."""
+        return np.unique(np.concatenate([np.empty(0, np.int64), *(self.factors_[i] for i in ids)]))
+
+    def _flat(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all monomials' factors, one after the other, and where each begins."""
+        if self._flattened is None:
+            self._flattened = _joined(self.factors_)
+        return self._flattened
+
+    def _products(
+        self, values: np.ndarray, used: np.ndarray | None, ids: np.ndarray | None, n_jobs: int
+    ) -> np.ndarray:
+        """Return monomials (n_images, n), float32, of the values of all or of the used factors."""
+        from visionshare.generators.monomials.kernels import multiplied, multiplied_alone
+
+        flat, starts = self._flat()
+        if ids is not None:
+            flat, starts = _joined([self.factors_[i] for i in ids])
+        if used is not None:
+            flat = np.searchsorted(used, flat)
+        out = np.empty((len(values), len(starts) - 1), np.float32)
+        if len(values) == 1:
+            multiplied_alone(values, flat, starts, out)
+        else:
+            with thread_limit(n_jobs):
+                multiplied(values, flat, starts, out)
+        return out
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        """
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        if features is None:
+            return self._products(self.base_.transform(images, None, n_jobs), None, None, n_jobs)
+        ids = check_features(features, self.n_features_)
+        used = self._used(ids)
+        values = self.base_.transform(images, used, n_jobs)
+        return self._products(values, used, ids, n_jobs)
+
+    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return sums of all monomials times weights, (n_images, k), float32.
+
+        Of many images no products are written down.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        weights : ndarray of shape (k, n_features_), float32
+        n_jobs : int, default 1
+            Threads.
+        """
+        from visionshare.generators.monomials.kernels import weighted_products
+
+        images = np.asarray(images)
+        if len(images) < _MANY:
+            return np.asarray(np.dot(self.transform(images, None, n_jobs), weights.T))
+        check_images(images, self.image_shape_)
+        values, weights = self.base_.transform(images, None, n_jobs), np.ascontiguousarray(weights)
+        out = np.empty((len(images), len(weights)), np.float32)
+        with thread_limit(n_jobs):
+            weighted_products(values, *self._flat(), weights, out)
+        return out
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16."""
+        check_dtype(dtype)
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        ids = check_features(features, self.n_features_)
+        used = self._used(ids)
+        values = np.ascontiguousarray(self.base_.transform_columns(images, used, n_jobs).T)
+        return np.ascontiguousarray(self._products(values, used, ids, n_jobs).T, dtype)
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids in groups of a thousand."""
+        ids = check_features(features, self.n_features_)
+        return [ids[i : i + 1000] for i in range(0, len(ids), 1000)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image: the factors, once each, and the products."""
+        ids = check_features(features, self.n_features_)
+        products = sum(len(self.factors_[i]) - 1 for i in ids)
+        return int(self.base_.macs(self._used(ids))) + products
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the descriptions of the factors."""
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        factors = [self.base_.describe(int(j)) for j in self.factors_[number]]
+        return factors[0] if len(factors) == 1 else {"kind": "monomial", "factors": factors}
+
+    def take(self, features: np.ndarray) -> Monomials:
+        """Return the family restricted to these features, in this order."""
+        ids = check_features(features, self.n_features_)
+        return self.of(self.base_, [self.factors_[i] for i in ids])
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the factors' family in a list of one part; ids and where each monomial begins."""
+        states, arrays = parts_to_state([self.base_])
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parts": states,
+        }
+        flat, starts = self._flat()
+        return state, {"factors": flat, "starts": starts, **arrays}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Monomials:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"factors": 1, "starts": 1})
+        shape = check_image_shape(state.get("image_shape"))
+        parts = parts_from_state(state, arrays, shape)
+        flat, starts = arrays["factors"], arrays["starts"]
+        if len(parts) != 1:
+            raise InputError("parts", len(parts), "one family of factors")
+        sound = starts.dtype == np.int64 and len(starts) > 0 and starts[0] == 0
+        if not sound or starts[-1] != len(flat) or (np.diff(starts) < 1).any():
+            raise InputError("starts", starts.shape, "int64, from 0 up to the number of factors")
+        if len(flat) > _MOST_FACTORS:
+            raise InputError("factors", len(flat), f"at most {_MOST_FACTORS}")
+        check_features(flat, parts[0].n_features_)
+        return cls.of(parts[0], np.split(flat, starts[1:-1]) if len(starts) > 1 else [])
+
+
+def _joined(factors: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists of factors, one after the other, and where each begins, both int64."""
+    flat = np.concatenate([np.empty(0, np.int64), *factors]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum([len(m) for m in factors], dtype=np.int64)])
+    return flat, starts.astype(np.int64)

@@ -1,0 +1,5 @@
+"""Patch templates under spatial masks."""
+
+from visionshare.generators.patches.family import PatchTemplates
+
+__all__ = ["PatchTemplates"]

@@ -1,0 +1,436 @@
+"""Patch templates with spatial masks: the features of ShareBoost's MNIST classifier (§7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+    unfitted,
+)
+from visionshare.generators.patches.masks import axis_masks, mask_spans
+from visionshare.generators.patches.restricted import (
+    RestrictedPlan,
+    added_templates_macs,
+    templates_macs,
+)
+from visionshare.generators.tuning import Tunable
+from visionshare.resources import thread_limit
+
+__all__ = ["PatchTemplates"]
+
+CONTRASTS = ("none", "mean", "unit")
+
+
+class PatchTemplates(FeatureFamily):
+    """Largest response of a template to an image, weighted by a Gaussian mask of positions.
+
+    x = max(0, max over the mask's support of (image ⊗ template) · mask). The image is seen with
+    zeros around it; a mask is the product of two one-dimensional Gaussians, each cut on its own
+    axis. Feature ``t · n_masks + w · grid² + r · grid + c`` is template t with the mask of width
+    w, row r and column c of the grid.
+
+    Parameters
+    ----------
+    patch_size : int, default 7
+        q, the side of a patch in pixels.
+    n_templates : int, default 1000
+        k-means centers.
+    grid : int, default 4
+        Masks a side.
+    widths : sequence of float, default (4.9,)
+        Standard deviations of the masks, in positions; several give several grids.
+    cut : float, default 0.2
+        Level of a one-dimensional Gaussian below which it is zero.
+    padding : int, default 2
+        Zero pixels around the image; more where the image is smaller than a patch.
+    contrast : {"unit", "mean", "none"}, default "unit"
+        Whether patches and templates are brought to zero mean and unit norm, to zero mean, or
+        left as they are. The responses of zero-mean templates ignore a patch's brightness.
+    n_patches : int, default 200_000
+        Patches drawn from the images for k-means.
+    random_state : int, default 0
+        Seed.
+
+    Attributes
+    ----------
+    templates_ : ndarray of shape (n_templates, q, q, C), float32
+    row_masks_, col_masks_ : ndarray of shape (widths · grid, positions), float32
+    layout_ : ndarray of shape (n_features_, 3), int64
+        Template, row mask and column mask of each feature.
+    n_features_ : int
+    image_shape_ : tuple of int
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: Efficient multiclass learning with
+    feature sharing", NIPS 2011, §7.4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> images = load_digits().images / 16
+    >>> family = PatchTemplates(patch_size=3, n_templates=8, grid=2, widths=(2.0,)).fit(images)
+    >>> family.transform(images[:5]).shape, family.take([3, 0]).n_features_
+    ((5, 32), 2)
+    """
+
+    name: ClassVar[str] = "patches"
+
+    def __init__(
+        self,
+        patch_size: int = 7,
+        n_templates: int = 1000,
+        grid: int = 4,
+        widths: Sequence[float] = (4.9,),
+        cut: float = 0.2,
+        padding: int = 2,
+        contrast: str = "unit",
+        n_patches: int = 200_000,
+        random_state: int = 0,
+    ) -> None:
+        self.patch_size = patch_size
+        self.n_templates = n_templates
+        self.grid = grid
+        self.widths = widths
+        self.cut = cut
+        self.padding = padding
+        self.contrast = contrast
+        self.n_patches = n_patches
+        self.random_state = random_state
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PatchTemplates:
+        """Collect patches from images and cluster them into templates.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, H, W), (n, H, W, C) or (n, p)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range or the images hold too few different patches.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        held = check_images(images)
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._set_geometry(held.shape[1:])
+        rng = np.random.default_rng(self.random_state)
+        self.templates_ = self._cluster(self._collect(held, rng))
+        rows, cols = self._positions
+        self.row_masks_ = axis_masks(rows, self.grid, self.widths, self.cut)
+        self.col_masks_ = axis_masks(cols, self.grid, self.widths, self.cut)
+        t, w, r, c = np.indices((len(self.templates_), len(self.widths), self.grid, self.grid))
+        pairs = (t, w * self.grid + r, w * self.grid + c)
+        self.layout_ = np.stack([a.ravel() for a in pairs], axis=1)
+        self.n_features_ = len(self.layout_)
+        self._whole_pool = True
+        return self
+
+    def check_parameters(self) -> None:
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        sizes = {"patch_size": 1, "n_templates": 1, "grid": 1, "n_patches": 1, "padding": 0}
+        for name, least in sizes.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+                raise InputError(name, value, f"a whole number of at least {least}")
+        if not isinstance(self.cut, Real) or not 0 < self.cut < 1:
+            raise InputError("cut", self.cut, "a level between 0 and 1")
+        listed = isinstance(self.widths, (list, tuple, np.ndarray)) and len(self.widths) > 0
+        if not listed or not all(isinstance(w, Real) and 0 < w < np.inf for w in self.widths):
+            raise InputError("widths", self.widths, "a list of one or more numbers above 0")
+        if self.contrast not in CONTRASTS:
+            raise InputError("contrast", self.contrast, " or ".join(map(repr, CONTRASTS)))
+
+    def _set_geometry(self, shape: tuple[int, ...]) -> None:
+        H, W, _ = shape
+        q = self.patch_size
+        pads = tuple(max(self.padding, -(-(q - side) // 2)) for side in (H, W))
+        self._pads = pads
+        self._positions = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
+
+    def _collect(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return random patches as rows, those without contrast left out."""
+        n, _, _, channels = images.shape
+        q, (pad_y, pad_x), (rows, cols) = self.patch_size, self._pads, self._positions
+        unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
+        which = np.sort(rng.integers(n, size=self.n_patches))
+        ys, xs = rng.integers(rows, size=self.n_patches), rng.integers(cols, size=self.n_patches)
+        found = np.empty((self.n_patches, q, q, channels), np.float32)
+        for start in range(0, self.n_patches, 8192):
+            part = slice(start, start + 8192)
+            pads = ((0, 0), (pad_y, pad_y), (pad_x, pad_x), (0, 0))
+            drawn, place = np.unique(which[part], return_inverse=True)
+            block = np.pad(images[drawn], pads)
+            dy, dx = np.arange(q)[:, None], np.arange(q)[None, :]
+            y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
+            found[part] = block[place[:, None, None], y, x] * unit
+        flat = found.reshape(self.n_patches, -1)
+        spread = flat.std(axis=1)
+        return _contrasted(flat[spread > 0.05 * max(float(spread.max()), 1e-12)], self.contrast)
+
+    def _cluster(self, patches: np.ndarray) -> np.ndarray:
+        from sklearn.cluster import MiniBatchKMeans
+        from threadpoolctl import threadpool_limits
+
+        if len(patches) < self.n_templates:
+            accepted = f"at most {len(patches)}, the patches with contrast that were found"
+            raise InputError("n_templates", self.n_templates, accepted)
+        seed = int(np.random.default_rng(self.random_state).integers(2**31))
+        clusters = MiniBatchKMeans(
+            self.n_templates, batch_size=4096, n_init=1, max_iter=20, random_state=seed
+        )
+        # One thread: the order of sums, and so the centers, depends on nothing else then.
+        with threadpool_limits(limits=1):
+            clusters.fit(patches)
+        centers = _contrasted(clusters.cluster_centers_.astype(np.float32), self.contrast)
+        q = self.patch_size
+        return np.ascontiguousarray(centers.reshape(self.n_templates, q, q, -1))
+
+    @property
+    def _unit_of(self) -> dict[str, np.float32]:
+        return {"uint8": np.float32(1 / 255), "float32": np.float32(1)}
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        """
+        if self._whole_pool:
+            return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
+        ids = None if features is None else check_features(features, self.n_features_)
+        return self._plan_of(ids).transform(check_images(images, self.image_shape_), n_jobs)
+
+    def _plan_of(self, ids: np.ndarray | None) -> RestrictedPlan:
+        if ids is not None:
+            return self.take(ids)._plan_of(None)
+        if getattr(self, "_plan", None) is None:
+            self._plan = RestrictedPlan(
+                self.templates_, self.row_masks_, self.col_masks_, self.layout_,
+                self._pads, self.image_shape_,
+            )  # fmt: skip
+        return self._plan
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        In a whole pool a column's bits are the same whatever else is asked for, in whatever
+        batches of images and on however many threads.
+        """
+        check_dtype(dtype)
+        ids = check_features(features, self.n_features_)
+        if not self._whole_pool:
+            return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
+        from visionshare.generators.patches.kernels import BLOCK, TILE_IMAGES, pool_columns
+
+        held = check_images(images, self.image_shape_)
+        n_masks = self.n_features_ // len(self.templates_)
+        blocks = self._blocks()
+        out = np.empty((len(ids), len(held)), np.uint16 if dtype == "float16" else np.float32)
+        wanted = np.full(len(blocks) * BLOCK * n_masks, -1, np.int64)
+        wanted[ids] = np.arange(len(ids))
+        per_block = wanted.reshape(len(blocks), -1)
+        used = np.flatnonzero((per_block >= 0).any(axis=1))
+        # So many blocks at once that a thread's tile of features stays within a few megabytes.
+        together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
+        spans = mask_spans(self.row_masks_), mask_spans(self.col_masks_)
+        with thread_limit(n_jobs):
+            for start in range(0, len(used), together):
+                some = used[start : start + together]
+                pool_columns(
+                    held, self._unit_of[held.dtype.name], *self._pads, self.patch_size,
+                    blocks[some], self.row_masks_, spans[0], self.col_masks_, spans[1],
+                    self.grid, per_block[some].ravel(), out, dtype == "float16",
+                )  # fmt: skip
+        return out.view(np.float16) if dtype == "float16" else out
+
+    def _blocks(self) -> np.ndarray:
+        from visionshare.generators.patches.kernels import BLOCK
+
+        flat = self.templates_.reshape(len(self.templates_), -1)
+        n_blocks = -(-len(flat) // BLOCK)
+        padded = np.zeros((n_blocks * BLOCK, flat.shape[1]), np.float32)
+        padded[: len(flat)] = flat
+        return np.ascontiguousarray(padded.reshape(n_blocks, BLOCK, -1).transpose(0, 2, 1))
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids by block of templates: a block costs the same for any of its ids."""
+        from visionshare.generators.patches.kernels import BLOCK
+
+        ids = check_features(features, self.n_features_)
+        block = self.layout_[ids, 0] // BLOCK
+        order = np.argsort(block, kind="stable")
+        return np.split(ids[order], np.flatnonzero(np.diff(block[order])) + 1) if len(ids) else []
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image of these features together.
+
+        A template is counted once for all its masks, at the positions that they reach, and each
+        mask with its multiplications.
+        """
+        ids = check_features(features, self.n_features_)
+        taps = int(np.prod(self.templates_.shape[1:]))
+        return templates_macs(self.layout_[ids], self.row_masks_, self.col_masks_, taps)
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
+
+        A mask of a chosen template adds its own cost, and the positions that no chosen mask of
+        the template reaches.
+        """
+        taps = int(np.prod(self.templates_.shape[1:]))
+        layouts = self.layout_[chosen], self.layout_[features]
+        return added_templates_macs(*layouts, self.row_masks_, self.col_masks_, taps)
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the template, the mask over all positions and its support."""
+        t, r, c = self.layout_[int(check_features(np.array([feature]), self.n_features_)[0])]
+        rows, cols = mask_spans(self.row_masks_[[r]])[0], mask_spans(self.col_masks_[[c]])[0]
+        template = self.templates_[t]
+        return {
+            "kind": "patch",
+            "template": template[..., 0] if template.shape[-1] == 1 else template,
+            "mask": np.outer(self.row_masks_[r], self.col_masks_[c]),
+            "support": (int(rows[0]), int(rows[1]), int(cols[0]), int(cols[1])),
+            "padding": tuple(int(p) for p in self._pads),
+        }
+
+    def take(self, features: np.ndarray) -> PatchTemplates:
+        """Return the family restricted to these features, in this order."""
+        ids = check_features(features, self.n_features_)
+        chosen = PatchTemplates(**self.get_params())
+        used, place = np.unique(self.layout_[ids, 0], return_inverse=True)
+        chosen.layout_ = self.layout_[ids].copy()
+        chosen.layout_[:, 0] = place
+        chosen.templates_ = self.templates_[used]
+        chosen.row_masks_, chosen.col_masks_ = self.row_masks_, self.col_masks_
+        chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(ids)
+        chosen._pads, chosen._positions = self._pads, self._positions
+        chosen._whole_pool = False
+        return chosen
+
+    def check_tunable(self) -> None:
+        """Templates and masks can be moved."""
+
+    def tunable(self) -> Tunable:
+        """Return the chosen templates and masks as parameters that gradients move."""
+        from visionshare.generators.patches.tuning import TunableTemplates
+
+        return TunableTemplates(self)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return geometry as plain values; templates, masks and layout as arrays."""
+        parameters = self.get_params()
+        parameters["widths"] = [float(w) for w in self.widths]
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": parameters,
+            "whole_pool": self._whole_pool,
+        }
+        arrays = {
+            "templates": self.templates_,
+            "row_masks": self.row_masks_,
+            "col_masks": self.col_masks_,
+            "layout": self.layout_,
+        }
+        return state, arrays
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> PatchTemplates:
+        """Return the family that :meth:`to_state` described."""
+        wanted = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
+        check_state(state, arrays, cls.name, wanted)
+        shape = check_image_shape(state.get("image_shape"))
+        family = unfitted(cls, state)
+        if family.patch_size > 1024 or family.padding > 1024:
+            raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
+        held: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+        family.image_shape_ = shape
+        family._set_geometry(held)
+        family._whole_pool = state.get("whole_pool") is True
+        family._adopt(arrays, held[2])
+        return family
+
+    def _adopt(self, arrays: Mapping[str, np.ndarray], channels: int) -> None:
+        templates, layout = arrays["templates"], arrays["layout"]
+        masks = arrays["row_masks"], arrays["col_masks"]
+        q = self.patch_size
+        if templates.shape[1:] != (q, q, channels) or templates.dtype != np.float32:
+            raise InputError(
+                "templates", templates.shape, f"float32 of shape (n, {q}, {q}, {channels})"
+            )
+        for mask, positions, side in zip(masks, self._positions, ("row", "col"), strict=True):
+            fits = mask.dtype == np.float32 and mask.shape[1] == positions and (mask >= 0).all()
+            if not fits or not (mask > 0).any(axis=1).all():
+                raise InputError(f"{side}_masks", mask.shape, f"masks over {positions} positions")
+        if layout.shape[1] != 3 or layout.dtype != np.int64:
+            raise InputError("layout", layout.shape, "int64 of shape (n, 3)")
+        limits = np.array([len(templates), len(masks[0]), len(masks[1])])
+        if (layout < 0).any() or (layout >= limits).any():
+            raise InputError("layout", "numbers out of range", "templates and masks that exist")
+        n_masks = len(self.widths) * self.grid
+        if self._whole_pool:
+            shape = (self.n_templates, len(self.widths), self.grid, self.grid)
+            if (len(layout), len(templates), len(masks[0]), len(masks[1])) != (
+                int(np.prod(shape)), self.n_templates, n_masks, n_masks,
+            ):  # fmt: skip
+                raise InputError("layout", layout.shape, f"{shape} features")
+            t, w, r, c = np.indices(shape)
+            pairs = (t, w * self.grid + r, w * self.grid + c)
+            if not np.array_equal(layout, np.stack([a.ravel() for a in pairs], axis=1)):
+                raise InputError("layout", "another order", "all masks of each template in order")
+        self.templates_, self.layout_ = np.ascontiguousarray(templates), layout
+        self.row_masks_, self.col_masks_ = map(np.ascontiguousarray, masks)
+        self.n_features_ = len(layout)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_plan", None)
+        return state
+
+
+def _contrasted(rows: np.ndarray, contrast: str) -> np.ndarray:
+    """Return rows brought to zero mean and unit norm, to zero mean, or as they are."""
+    if contrast == "none":
+        return rows
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    if contrast == "mean":
+        return rows
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.maximum(norms, 1e-12)

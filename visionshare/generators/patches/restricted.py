@@ -1,0 +1,277 @@
+"""Chosen patch features: what they need and no more, for one image or many."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from visionshare.generators.patches.masks import mask_spans
+from visionshare.resources import thread_limit
+
+__all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
+
+# Fewer images than these are computed one by one, others sixteen side by side.
+_FEW = 6
+
+
+def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return windows that hold all rectangles (y0, y1, x0, x1), and the window of each.
+
+    Two windows become one where that costs no more than both: what they share is computed once.
+    """
+    windows, members = [r.copy() for r in rectangles], [[i] for i in range(len(rectangles))]
+
+    def area(r: np.ndarray) -> int:
+        return int((r[1] - r[0]) * (r[3] - r[2]))
+
+    def hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        return np.array([low[0], high[1], low[2], high[3]])
+
+    while True:
+        gains = [
+            (area(windows[i]) + area(windows[j]) - area(hull(windows[i], windows[j])), -i, -j)
+            for i in range(len(windows))
+            for j in range(i + 1, len(windows))
+        ]
+        gain, i, j = max(gains, default=(-1, 0, 0))
+        if gain < 0:
+            break
+        windows[-i] = hull(windows[-i], windows[-j])
+        members[-i] += members[-j]
+        del windows[-j], members[-j]
+    place = np.empty(len(rectangles), np.int64)
+    for w, held in enumerate(members):
+        place[held] = w
+    return np.array(windows), place
+
+
+def template_windows(
+    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the windows of positions that chosen features need their templates at.
+
+    Parameters
+    ----------
+    layout : ndarray of shape (n, 3), int64
+        Template, row mask and column mask of each feature.
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+
+    Returns
+    -------
+    templates, windows : ndarray of shape (n_windows,) and (n_windows, 4), int64
+        Template and rectangle (y0, y1, x0, x1) of each window.
+    place, rectangles : ndarray of shape (n,) and (n, 4), int64
+        Window of each feature, and the rectangle that its mask reaches inside of it.
+
+    Examples
+    --------
+    >>> mask = np.array([[1.0, 0.5, 0.0]])
+    >>> template_windows(np.array([[2, 0, 0]]), mask, mask)[:2]
+    (array([2]), array([[0, 2, 0, 2]]))
+    """
+    rows, cols = mask_spans(row_masks)[layout[:, 1]], mask_spans(col_masks)[layout[:, 2]]
+    rectangles = np.concatenate([rows, cols], axis=1)
+    templates: list[int] = []
+    windows = [np.empty((0, 4), np.int64)]
+    place = np.empty(len(layout), np.int64)
+    # In a whole pool all templates have the same rectangles: they are merged once.
+    seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+    order = np.argsort(layout[:, 0], kind="stable")
+    used, starts = np.unique(layout[order, 0], return_index=True)
+    for t, mine in zip(used, np.split(order, starts)[1:], strict=True):
+        key = rectangles[mine].tobytes()
+        if key not in seen:
+            seen[key] = _merged(rectangles[mine])
+        held, where = seen[key]
+        place[mine] = len(templates) + where
+        templates += [int(t)] * len(held)
+        windows.append(held)
+    return np.array(templates, np.int64), np.concatenate(windows), place, rectangles
+
+
+def templates_macs(
+    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray, taps: int
+) -> int:
+    """Return the multiply-accumulates of chosen features.
+
+    A template's responses are computed once for all its masks, on rectangles that hold their
+    supports; a mask costs its support once (rows) and its width once (columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.array([[1.0, 0.5, 0.0]])
+    >>> templates_macs(np.array([[0, 0, 0]]), mask, mask, taps=9)
+    42
+    """
+    _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
+    positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
+    heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
+    return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
+
+
+@lru_cache(maxsize=1 << 16)
+def _reached(rectangles: bytes) -> int:
+    """Return how many positions the windows of rectangles hold; (n, 4) int64 as bytes.
+
+    A search asks for the same rectangles round after round.
+    """
+    windows, _ = _merged(np.frombuffer(rectangles, np.int64).reshape(-1, 4))
+    return int(((windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])).sum())
+
+
+def added_templates_macs(
+    chosen: np.ndarray,
+    layout: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    taps: int,
+) -> np.ndarray:
+    """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones.
+
+    Parameters
+    ----------
+    chosen, layout : ndarray of shape (n, 3), int64
+        Template, row mask and column mask of the chosen features and of the candidates.
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    taps : int
+        Multiply-accumulates of a response.
+
+    Returns
+    -------
+    ndarray of shape (len(layout),), int64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mask = np.array([[1.0, 0.5, 0.0]])
+    >>> first, second = np.array([[0, 0, 0]]), np.array([[0, 0, 0], [1, 0, 0]])
+    >>> added_templates_macs(first, second, mask, mask, taps=9).tolist()
+    [6, 42]
+    """
+    spans = mask_spans(row_masks), mask_spans(col_masks)
+    before, added = (
+        np.concatenate([spans[0][held[:, 1]], spans[1][held[:, 2]]], axis=1)
+        for held in (chosen, layout)
+    )
+    heights, widths = added[:, 1] - added[:, 0], added[:, 3] - added[:, 2]
+    positions = heights * widths
+    # Only the windows of templates that are there already may merge with a candidate's.
+    held: dict[int, bytes] = {}
+    for t, rectangle in zip(chosen[:, 0].tolist(), before, strict=True):
+        held[t] = held.get(t, b"") + rectangle.tobytes()
+    for c in np.flatnonzero(np.isin(layout[:, 0], chosen[:, 0])):
+        there = held[int(layout[c, 0])]
+        positions[c] = _reached(there + added[c].tobytes()) - _reached(there)
+    return taps * positions + heights * widths + widths
+
+
+def _pairs(windows: np.ndarray) -> np.ndarray:
+    """Return windows by twos of the same rectangle, (n_pairs, 2) int64, with −1 where one is left.
+
+    Examples
+    --------
+    >>> _pairs(np.array([[0, 1], [2, 1], [0, 1], [0, 1]])).tolist()
+    [[0, 2], [3, -1], [1, -1]]
+    """
+    _, group = np.unique(windows, axis=0, return_inverse=True)
+    pairs: list[tuple[int, int]] = []
+    for g in range(int(group.max(initial=-1)) + 1):
+        held = [*np.flatnonzero(group == g).tolist(), -1]
+        pairs += [(held[i], held[i + 1]) for i in range(0, len(held) - 1, 2)]
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+class RestrictedPlan:
+    """Everything about chosen features that does not depend on the image, made once.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (n_templates, q, q, C), float32
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    layout : ndarray of shape (n_features, 3), int64
+        Template, row mask and column mask of each feature.
+    pads : tuple of int
+        Zero pixels around the image, vertical and horizontal.
+    shape : tuple of int
+        Shape of one image.
+    """
+
+    def __init__(
+        self,
+        templates: np.ndarray,
+        row_masks: np.ndarray,
+        col_masks: np.ndarray,
+        layout: np.ndarray,
+        pads: tuple[int, ...],
+        shape: tuple[int, ...],
+    ) -> None:
+        used, windows, place, rectangles = template_windows(layout, row_masks, col_masks)
+        _, q, _, channels = templates.shape
+        self._used = used
+        self.q, self.pads = q, pads
+        sides = (1, *shape) if len(shape) == 1 else shape
+        self.height, self.width = sides[0] + 2 * pads[0], sides[1] + 2 * pads[1]
+        n_taps = -(-q // 4) * 4
+        self.taps = np.zeros((len(used), channels, q, n_taps), np.float32)
+        self.set_parameters(templates, row_masks, col_masks)
+        widths = windows[:, 3] - windows[:, 2] + q - 1
+        pairs = np.stack([windows[:, 2], widths], axis=1)
+        self.strips, strip = np.unique(pairs, axis=0, return_inverse=True)
+        sizes = self.strips[:, 1] * self.height * channels
+        self.starts = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
+        # The four taps at a time read a little past a strip's end.
+        self.scratch = int(sizes.sum()) + n_taps
+        heights = windows[:, 1] - windows[:, 0]
+        columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2], widths - q + 1)
+        self.windows = np.stack(columns, axis=1).astype(np.int64)
+        self.pairs = _pairs(self.windows)
+        order = np.argsort(place, kind="stable")
+        self.members = np.searchsorted(place[order], np.arange(len(used) + 1)).astype(np.int64)
+        y0, y1, x0, x1 = rectangles.T
+        fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
+        numbered = np.stack(fields, axis=1)
+        self.features = np.ascontiguousarray(numbered[order].astype(np.int64))
+
+    def set_parameters(
+        self, templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
+    ) -> None:
+        """Take on other templates, and masks that reach as far."""
+        self.taps[..., : self.q] = templates[self._used].transpose(0, 3, 1, 2)
+        self.row_masks, self.col_masks = row_masks, col_masks
+
+    def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return features (n, n_features), float32, of images (n, H, W, C)."""
+        return self._evaluate(images, n_jobs, np.empty((0, 0), np.int32))
+
+    def evaluate_places(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return features, and where each maximum was found: (n, n_features), int32.
+
+        A place is row · positions + column of the template's response; −1 where the feature is 0.
+        """
+        places = np.empty((len(images), len(self.features)), np.int32)
+        return self._evaluate(images, n_jobs, places), places
+
+    def _evaluate(self, images: np.ndarray, n_jobs: int, places: np.ndarray) -> np.ndarray:
+        from visionshare.generators.patches.restricted_kernels import chosen_features_alone
+        from visionshare.generators.patches.side_by_side_kernels import chosen_features_side_by_side
+
+        out = np.empty((len(images), len(self.features)), np.float32)
+        unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
+        chosen = (
+            self.windows, self.pairs, self.members, self.features, self.row_masks, self.col_masks,
+            out, places,
+        )  # fmt: skip
+        if len(images) < _FEW:
+            chosen_features_alone(
+                images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
+                self.scratch, *chosen,
+            )  # fmt: skip
+        else:
+            with thread_limit(n_jobs):
+                chosen_features_side_by_side(
+                    images, unit, *self.pads, self.height, self.width, self.q, self.taps, *chosen
+                )
+        return out

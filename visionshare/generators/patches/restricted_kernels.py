@@ -1,0 +1,198 @@
+"""The kernel of chosen patch features of few images: what they need and no more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from visionshare.generators.patches.kernels import raise_to, raise_to_rows
+
+__all__ = ["chosen_features_alone"]
+
+
+@njit(cache=True, nogil=True)
+def _strips(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, strips: np.ndarray,
+            starts: np.ndarray, height: int, out: np.ndarray) -> None:  # fmt: skip
+    """Copy the padded image's vertical strips, each channel a plane, one after the other."""
+    H, W, channels = image.shape
+    for s in range(strips.shape[0]):
+        x0, width = strips[s, 0], strips[s, 1]
+        for c in range(channels):
+            base = starts[s] + c * height * width
+            for y in range(height):
+                v = y - pad_y
+                for x in range(width):
+                    u = x0 + x - pad_x
+                    inside = v >= 0 and v < H and u >= 0 and u < W
+                    value = np.float32(image[v, u, c]) * unit if inside else np.float32(0)
+                    out[base + y * width + x] = value
+
+
+@njit(cache=True, nogil=True)
+def _add_taps(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
+    """Add four neighboring taps of a template at every position."""
+    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
+    for i in range(out.shape[0]):
+        out[i] += (w0 * pixels[i] + w1 * pixels[i + 1]) + (w2 * pixels[i + 2] + w3 * pixels[i + 3])
+
+
+@njit(cache=True, nogil=True)
+def _add_taps_of_two(
+    pixels: np.ndarray, taps: np.ndarray, others: np.ndarray, out: np.ndarray, other: np.ndarray
+) -> None:
+    """Add four neighboring taps of each of two templates at every position.
+
+    Pixels are read once for both: reading them is what a template alone waits for.
+    """
+    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
+    v0, v1, v2, v3 = others[0], others[1], others[2], others[3]
+    for i in range(out.shape[0]):
+        a, b, c, d = pixels[i], pixels[i + 1], pixels[i + 2], pixels[i + 3]
+        out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+        other[i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+
+
+@njit(cache=True, nogil=True)
+def _respond(
+    pixels: np.ndarray, base: int, plane: int, width: int, q: int, taps: np.ndarray, t: int, u: int,
+    first: np.ndarray, second: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the responses of template t, and of u where that is not −1, on one window."""
+    first[:] = np.float32(0)
+    second[:] = np.float32(0)
+    for c in range(taps.shape[1]):
+        for dy in range(q):
+            row = base + c * plane + dy * width
+            for dx in range(0, taps.shape[3], 4):
+                own = taps[t, c, dy, dx : dx + 4]
+                if u < 0:
+                    _add_taps(pixels[row + dx :], own, first)
+                else:
+                    other = taps[u, c, dy, dx : dx + 4]
+                    _add_taps_of_two(pixels[row + dx :], own, other, first, second)
+
+
+@njit(cache=True, nogil=True)
+def _place(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
+           row_mask: np.ndarray, width: int) -> int:  # fmt: skip
+    """Return row · width + column of the first position whose weighted response is the maximum.
+
+    −1 where no response is above zero. The products are those that the maximum was found from.
+    """
+    if best <= 0:
+        return -1
+    for x in range(peak.shape[0]):
+        if peak[x] * col_mask[x] == best:
+            for y in range(row_mask.shape[0]):
+                if response[y * width + x] * row_mask[y] == peak[x]:
+                    return y * width + x
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _pool(
+    response: np.ndarray, y0: int, x0: int, width: int, features: np.ndarray,
+    row_masks: np.ndarray, col_masks: np.ndarray, profile: np.ndarray, out: np.ndarray,
+    places: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the features of one template's response on a window that begins at (y0, x0)."""
+    for f in range(features.shape[0]):
+        a, top, end = features[f, 0], features[f, 1], features[f, 2]
+        b, left, right = features[f, 3], features[f, 4], features[f, 5]
+        peak = profile[: right - left]
+        peak[:] = np.float32(0)
+        place, y = (top - y0) * width + left - x0, top
+        while y + 4 <= end:
+            # Four rows a pass: the maxima so far are read and written once for all.
+            w = row_masks[a, y : y + 4]
+            raise_to_rows(response[place:], width, w[0], w[1], w[2], w[3], peak)
+            place, y = place + 4 * width, y + 4
+        for row in range(y, end):
+            raise_to(response[place : place + right - left], row_masks[a, row], peak)
+            place += width
+        best = np.float32(0)
+        for x in range(right - left):
+            v = peak[x] * col_masks[b, left + x]
+            best = v if v > best else best
+        out[features[f, 6]] = best
+        if places.size:
+            first = (top - y0) * width + left - x0
+            found = _place(best, peak, col_masks[b, left:right], response[first:],
+                           row_masks[a, top:end], width)  # fmt: skip
+            position = (top + found // width) * col_masks.shape[1] + left + found % width
+            places[features[f, 6]] = position if found >= 0 else -1
+
+
+@njit(cache=True, nogil=True)
+def chosen_features_alone(
+    images: np.ndarray,
+    unit: np.float32,
+    pad_y: int,
+    pad_x: int,
+    height: int,
+    q: int,
+    taps: np.ndarray,
+    strips: np.ndarray,
+    starts: np.ndarray,
+    scratch: int,
+    windows: np.ndarray,
+    pairs: np.ndarray,
+    members: np.ndarray,
+    features: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
+) -> None:
+    """Write chosen features: a template once for all its masks, only where they reach.
+
+    One thread: for a single image another has nothing to do, and on a busy machine is waited for.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W, C)
+    unit, pad_y, pad_x, q
+        As in :func:`pool_columns`.
+    height : int
+        Height of the padded image.
+    taps : ndarray of shape (n_windows, C, q, n_taps), float32
+        Rows of each window's template, filled up with zeros to a multiple of four.
+    strips : ndarray of shape (n_strips, 2), int64
+        First column and width of the vertical strips of the padded image that templates read.
+    starts : ndarray of shape (n_strips,), int64
+        Where each strip begins in the scratch buffer.
+    scratch : int
+        Floats of the scratch buffer.
+    windows : ndarray of shape (n_windows, 5), int64
+        Strip, first row, rows, first column and columns of the positions of a template's responses.
+    pairs : ndarray of shape (n_pairs, 2), int64
+        Windows that are computed together, as they are the same rectangle; −1 for none.
+    members : ndarray of shape (n_windows + 1,), int64
+        Which rows of ``features`` belong to each window.
+    features : ndarray of shape (n_features, 7), int64
+        Row mask and its span, column mask and its span, place in ``out``.
+    row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
+    out : ndarray of shape (n, n_features), float32
+    places : ndarray of shape (n, n_features), int32, or (0, 0)
+        Where each maximum was found, row · positions + column; −1 where the feature is zero.
+        Not written when empty.
+    """
+    nowhere = np.empty(0, np.int32)
+    for i in range(images.shape[0]):
+        pixels = np.zeros(scratch, np.float32)
+        one, two = np.empty(scratch, np.float32), np.empty(scratch, np.float32)
+        profile = np.empty(col_masks.shape[1], np.float32)
+        _strips(images[i], unit, pad_y, pad_x, strips, starts, height, pixels)
+        found = places[i] if places.size else nowhere
+        for pair in range(pairs.shape[0]):
+            t, u = pairs[pair, 0], pairs[pair, 1]
+            strip, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]
+            width = strips[strip, 1]
+            size = (n_rows - 1) * width + width - q + 1
+            base = starts[strip] + y0 * width
+            _respond(pixels, base, height * width, width, q, taps, t, u, one[:size], two[:size])
+            for k in range(2):
+                if pairs[pair, k] >= 0:
+                    own = features[members[pairs[pair, k]] : members[pairs[pair, k] + 1]]
+                    _pool(one if k == 0 else two, y0, x0, width, own, row_masks, col_masks, profile,
+                          out[i], found)  # fmt: skip

@@ -1,0 +1,244 @@
+"""The kernel of chosen patch features of many images: sixteen side by side, innermost everywhere.
+
+Every step is one over contiguous floats, a whole number of vectors: nothing is computed between
+rows of a window, as :mod:`visionshare.generators.patches.restricted_kernels` has to. The
+bits are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from visionshare.generators.patches.kernels import raise_to, raise_to_rows
+
+__all__ = ["chosen_features_side_by_side"]
+
+WIDE = 16
+
+
+@njit(cache=True, nogil=True)
+def _interleave(images: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, height: int,
+                width: int, out: np.ndarray) -> None:  # fmt: skip
+    """Write up to sixteen images (n, H, W, C) into planes (C, height, width, 16) of zeros."""
+    n, H, W, channels = images.shape
+    for c in range(channels):
+        for y in range(H):
+            for x in range(W):
+                place = ((c * height + y + pad_y) * width + x + pad_x) * WIDE
+                for i in range(n):
+                    out[place + i] = np.float32(images[i, y, x, c]) * unit
+
+
+# A sum takes four taps at a time, and the rest: in the same order as the kernel of few images does.
+@njit(cache=True, nogil=True)
+def _add_four(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
+    """Add four neighboring taps of a template at every position."""
+    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
+    for i in range(out.shape[0]):
+        a, b, c, d = pixels[i], pixels[i + WIDE], pixels[i + 2 * WIDE], pixels[i + 3 * WIDE]
+        out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+
+
+@njit(cache=True, nogil=True)
+def _add_seven(pixels: np.ndarray, taps: np.ndarray, out: np.ndarray) -> None:
+    """Add seven neighboring taps of a template at every position."""
+    w0, w1, w2, w3, w4, w5, w6 = taps[0], taps[1], taps[2], taps[3], taps[4], taps[5], taps[6]
+    for i in range(out.shape[0]):
+        a, b, c, d = pixels[i], pixels[i + WIDE], pixels[i + 2 * WIDE], pixels[i + 3 * WIDE]
+        e, f, g = pixels[i + 4 * WIDE], pixels[i + 5 * WIDE], pixels[i + 6 * WIDE]
+        out[i] = (out[i] + ((w0 * a + w1 * b) + (w2 * c + w3 * d))) + ((w4 * e + w5 * f) + w6 * g)
+
+
+@njit(cache=True, nogil=True)
+def _add_four_of_two(
+    pixels: np.ndarray, taps: np.ndarray, others: np.ndarray, out: np.ndarray, other: np.ndarray
+) -> None:
+    """Add four neighboring taps of each of two templates at every position."""
+    w0, w1, w2, w3 = taps[0], taps[1], taps[2], taps[3]
+    v0, v1, v2, v3 = others[0], others[1], others[2], others[3]
+    for i in range(out.shape[0]):
+        a, b, c, d = pixels[i], pixels[i + WIDE], pixels[i + 2 * WIDE], pixels[i + 3 * WIDE]
+        out[i] += (w0 * a + w1 * b) + (w2 * c + w3 * d)
+        other[i] += (v0 * a + v1 * b) + (v2 * c + v3 * d)
+
+
+@njit(cache=True, nogil=True)
+def _add_seven_of_two(
+    pixels: np.ndarray, taps: np.ndarray, others: np.ndarray, out: np.ndarray, other: np.ndarray
+) -> None:
+    """Add seven neighboring taps of each of two templates at every position."""
+    w0, w1, w2, w3, w4, w5, w6 = taps[0], taps[1], taps[2], taps[3], taps[4], taps[5], taps[6]
+    v0, v1, v2, v3 = others[0], others[1], others[2], others[3]
+    v4, v5, v6 = others[4], others[5], others[6]
+    for i in range(out.shape[0]):
+        a, b, c, d = pixels[i], pixels[i + WIDE], pixels[i + 2 * WIDE], pixels[i + 3 * WIDE]
+        e, f, g = pixels[i + 4 * WIDE], pixels[i + 5 * WIDE], pixels[i + 6 * WIDE]
+        out[i] = (out[i] + ((w0 * a + w1 * b) + (w2 * c + w3 * d))) + ((w4 * e + w5 * f) + w6 * g)
+        u = other[i] + ((v0 * a + v1 * b) + (v2 * c + v3 * d))
+        other[i] = u + ((v4 * e + v5 * f) + v6 * g)
+
+
+@njit(cache=True, nogil=True)
+def _add_row(pixels: np.ndarray, q: int, taps: np.ndarray, out: np.ndarray) -> None:
+    """Add a row of a template's taps at neighboring positions."""
+    dx = 0
+    while dx < q:
+        if 4 < q - dx <= 7:
+            _add_seven(pixels[dx * WIDE :], taps[dx:], out)
+            return
+        _add_four(pixels[dx * WIDE :], taps[dx:], out)
+        dx += 4
+
+
+@njit(cache=True, nogil=True)
+def _add_row_of_two(
+    pixels: np.ndarray, q: int, taps: np.ndarray, others: np.ndarray,
+    out: np.ndarray, other: np.ndarray,
+) -> None:  # fmt: skip
+    """Add a row of taps of each of two templates: pixels are read once for both."""
+    dx = 0
+    while dx < q:
+        if 4 < q - dx <= 7:
+            _add_seven_of_two(pixels[dx * WIDE :], taps[dx:], others[dx:], out, other)
+            return
+        _add_four_of_two(pixels[dx * WIDE :], taps[dx:], others[dx:], out, other)
+        dx += 4
+
+
+@njit(cache=True, nogil=True)
+def _respond(
+    pixels: np.ndarray, plane: int, row: int, q: int, taps: np.ndarray, t: int, u: int, size: int,
+    first: np.ndarray, second: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the responses of template t, and of u where that is not −1, on a window.
+
+    The window begins with ``pixels``; a row of it has ``size`` floats in the responses.
+    """
+    first[:] = np.float32(0)
+    second[:] = np.float32(0)
+    for y in range(first.shape[0] // size):
+        one, two = first[y * size : (y + 1) * size], second[y * size : (y + 1) * size]
+        for c in range(taps.shape[1]):
+            for dy in range(q):
+                start = pixels[c * plane + (y + dy) * row :]
+                if u < 0:
+                    _add_row(start, q, taps[t, c, dy], one)
+                else:
+                    _add_row_of_two(start, q, taps[t, c, dy], taps[u, c, dy], one, two)
+
+
+@njit(cache=True, nogil=True)
+def _highest(peak: np.ndarray, col_mask: np.ndarray, best: np.ndarray, column: np.ndarray) -> None:
+    """Write the maximum over columns of peak × mask, and the first column that has it."""
+    for i in range(WIDE):
+        best[i] = np.float32(0)
+        column[i] = -1
+    for x in range(col_mask.shape[0]):
+        values, weight = peak[x * WIDE : (x + 1) * WIDE], col_mask[x]
+        for i in range(WIDE):
+            v = values[i] * weight
+            above = v > best[i]
+            best[i] = v if above else best[i]
+            column[i] = x if above else column[i]
+
+
+@njit(cache=True, nogil=True)
+def _first_row(response: np.ndarray, size: int, row_mask: np.ndarray, peak: np.float32) -> int:
+    """Return the first row whose weighted response, every ``size`` floats one, is the maximum."""
+    for y in range(row_mask.shape[0]):
+        if response[y * size] * row_mask[y] == peak:
+            return y
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _pool(
+    response: np.ndarray, y0: int, x0: int, size: int, features: np.ndarray,
+    row_masks: np.ndarray, col_masks: np.ndarray, peaks: np.ndarray, best: np.ndarray,
+    column: np.ndarray, out: np.ndarray, places: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the features of one template's response on a window that begins at (y0, x0)."""
+    for f in range(features.shape[0]):
+        a, top, end = features[f, 0], features[f, 1], features[f, 2]
+        b, left, right, name = features[f, 3], features[f, 4], features[f, 5], features[f, 6]
+        peak = peaks[: (right - left) * WIDE]
+        peak[:] = np.float32(0)
+        begin = (top - y0) * size + (left - x0) * WIDE
+        place, y = begin, top
+        while y + 4 <= end:
+            w = row_masks[a, y : y + 4]
+            raise_to_rows(response[place:], size, w[0], w[1], w[2], w[3], peak)
+            place, y = place + 4 * size, y + 4
+        for row in range(y, end):
+            raise_to(response[place : place + peak.shape[0]], row_masks[a, row], peak)
+            place += size
+        _highest(peak, col_masks[b, left:right], best, column)
+        for i in range(out.shape[0]):
+            out[i, name] = best[i]
+        for i in range(places.shape[0]):
+            places[i, name] = -1
+            if column[i] >= 0:
+                offset = column[i] * WIDE + i
+                found = _first_row(response[begin + offset :], size, row_masks[a, top:end],
+                                   peak[offset])  # fmt: skip
+                position = (top + found) * col_masks.shape[1] + left + column[i]
+                places[i, name] = position
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def chosen_features_side_by_side(
+    images: np.ndarray,
+    unit: np.float32,
+    pad_y: int,
+    pad_x: int,
+    height: int,
+    width: int,
+    q: int,
+    taps: np.ndarray,
+    windows: np.ndarray,
+    pairs: np.ndarray,
+    members: np.ndarray,
+    features: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    out: np.ndarray,
+    places: np.ndarray,
+) -> None:
+    """Write chosen features: a template once for all its masks, only where they reach.
+
+    Parameters
+    ----------
+    images, unit, pad_y, pad_x
+        As in ``chosen_features_alone`` of ``restricted_kernels``, as are all that are not listed
+        here.
+    height, width : int
+        Of the padded image.
+    places : ndarray of shape (n, n_features) or (0, 0), int32
+        Not written when empty.
+    """
+    channels, row, largest = taps.shape[1], width * WIDE, 0
+    for t in range(windows.shape[0]):
+        largest = max(largest, windows[t, 2] * windows[t, 4] * WIDE)
+    plane = height * row
+    for block in prange((images.shape[0] + WIDE - 1) // WIDE):
+        start = block * WIDE
+        end = min(start + WIDE, images.shape[0])
+        # Taps filled up with zeros read a little past the last pixel.
+        pixels = np.zeros(channels * plane + taps.shape[3] * WIDE, np.float32)
+        one, two = np.empty(largest, np.float32), np.empty(largest, np.float32)
+        peaks = np.empty(col_masks.shape[1] * WIDE, np.float32)
+        best, column = np.empty(WIDE, np.float32), np.empty(WIDE, np.int32)
+        _interleave(images[start:end], unit, pad_y, pad_x, height, width, pixels)
+        found = places[start:end] if places.size else places
+        for pair in range(pairs.shape[0]):
+            t, u = pairs[pair, 0], pairs[pair, 1]
+            y0, rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE
+            window, area = pixels[y0 * row + x0 * WIDE :], rows * size
+            _respond(window, plane, row, q, taps, t, u, size, one[:area], two[:area])
+            for k in range(2):
+                w = pairs[pair, k]
+                if w >= 0:
+                    own = features[members[w] : members[w + 1]]
+                    _pool(one if k == 0 else two, y0, x0, size, own, row_masks, col_masks, peaks,
+                          best, column, out[start:end], found)  # fmt: skip

@@ -1,0 +1,111 @@
+"""Pixels, or the columns of a table, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+)
+
+__all__ = ["Pixels"]
+
+
+class Pixels(FeatureFamily):
+    """Each value of an image, or of a table's row, is a feature. uint8 is read as value / 255.
+
+    Attributes
+    ----------
+    image_shape_ : tuple of int
+    n_features_ : int
+    ids_ : ndarray of int64
+        Which values of the flattened image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Pixels().fit(np.eye(3)).transform(np.eye(3), [2]).ravel().tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+    name: ClassVar[str] = "pixels"
+
+    def check_parameters(self) -> None:
+        """There are none."""
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Pixels:
+        """Remember the shape of the images."""
+        images = np.asarray(images)
+        check_images(images)
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self.n_features_ = int(np.prod(self.image_shape_))
+        self.ids_ = np.arange(self.n_features_)
+        return self
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+        ids = self.ids_[check_features(features, self.n_features_)]
+        images = check_images(images, self.image_shape_)
+        values = images.reshape(len(images), -1)[:, ids].astype(np.float32)
+        return values * np.float32(1 / 255) if images.dtype == np.uint8 else values
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return the same transposed, (n, n_images)."""
+        return np.ascontiguousarray(self.transform(images, features).T, dtype)
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return the ids in one group."""
+        return [check_features(features, self.n_features_)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return 0: a pixel is read, not computed."""
+        return 0
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return zeros, (n,) int64: a pixel is read, not computed."""
+        return np.zeros(len(features), np.int64)
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the pixel's place in the image."""
+        place = np.unravel_index(int(self.ids_[feature]), self.image_shape_)
+        return {"kind": "pixel", "place": tuple(int(v) for v in place)}
+
+    def take(self, features: np.ndarray) -> Pixels:
+        """Return the family restricted to these features, in this order."""
+        chosen = Pixels()
+        chosen.image_shape_ = self.image_shape_
+        chosen.ids_ = self.ids_[check_features(features, self.n_features_)]
+        chosen.n_features_ = len(chosen.ids_)
+        return chosen
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the shape and the ids."""
+        state = {"family": self.name, "version": 1, "image_shape": list(self.image_shape_)}
+        return state, {"ids": self.ids_}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Pixels:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"ids": 1})
+        shape = check_image_shape(state.get("image_shape"))
+        size = int(np.prod(shape))
+        family = cls()
+        family.image_shape_, family.n_features_ = shape, size
+        family.ids_ = check_features(arrays["ids"], size)
+        family.n_features_ = len(family.ids_)
+        return family

@@ -1,0 +1,5 @@
+"""Products of pairs of inputs."""
+
+from visionshare.generators.products.family import Products
+
+__all__ = ["Products"]

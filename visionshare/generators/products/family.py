@@ -1,0 +1,208 @@
+"""Products of two inputs, and the inputs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+    unfitted,
+)
+from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+
+__all__ = ["Products"]
+
+_LARGEST_POOL = 1 << 25
+
+
+class Products(FeatureFamily):
+    """All products x_i · x_j of two inputs, i ≤ j, after the inputs themselves.
+
+    Parameters
+    ----------
+    inputs : bool, default True
+        Whether the inputs are features too.
+    squares : bool, default True
+        Whether i = j counts.
+    scaling : {"unit_variance", "none"}, default "unit_variance"
+        Whether inputs are brought to mean 0 and variance 1 first; inputs that are constant in
+        training become 0.
+
+    Attributes
+    ----------
+    pairs_ : ndarray of shape (n_features_, 2), int64
+        i and j of each feature; j is −1 where the feature is input i.
+    input_offset_, input_scale_ : ndarray of shape (p,), float32
+    n_features_ : int
+
+    References
+    ----------
+    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §7; S. Shalev-Shwartz,
+    Y. Wexler, A. Shashua, "ShareBoost", NIPS 2011, §7.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2.0], [3.0, -1.0]])
+    >>> Products(scaling="none").fit(X).transform(X).tolist()
+    [[1.0, 2.0, 1.0, 2.0, 4.0], [3.0, -1.0, 9.0, -3.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "products"
+    pairs_: np.ndarray
+    input_offset_: np.ndarray
+    input_scale_: np.ndarray
+
+    def __init__(
+        self, inputs: bool = True, squares: bool = True, scaling: str = "unit_variance"
+    ) -> None:
+        self.inputs = inputs
+        self.squares = squares
+        self.scaling = scaling
+
+    def check_parameters(self) -> None:
+        """Check all parameters without inputs.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        for name in ("inputs", "squares"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, getattr(self, name), "true or false")
+        check_scaling(self.scaling)
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Products:
+        """Learn the scaling of the inputs and list the pairs.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range, or there are too many pairs to list.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        X = rows_of(check_images(images))
+        p = X.shape[1]
+        if p * (p + 3) // 2 > _LARGEST_POOL:
+            raise InputError("images", f"{p} inputs", "few enough inputs to list all products")
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        pairs = np.stack(np.triu_indices(p, k=0 if self.squares else 1), axis=1)
+        alone = np.stack([np.arange(p), np.full(p, -1)], axis=1)
+        # With one input and no squares the input itself is all there is.
+        listed = [alone, pairs] if self.inputs or len(pairs) == 0 else [pairs]
+        self.pairs_ = np.concatenate(listed).astype(np.int64)
+        self.n_features_ = len(self.pairs_)
+        self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
+        return self
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return the same transposed, (n, n_images)."""
+        ids = check_features(features, self.n_features_)
+        X = rows_of(check_images(images, self.image_shape_))
+        used, place = np.unique(self.pairs_[ids], return_inverse=True)
+        place = place.reshape(-1, 2)
+        values = np.ones((len(used), len(X)))
+        real = used >= 0
+        scaled = (X[:, used[real]] - self.input_offset_[used[real]]) * self.input_scale_[used[real]]
+        values[real] = scaled.T
+        out = np.empty((len(ids), len(X)), dtype)
+        step = max(1, (16 << 20) // max(1, 8 * len(X)))
+        for i in range(0, len(ids), step):
+            product = values[place[i : i + step, 0]] * values[place[i : i + step, 1]]
+            # Through float32, so that a column has one value whatever it is kept in.
+            out[i : i + step] = product.astype(np.float32)
+        return out
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return the ids in groups of a thousand: any together cost the same."""
+        ids = check_features(features, self.n_features_)
+        return [ids[i : i + 1000] for i in range(0, len(ids), 1000)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image: the inputs' scaling, and a product each."""
+        pairs = self.pairs_[check_features(features, self.n_features_)]
+        scaled = len(np.unique(pairs[pairs >= 0])) if self.scaling != "none" else 0
+        return scaled + int(np.sum(pairs[:, 1] >= 0))
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        before = self.pairs_[chosen]
+        i, j = self.pairs_[features].T
+        # One place more stands for the input that an input alone is not multiplied with.
+        new = np.full(len(self.input_scale_) + 1, self.scaling != "none")
+        new[before], new[-1] = False, False
+        return new[i].astype(np.int64) + (new[j] & (i != j)) + (j >= 0)
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the places of the inputs."""
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        inputs = [int(i) for i in self.pairs_[number] if i >= 0]
+        places = [np.unravel_index(i, self.image_shape_) for i in inputs]
+        return {"kind": "product", "places": [tuple(int(v) for v in place) for place in places]}
+
+    def take(self, features: np.ndarray) -> Products:
+        """Return the family restricted to these features, in this order."""
+        chosen = Products(**self.get_params())
+        chosen.pairs_ = self.pairs_[check_features(features, self.n_features_)]
+        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
+        chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(chosen.pairs_)
+        return chosen
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return parameters as plain values; pairs and scaling as arrays."""
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": self.get_params(),
+        }
+        arrays = {
+            "pairs": self.pairs_,
+            "offset": self.input_offset_,
+            "scale": self.input_scale_,
+        }
+        return state, arrays
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Products:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"pairs": 2, "offset": 1, "scale": 1})
+        shape = check_image_shape(state.get("image_shape"))
+        family, p, pairs = unfitted(cls, state), int(np.prod(shape)), arrays["pairs"]
+        for name in ("offset", "scale"):
+            if arrays[name].dtype != np.float32 or arrays[name].shape != (p,):
+                raise InputError(name, arrays[name].shape, f"float32 for {p} inputs")
+        if pairs.dtype != np.int64 or pairs.shape[1] != 2:
+            raise InputError("pairs", pairs.shape, "int64 of shape (n, 2)")
+        if (pairs < [0, -1]).any() or (pairs >= p).any():
+            raise InputError("pairs", "inputs out of range", f"inputs below {p}")
+        family.pairs_, family.image_shape_, family.n_features_ = pairs, shape, len(pairs)
+        family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
+        return family

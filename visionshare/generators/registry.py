@@ -1,0 +1,153 @@
+"""The registry of feature families: a name, and where its class is.
+
+A family of this library is one line of :data:`FAMILIES`. A family of another package is found by
+an entry point of the group ``visionshare.families`` whose name is the family's::
+
+    [project.entry-points."visionshare.families"]
+    wavelets = "my_package.wavelets:Wavelets"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import FeatureFamily
+
+__all__ = [
+    "FAMILIES",
+    "current_state",
+    "family_class",
+    "family_examples",
+    "family_from_state",
+    "family_names",
+    "former_state",
+]
+
+FAMILIES: dict[str, str] = {
+    "anchors": "visionshare.generators.anchors.family:KernelAnchors",
+    "deslanted": "visionshare.generators.deslanted.family:Deslanted",
+    "fourier": "visionshare.generators.fourier.family:RandomFourier",
+    "gabor": "visionshare.generators.gabor.family:GaborBank",
+    "monomials": "visionshare.generators.monomials.family:Monomials",
+    "patches": "visionshare.generators.patches.family:PatchTemplates",
+    "pixels": "visionshare.generators.pixels.family:Pixels",
+    "products": "visionshare.generators.products.family:Products",
+    "sources": "visionshare.generators.sources.family:SourceClassifiers",
+    "stumps": "visionshare.generators.stumps.family:Stumps",
+    "union": "visionshare.generators.union.family:UnionOfFamilies",
+}
+_GROUP = "visionshare.families"
+# Names of families and of their parameters in files that older versions wrote.
+_FORMER_FAMILIES = {"straightened": "deslanted"}
+_FORMER_PARAMETERS = {"anchors": {"centres": "centers"}}
+
+
+@cache
+def _homes() -> dict[str, str]:
+    """Return where the class of each family is; ours come before those of other packages."""
+    others = {point.name: point.value for point in entry_points(group=_GROUP)}
+    return {**others, **FAMILIES}
+
+
+def family_names() -> list[str]:
+    """Return the names of all families that are installed.
+
+    Examples
+    --------
+    >>> "pixels" in family_names()
+    True
+    """
+    return sorted(_homes())
+
+
+def family_class(name: str) -> type[FeatureFamily]:
+    """Return the class of the family registered as ``name``.
+
+    Raises
+    ------
+    InputError
+        If no family has that name.
+
+    Examples
+    --------
+    >>> family_class("pixels").__name__
+    'Pixels'
+    """
+    homes = _homes()
+    if not isinstance(name, str) or name not in homes:
+        raise InputError("family", name, " or ".join(map(repr, sorted(homes))))
+    module, attribute = homes[name].split(":")
+    found: type[FeatureFamily] = getattr(import_module(module), attribute)
+    return found
+
+
+def family_examples(name: str) -> dict[str, Callable[[], FeatureFamily]]:
+    """Return small unfitted instances of a family, by name: for tests, fuzzing and exports.
+
+    They are what the module ``examples`` beside the family's own has in its ``EXAMPLES``.
+
+    Examples
+    --------
+    >>> sorted(family_examples("pixels"))
+    ['pixels']
+    """
+    package = family_class(name).__module__.rpartition(".")[0]
+    examples: dict[str, Callable[[], FeatureFamily]] = import_module(f"{package}.examples").EXAMPLES
+    return examples
+
+
+def family_from_state(state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> FeatureFamily:
+    """Return the family that :meth:`FeatureFamily.to_state` described.
+
+    Raises
+    ------
+    InputError
+        If the description is of no known family or does not fit together.
+    """
+    state = current_state(state)
+    return family_class(state.get("family", "")).from_state(state, arrays)
+
+
+def current_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a family's description with the names of today, without its parts'.
+
+    Examples
+    --------
+    >>> current_state({"family": "straightened", "parts": []})
+    {'family': 'deslanted', 'parts': []}
+    """
+    current = dict(state)
+    name = current.get("family")
+    if isinstance(name, str):
+        current["family"] = name = _FORMER_FAMILIES.get(name, name)
+        renamed = _FORMER_PARAMETERS.get(name)
+        parameters = current.get("parameters")
+        if renamed and isinstance(parameters, dict):
+            current["parameters"] = {renamed.get(k, k): v for k, v in parameters.items()}
+    return current
+
+
+def former_state(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a family's description as versions before 0.2 wrote it, its parts' included.
+
+    Stores that they wrote carry a digest of it.
+    """
+    former = dict(state)
+    name = former.get("family")
+    families = {new: old for old, new in _FORMER_FAMILIES.items()}
+    if isinstance(name, str):
+        former["family"] = families.get(name, name)
+        parameters = former.get("parameters")
+        renamed = {new: old for old, new in _FORMER_PARAMETERS.get(name, {}).items()}
+        if renamed and isinstance(parameters, dict):
+            former["parameters"] = {renamed.get(k, k): v for k, v in parameters.items()}
+    if isinstance(former.get("parts"), list):
+        former["parts"] = [former_state(part) for part in former["parts"]]
+    return former

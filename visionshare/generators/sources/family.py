@@ -1,0 +1,334 @@
+"""Scores of predictors that exist already, as features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+)
+from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
+
+__all__ = ["SourceClassifiers"]
+
+# Images on which a source shows what it gives.
+_FEW = 3
+
+
+class SourceClassifiers(FeatureFamily):
+    """Each score of given predictors is a feature; what the predictors are does not matter.
+
+    Parameters
+    ----------
+    sources : sequence
+        Each a compact classifier; a fitted estimator of scikit-learn with ``decision_function``,
+        else ``predict_proba``, else, a regressor, ``predict``; or a function of images (n, ...)
+        that returns scores (n,) or (n, c). None of them is fitted or copied.
+    macs_per_source : int, optional
+        Multiply-accumulates of a source that does not say them in an attribute ``macs``; one for
+        each value of an image when omitted.
+    opposites : bool, default True
+        Whether a source of two scores, one the negative of the other, gives both; when not, the
+        second alone. A penalty on squared weights likes a score that it can take twice.
+
+    Attributes
+    ----------
+    layout_ : ndarray of shape (n_features_, 2), int64
+        Source and score of each feature.
+    n_features_ : int
+    image_shape_ : tuple of int
+
+    Notes
+    -----
+    An estimator that was fitted to rows is given images as rows, with their values as they are;
+    any other source the images themselves. The columns of compact classifiers have the same bits
+    in whatever batches images come; those of another source as far as the source's own have.
+    Only compact classifiers can be written to a file.
+
+    References
+    ----------
+    I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greedy algorithms for transfer learning",
+    Computer Vision and Image Understanding, 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
+    >>> family = SourceClassifiers([lambda images: images.mean(axis=(1, 2))]).fit(images)
+    >>> family.transform(images).tolist(), family.macs()
+    ([[1.5], [5.5]], 4)
+    """
+
+    name: ClassVar[str] = "sources"
+    layout_: np.ndarray
+    image_shape_: tuple[int, ...]
+
+    def __init__(
+        self,
+        sources: Sequence[Any] = (),
+        macs_per_source: int | None = None,
+        opposites: bool = True,
+    ) -> None:
+        self.sources = sources
+        self.macs_per_source = macs_per_source
+        self.opposites = opposites
+
+    def __sklearn_clone__(self) -> SourceClassifiers:
+        # Sources are fitted: a copy by scikit-learn would come back unfitted.
+        return SourceClassifiers(self.sources, self.macs_per_source, self.opposites)
+
+    def check_parameters(self) -> None:
+        """Check what can be checked without images.
+
+        Raises
+        ------
+        InputError
+            If there are no sources or the cost is out of range.
+        """
+        if not isinstance(self.sources, (list, tuple)) or not self.sources:
+            raise InputError("sources", self.sources, "a list of one or more predictors")
+        if not isinstance(self.opposites, bool):
+            raise InputError("opposites", self.opposites, "True or False")
+        self._check_cost()
+
+    def _check_cost(self) -> None:
+        cost = self.macs_per_source
+        whole = hasattr(cost, "__index__") and not isinstance(cost, bool)
+        if cost is not None and (not whole or cost < 0):
+            raise InputError("macs_per_source", cost, "a whole number of at least 0, or None")
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> SourceClassifiers:
+        """Ask each source for the scores of a few images, to see how many there are.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If something is no source, or takes or gives something else.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        check_images(images)
+        if len(images) == 0:
+            raise InputError("images", images.shape, "at least one image")
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        sources = [as_source(source, images[:_FEW]) for source in self.sources]
+        pairs = [
+            (s, c)
+            for s, source in enumerate(sources)
+            for c in range(0 if self.opposites or not opposite(source) else 1, source.n_outputs)
+        ]
+        return self._with(sources, np.array(pairs, np.int64).reshape(-1, 2))
+
+    def _with(self, sources: Sequence[Source], layout: np.ndarray) -> SourceClassifiers:
+        self._sources, self.layout_ = sources, layout
+        self.n_features_ = len(layout)
+        return self
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32; each source is asked once.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads of compact classifiers.
+
+        Raises
+        ------
+        InputError
+            If the images do not fit, or scores are not finite or other in number.
+        """
+        layout = self.layout_[check_features(features, self.n_features_)]
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        out = np.empty((len(images), len(layout)), np.float32)
+        if len(images) == 0:
+            return out
+        for s in np.unique(layout[:, 0]):
+            source, places = self._sources[s], layout[:, 0] == s
+            # Scores beyond float32 are refused below.
+            with np.errstate(over="ignore", invalid="ignore"):
+                out[:, places] = source.scores(images, n_jobs)[:, layout[places, 1]]
+            if not np.isfinite(out[:, places]).all():
+                raise InputError("sources", f"NaN or infinity from {source.name}", "finite scores")
+        return out
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return the same transposed, (n, n_images), float32 or float16."""
+        check_dtype(dtype)
+        columns = self.transform(images, features, n_jobs).T
+        if dtype == "float16" and np.abs(columns).max(initial=0) > np.finfo(np.float16).max:
+            raise InputError("dtype", dtype, "'float32' for scores beyond 65504")
+        return np.ascontiguousarray(columns, dtype)
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids by source: all scores of a source cost as much as one."""
+        ids = check_features(features, self.n_features_)
+        source = self.layout_[ids, 0]
+        return [ids[source == s] for s in np.unique(source)]
+
+    def _costs(self) -> np.ndarray:
+        """Return the multiply-accumulates of each source."""
+        other = self.macs_per_source
+        other = int(np.prod(self.image_shape_)) if other is None else int(other)
+        known = [source.macs() for source in self._sources]
+        return np.array([other if cost is None else cost for cost in known], np.int64)
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image: each source that is used, once."""
+        ids = check_features(features, self.n_features_)
+        return int(self._costs()[np.unique(self.layout_[ids, 0])].sum())
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
+
+        Another score of a source that is used already adds nothing.
+        """
+        costs = self._costs()
+        costs[self.layout_[chosen, 0]] = 0
+        return costs[self.layout_[features, 0]]
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the source's name, which of its scores it is, and for which class."""
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        s, output = map(int, self.layout_[number])
+        source = self._sources[s]
+        described = {"kind": "source", "source": s, "name": source.name, "output": output}
+        return (
+            described if source.classes is None else {**described, "class": source.classes[output]}
+        )
+
+    def take(self, features: np.ndarray) -> SourceClassifiers:
+        """Return the family restricted to these features; sources not used are left out."""
+        layout = self.layout_[check_features(features, self.n_features_)].copy()
+        used, place = np.unique(layout[:, 0], return_inverse=True)
+        layout[:, 0] = place.reshape(-1)
+        sources = tuple(self.sources[s] for s in used)
+        chosen = SourceClassifiers(sources, self.macs_per_source, self.opposites)
+        chosen.image_shape_ = self.image_shape_
+        return chosen._with([self._sources[s] for s in used], layout)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the states of the sources' families, and their weights as arrays.
+
+        Raises
+        ------
+        InputError
+            If a source is no compact classifier.
+        """
+        linear = [source for source in self._sources if isinstance(source, LinearSource)]
+        if len(linear) < len(self._sources):
+            others = [s.name for s in self._sources if not isinstance(s, LinearSource)]
+            accepted = (
+                "compact classifiers only, for a file: make one of each source (to_classifier), "
+                "leave these sources out, or keep columns and classifier in memory"
+            )
+            raise InputError("sources", ", ".join(others), accepted)
+        states, arrays = parts_to_state([source.family for source in linear])
+        for s, source in enumerate(linear):
+            arrays[f"weights.{s}"], arrays[f"intercept.{s}"] = source.weights, source.intercept
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": {"macs_per_source": self.macs_per_source},
+            "parts": states,
+            "names": [source.name for source in linear],
+            "classes": [source.classes for source in linear],
+        }
+        return state, {"layout": self.layout_, **arrays}
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> SourceClassifiers:
+        """Return the family that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"layout": 2})
+        shape, parameters = check_image_shape(state.get("image_shape")), state.get("parameters")
+        if not isinstance(parameters, dict) or set(parameters) != {"macs_per_source"}:
+            raise InputError("parameters", parameters, "a value for macs_per_source")
+        sources = _linear_sources(state, arrays, shape)
+        family = cls(tuple(sources), **parameters)
+        family._check_cost()
+        family.image_shape_ = shape
+        layout = arrays["layout"]
+        if layout.dtype != np.int64 or layout.shape[1] != 2 or (layout < 0).any():
+            raise InputError("layout", layout.shape, "int64 of shape (n, 2), at least 0")
+        if (layout[:, 0] >= len(sources)).any():
+            raise InputError("layout", "numbers out of range", f"{len(sources)} sources")
+        outputs = np.array([source.n_outputs for source in sources], np.int64)
+        if (layout[:, 1] >= outputs[layout[:, 0]]).any():
+            raise InputError("layout", "numbers out of range", "scores that the sources have")
+        return family._with(sources, layout)
+
+
+def _linear_sources(
+    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], shape: tuple[int, ...]
+) -> list[LinearSource]:
+    """Return the sources of a description.
+
+    Raises
+    ------
+    InputError
+        If families, weights, names and classes do not fit together.
+    """
+    families = parts_from_state(state, arrays, shape)
+    listed = []
+    for key in ("names", "classes"):
+        values: Any = state.get(key)
+        if not isinstance(values, list) or len(values) != len(families):
+            raise InputError(key, values, f"a list of {len(families)}, one a source")
+        listed.append(values)
+    sources = []
+    for s, (family, name, classes) in enumerate(zip(families, *listed, strict=True)):
+        weights, intercept = (_finite(arrays, f"{part}.{s}") for part in ("weights", "intercept"))
+        n, k = family.n_features_, len(weights)
+        if weights.ndim != 2 or weights.shape[1] != n or k == 0:
+            raise InputError(f"weights.{s}", weights.shape, f"float32 of shape (k, {n})")
+        if intercept.shape != (k,):
+            raise InputError(f"intercept.{s}", intercept.shape, f"float32 of shape ({k},)")
+        plain = isinstance(classes, list) and all(isinstance(c, (int, str)) for c in classes)
+        if classes is not None and (not plain or len(classes) != k):
+            raise InputError("classes", classes, f"{k} whole numbers or texts, or null")
+        if not isinstance(name, str):
+            raise InputError("names", name, "a text")
+        sources.append(LinearSource(family, weights, intercept, name, classes))
+    return sources
+
+
+def _finite(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    array = arrays.get(name)
+    if (
+        array is None
+        or array.dtype != np.float32
+        or array.ndim == 0
+        or not np.isfinite(array).all()
+    ):
+        given = None if array is None else f"{array.dtype} of shape {array.shape}"
+        raise InputError(name, given, "an array of finite float32")
+    return array

@@ -1,0 +1,240 @@
+"""Stumps: whether an input is at most a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+    unfitted,
+)
+from visionshare.generators.inputs import flattened, rows_of
+from visionshare.resources import resolve_jobs
+
+__all__ = ["Stumps"]
+
+_BLOCK = 1000
+_BYTES = 4 << 20
+
+
+class Stumps(FeatureFamily):
+    """Indicators 1[v_i ≤ θ] of single inputs, with thresholds midway between training values.
+
+    Features are numbered by input and ascending threshold. Equal values lie on one side of every
+    threshold; an input that is constant in training has none.
+
+    Parameters
+    ----------
+    n_thresholds : int, optional
+        At most so many thresholds an input, those nearest to its quantiles; all when omitted.
+
+    Attributes
+    ----------
+    inputs_ : ndarray of shape (n_features_,), int32
+        Index of each feature's input in the flattened image.
+    thresholds_ : ndarray of shape (n_features_,), float32
+        θ. Where no float32 lies between two neighboring values, the lower of them.
+    image_shape_ : tuple of int
+    n_features_ : int
+
+    References
+    ----------
+    S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: Efficient multiclass learning with
+    feature sharing", NIPS 2011, §4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 5.0], [3.0, 5.0], [4.0, 6.0]])
+    >>> stumps = Stumps().fit(X)
+    >>> stumps.inputs_.tolist(), stumps.thresholds_.tolist()
+    ([0, 0, 1], [2.0, 3.5, 5.5])
+    >>> stumps.transform(X).tolist()
+    [[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+
+    name: ClassVar[str] = "stumps"
+    inputs_: np.ndarray
+    thresholds_: np.ndarray
+
+    def __init__(self, n_thresholds: int | None = None) -> None:
+        self.n_thresholds = n_thresholds
+
+    def check_parameters(self) -> None:
+        """Check all parameters without inputs.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+        n = self.n_thresholds
+        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
+            raise InputError("n_thresholds", n, "a whole number of at least 1, or None for all")
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Stumps:
+        """Learn the thresholds of every input.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range, or no input has two different values.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        flat = flattened(check_images(images))
+        found = [_thresholds(flat[:, i], self.n_thresholds) for i in range(flat.shape[1])]
+        sizes = [len(thresholds) for thresholds in found]
+        if not any(sizes):
+            given = f"{len(images)} examples, every input constant"
+            raise InputError("images", given, "an input with two different values")
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self.inputs_ = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        self.thresholds_ = np.concatenate(found)
+        self.n_features_ = len(self.thresholds_)
+        return self
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32."""
+        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        dtype : {"float32", "float16"}, default "float32"
+        """
+        check_dtype(dtype)
+        ids = check_features(features, self.n_features_)
+        flat = flattened(check_images(images, self.image_shape_))
+        used, place = np.unique(self.inputs_[ids], return_inverse=True)
+        # Compared in float64, as fit compared them: uint8 / 255 is no float32.
+        values = np.ascontiguousarray(rows_of(flat[:, used]).T)
+        thresholds = self.thresholds_[ids].astype(np.float64)
+        out = np.empty((len(ids), len(flat)), dtype)
+        step = max(1, _BYTES // max(1, 8 * len(flat)))
+        starts = range(0, len(ids), step)
+
+        def block(start: int) -> None:
+            part = slice(start, start + step)
+            out[part] = values[place[part]] <= thresholds[part, None]
+
+        with ThreadPoolExecutor(min(resolve_jobs(n_jobs), max(1, len(starts)))) as pool:
+            list(pool.map(block, starts))
+        return out
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return the ids in groups of a thousand: any together cost the same."""
+        ids = check_features(features, self.n_features_)
+        return [ids[i : i + _BLOCK] for i in range(0, len(ids), _BLOCK)]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return 0: inputs are compared, not multiplied."""
+        return 0
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return the place of the input and the threshold."""
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        place = np.unravel_index(int(self.inputs_[number]), self.image_shape_)
+        return {
+            "kind": "stump",
+            "place": tuple(int(v) for v in place),
+            "threshold": float(self.thresholds_[number]),
+        }
+
+    def take(self, features: np.ndarray) -> Stumps:
+        """Return the family restricted to these features, in this order."""
+        ids = check_features(features, self.n_features_)
+        return self._restored(self.inputs_[ids], self.thresholds_[ids], self.image_shape_)
+
+    def _restored(
+        self, inputs: np.ndarray, thresholds: np.ndarray, shape: tuple[int, ...]
+    ) -> Stumps:
+        family = Stumps(self.n_thresholds)
+        family.inputs_, family.thresholds_ = inputs, thresholds
+        family.image_shape_, family.n_features_ = shape, len(thresholds)
+        return family
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return parameters as plain values; inputs and thresholds as arrays."""
+        n = self.n_thresholds
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parameters": {"n_thresholds": None if n is None else int(n)},
+        }
+        return state, {"inputs": self.inputs_.astype(np.int64), "thresholds": self.thresholds_}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stumps:
+        """Return the family that :meth:`to_state` described.
+
+        Raises
+        ------
+        InputError
+            If values and arrays are not of this family or do not fit together.
+        """
+        check_state(state, arrays, cls.name, {"inputs": 1, "thresholds": 1})
+        shape = check_image_shape(state.get("image_shape"))
+        family = unfitted(cls, state)
+        inputs, thresholds, p = arrays["inputs"], arrays["thresholds"], int(np.prod(shape))
+        if thresholds.dtype != np.float32:
+            raise InputError("thresholds", thresholds.dtype, "float32")
+        if inputs.dtype != np.int64 or inputs.shape != thresholds.shape:
+            given = f"{inputs.dtype} of shape {inputs.shape}"
+            raise InputError("inputs", given, f"int64 of shape {thresholds.shape}")
+        if (inputs < 0).any() or (inputs >= p).any():
+            raise InputError("inputs", "inputs out of range", f"inputs from 0 to {p - 1}")
+        return family._restored(inputs.astype(np.int32), thresholds, shape)
+
+
+def _thresholds(column: np.ndarray, n: int | None) -> np.ndarray:
+    """Return the ascending thresholds, float32, of one input's values (m,), uint8 or float32."""
+    distinct, counts = np.unique(column, return_counts=True)
+    values = rows_of(distinct)[:, 0]
+    gaps = np.arange(len(values) - 1)
+    if n is not None and len(gaps) > n:
+        gaps = _nearest(np.cumsum(counts)[:-1], len(column) * np.arange(1, n + 1) / (n + 1))
+    low, high = values[gaps], values[gaps + 1]
+    middle = ((low + high) / 2).astype(np.float32)
+    # Between neighboring float32 values the middle may round up to the higher one.
+    return np.where(middle < high, middle, low).astype(np.float32)
+
+
+def _nearest(sorted_values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return places of the values nearest to the wanted ones, ascending, none twice."""
+    above = np.clip(np.searchsorted(sorted_values, wanted), 1, len(sorted_values) - 1)
+    below = above - 1
+    lower = wanted - sorted_values[below] <= sorted_values[above] - wanted
+    return np.unique(np.where(lower, below, above))

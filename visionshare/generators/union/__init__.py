@@ -1,0 +1,5 @@
+"""Several families side by side."""
+
+from visionshare.generators.union.family import UnionOfFamilies
+
+__all__ = ["UnionOfFamilies"]

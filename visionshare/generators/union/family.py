@@ -1,0 +1,300 @@
+"""Several families as one pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from visionshare.errors import InputError
+from visionshare.generators.base import (
+    FeatureFamily,
+    check_dtype,
+    check_features,
+    check_image_shape,
+    check_images,
+    check_state,
+)
+from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
+
+__all__ = ["UnionOfFamilies"]
+
+
+class UnionOfFamilies(FeatureFamily):
+    """The features of several families, one family after the other.
+
+    A search compares them all; features of different families share no work, and enter alone or
+    in the groups of their own family.
+
+    Parameters
+    ----------
+    families : sequence of FeatureFamily
+        Unfitted; unions among them are allowed, a few levels deep.
+
+    Attributes
+    ----------
+    parts_ : list of FeatureFamily
+        The fitted families.
+    part_ : ndarray of shape (n_features_,), int64
+        Which part a feature is of; the features of a part stand in its own order.
+    n_features_ : int
+    image_shape_ : tuple of int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import Pixels, RandomFourier
+    >>> images = np.random.default_rng(0).random((6, 4, 4))
+    >>> family = UnionOfFamilies([Pixels(), RandomFourier(n_pairs=3)]).fit(images)
+    >>> family.transform(images).shape, family.groups[14:].tolist()
+    ((6, 22), [14, 15, 16, 16, 17, 17, 18, 18])
+    """
+
+    name: ClassVar[str] = "union"
+    inner_families: ClassVar[str] = "several"
+    parts_: list[FeatureFamily]
+    part_: np.ndarray
+    image_shape_: tuple[int, ...]
+
+    def __init__(self, families: Sequence[FeatureFamily] = ()) -> None:
+        self.families = families
+
+    @classmethod
+    def from_families(cls, families: Sequence[FeatureFamily]) -> UnionOfFamilies:
+        """Return the unfitted union of other families."""
+        return cls(families)
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Number of each feature's group, None where no part has groups."""
+        own = [part.groups for part in self.parts_]
+        if all(groups is None for groups in own):
+            return None
+        numbers, start = np.empty(self.n_features_, np.int64), 0
+        for p, groups in enumerate(own):
+            n = self.parts_[p].n_features_
+            place = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+            numbers[self._ids[p]] = start + place.reshape(-1)
+            start += int(place.max(initial=-1)) + 1
+        return numbers
+
+    def check_parameters(self) -> None:
+        """Check the parameters of all families without images.
+
+        Raises
+        ------
+        InputError
+            If there are none, one of them is no family, unions lie too deep in each other, or a
+            parameter is out of range.
+        """
+        if not self._listed():
+            raise InputError("families", self.families, "a list of one or more families")
+        level: list[Any] = [self]
+        for _ in range(DEEPEST + 1):
+            unions = [family for family in level if isinstance(family, UnionOfFamilies)]
+            level = [family for union in unions for family in union._listed()]
+        if level:
+            raise InputError("families", "unions in unions", f"at most {DEEPEST} levels of them")
+        for family in self.families:
+            if not isinstance(family, FeatureFamily):
+                raise InputError("families", family, "families such as Pixels()")
+            family.check_parameters()
+
+    def _listed(self) -> Sequence[FeatureFamily]:
+        """Return the families, none where something else was given."""
+        return self.families if isinstance(self.families, (list, tuple)) else ()
+
+    def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> UnionOfFamilies:
+        """Fit a copy of each family to the same images.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
+        y : ndarray, optional
+            Classes, for families that learn from them.
+
+        Raises
+        ------
+        InputError
+            If a parameter of a family is out of range or the images do not fit.
+        """
+        self.check_parameters()
+        images = np.asarray(images)
+        check_images(images)
+        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        parts = [clone(family, safe=False).fit(images, y) for family in self.families]
+        return self._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
+
+    @classmethod
+    def of(cls, families: Sequence[FeatureFamily]) -> UnionOfFamilies:
+        """Return the union of fitted families of images of one shape."""
+        parts = list(families)
+        family = cls(tuple(clone(part, safe=False) for part in parts))
+        family.image_shape_ = tuple(parts[0].image_shape_)
+        return family._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
+
+    def _with(self, parts: list[FeatureFamily], part: np.ndarray) -> UnionOfFamilies:
+        self.parts_, self.part_ = parts, part
+        self.n_features_ = len(part)
+        order = np.argsort(part, kind="stable")
+        ends = np.searchsorted(part[order], np.arange(len(parts) + 1))
+        # Feature j of part p is feature _ids[p][j], and feature i is number _own[i] of its part.
+        self._ids = [order[a:b] for a, b in pairwise(ends)]
+        self._own = np.empty(len(part), np.int64)
+        for ids in self._ids:
+            self._own[ids] = np.arange(len(ids))
+        return self
+
+    def _split(self, features: np.ndarray | None) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield part, places among these features, and the part's own ids."""
+        ids = check_features(features, self.n_features_)
+        part = self.part_[ids]
+        for p in np.unique(part):
+            places = np.flatnonzero(part == p)
+            yield int(p), places, self._own[ids[places]]
+
+    def transform(
+        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return features (n_images, n), float32.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        features : ndarray of int, optional
+            Ids; all when omitted.
+        n_jobs : int, default 1
+            Threads.
+        """
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        n = len(check_features(features, self.n_features_))
+        out = np.empty((len(images), n), np.float32)
+        for p, places, own in self._split(features):
+            # Without ids a part need not restrict itself anew for each call.
+            out[:, places] = self.parts_[p].transform(
+                images, None if features is None else own, n_jobs
+            )
+        return out
+
+    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return sums of all features times weights, (n_images, k), float32: the parts' sums.
+
+        Parameters
+        ----------
+        images : ndarray of shape (n_images, *image_shape_), uint8 or float
+        weights : ndarray of shape (k, n_features_), float32
+        n_jobs : int, default 1
+            Threads.
+        """
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        out = np.zeros((len(images), len(weights)), np.float32)
+        for part, ids in zip(self.parts_, self._ids, strict=True):
+            run = len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1
+            own = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
+            out += part.weighted_sums(images, own, n_jobs)
+        return out
+
+    def transform_columns(
+        self,
+        images: np.ndarray,
+        features: np.ndarray | None = None,
+        n_jobs: int = 1,
+        dtype: str = "float32",
+    ) -> np.ndarray:
+        """Return features transposed, (n, n_images), float32 or float16.
+
+        Each column has the bits that its own family gives it.
+        """
+        check_dtype(dtype)
+        images = np.asarray(images)
+        check_images(images, self.image_shape_)
+        n = len(check_features(features, self.n_features_))
+        out = np.empty((n, len(images)), dtype)
+        for p, places, own in self._split(features):
+            wanted = None if features is None else own
+            out[places] = self.parts_[p].transform_columns(images, wanted, n_jobs, dtype)
+        return out
+
+    @property
+    def shares_windows(self) -> bool:
+        """Whether a part of it shares work among the windows of a larger image."""
+        return any(part.shares_windows for part in self.parts_)
+
+    def transform_windows(
+        self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the features of windows of a larger image, (n, len(ys), len(xs)) float32.
+
+        Each part's as :meth:`FeatureFamily.transform_windows` gives them.
+        """
+        out = np.empty((self.n_features_, len(ys), len(xs)), np.float32)
+        for part, ids in zip(self.parts_, self._ids, strict=True):
+            out[ids] = part.transform_windows(image, ys, xs, n_jobs)
+        return out
+
+    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
+        """Return these ids in the blocks of their families."""
+        return [
+            self._ids[p][block]
+            for p, _, own in self._split(features)
+            for block in self.parts_[p].block_ids(own)
+        ]
+
+    def macs(self, features: np.ndarray | None = None) -> int:
+        """Return the multiply-accumulates an image: the sum over the families."""
+        return sum(self.parts_[p].macs(own) for p, _, own in self._split(features))
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
+        before = {p: own for p, _, own in self._split(chosen)}
+        added = np.empty(len(features), np.int64)
+        for p, places, own in self._split(features):
+            held = before.get(p, np.empty(0, np.int64))
+            added[places] = self.parts_[p].added_macs(held, own)
+        return added
+
+    def describe(self, feature: int) -> dict[str, Any]:
+        """Return what the feature's own family says of it."""
+        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        return self.parts_[int(self.part_[number])].describe(int(self._own[number]))
+
+    def take(self, features: np.ndarray) -> UnionOfFamilies:
+        """Return the union restricted to these features, in this order; parts not used are left."""
+        ids = check_features(features, self.n_features_)
+        chosen = UnionOfFamilies(self.families)
+        chosen.image_shape_ = self.image_shape_
+        parts = [self.parts_[p].take(own) for p, _, own in self._split(ids)]
+        return chosen._with(parts, np.unique(self.part_[ids], return_inverse=True)[1].reshape(-1))
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the states of the parts in a list; their arrays as "0.name" and so on."""
+        states, arrays = parts_to_state(self.parts_)
+        state = {
+            "family": self.name,
+            "version": 1,
+            "image_shape": list(self.image_shape_),
+            "parts": states,
+        }
+        return state, {"part": self.part_, **arrays}
+
+    @classmethod
+    def from_state(
+        cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> UnionOfFamilies:
+        """Return the union that :meth:`to_state` described."""
+        check_state(state, arrays, cls.name, {"part": 1})
+        shape, part = check_image_shape(state.get("image_shape")), arrays["part"]
+        parts = parts_from_state(state, arrays, shape)
+        sizes = [held.n_features_ for held in parts]
+        if part.dtype != np.int64 or (part < 0).any() or (part >= len(parts)).any():
+            raise InputError("part", part.shape, f"int64 numbers of {len(parts)} parts")
+        if np.bincount(part, minlength=len(parts)).tolist() != sizes:
+            raise InputError("part", "other numbers of features", f"{sizes} features of the parts")
+        family = cls(tuple(clone(held, safe=False) for held in parts))
+        family.image_shape_ = shape
+        return family._with(parts, part)

@@ -1,0 +1,78 @@
+"""The regularization path: a learner at one alpha after the other, each begun at the last."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from visionshare.columns import Columns
+from visionshare.errors import InputError
+
+__all__ = ["regularization_path"]
+
+
+def regularization_path(
+    learner: Any,
+    X: np.ndarray | Columns,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    *,
+    alphas: Sequence[float] | None = None,
+    n: int = 20,
+    least: float = 1e-2,
+) -> Iterator[Any]:
+    """Yield fitted learners from the largest alpha to the least.
+
+    Parameters
+    ----------
+    learner : estimator
+        With ``alpha``, ``warm_start`` and ``alpha_max``, such as
+        :class:`visionshare.learners.GroupFeatureClassifier`; it is not changed.
+    X, y, sample_weight
+        As in ``fit``.
+    alphas : sequence of float, optional
+        Which, in any order; when omitted ``n`` of them, evenly in the logarithm from λ_max, where
+        the first weight is about to appear, down to ``least`` · λ_max.
+    n : int, default 20
+    least : float, default 1e-2
+
+    Yields
+    ------
+    estimator
+        Fitted; its ``alpha`` says which.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from visionshare import GroupFeatureRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> [len(m.support_) for m in regularization_path(GroupFeatureRegressor(), X, y, n=5)]
+    [0, 4, 5, 7, 8]
+    """
+    if alphas is None:
+        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
+            raise InputError("n", n, "a whole number of at least 1")
+        if not 0 < least < 1:
+            raise InputError("least", least, "a share between 0 and 1")
+        largest = learner.alpha_max(X, y, sample_weight)
+        if largest <= 0:
+            raise InputError("X", "columns that no target depends on", "a column that matters")
+        alphas = largest * np.geomspace(1, least, n)
+    held = sorted((float(s) for s in alphas), reverse=True)
+    if not held or not all(0 < s < np.inf for s in held):
+        raise InputError("alphas", alphas, "finite numbers above 0")
+    model = clone(learner).set_params(warm_start=True)
+    model.checkpoint = None
+    for alpha in held:
+        model.set_params(alpha=alpha).fit(X, y, sample_weight)
+        # A later fit replaces attributes and changes none.
+        yield copy.copy(model)

@@ -223,7 +223,7 @@ def test_missing_and_foreign_files(tmp_path):
     with pytest.raises(ClassifierFileError):
         visionshare.load(tmp_path)
     (tmp_path / "p").write_bytes((2**60).to_bytes(8, "little") + b"{}")
-    with pytest.raises(ClassifierFileError, match="not a sound visionshare-classifier file"):
+    with pytest.raises(ClassifierFileError, match="invalid visionshare-classifier file"):
         visionshare.load(tmp_path / "p")
 
 

@@ -70,7 +70,7 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
         If the file is missing, broken, foreign, or of a version this library does not know.
     """
     path = Path(path)
-    header, arrays = read_tensor_file(path, FORMAT, FORMAT_VERSION, ClassifierFileError)
+    header, arrays = read_tensor_file(path, FORMAT, {FORMAT_VERSION}, ClassifierFileError)
     try:
         return _parts(header, arrays)
     except _UNSOUND as error:

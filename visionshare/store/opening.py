@@ -53,7 +53,7 @@ def create_store(
     --------
     >>> import tempfile
     >>> from visionshare import Pixels
-    >>> images = np.arange(8, dtype=np.uint8).reshape(2, 2, 2)
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     columns = create_store(Path(folder, "store"), Pixels().fit(images), images)
     ...     columns.take([3]).ravel().tolist()
@@ -93,7 +93,7 @@ def create_empty_store(
     --------
     >>> import tempfile
     >>> from visionshare import Pixels
-    >>> images = np.arange(8, dtype=np.uint8).reshape(2, 2, 2)
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
     >>> family, identity = Pixels().fit(images), images_fingerprint(images)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     columns = create_empty_store(folder, family, 2, identity, "float32")

@@ -47,7 +47,7 @@ class StoreColumns(Columns):
     >>> import tempfile
     >>> from visionshare import Pixels
     >>> from visionshare.store import create_store, open_store
-    >>> images = np.arange(8, dtype=np.uint8).reshape(2, 2, 2)
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     create_store(f"{folder}/store", Pixels().fit(images), images).fill()
     ...     open_store(f"{folder}/store").correlate(np.ones((2, 1))).ravel().tolist()

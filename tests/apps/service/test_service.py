@@ -187,15 +187,15 @@ def test_a_body_that_does_not_come_is_not_waited_for(model):
 
 def test_a_busy_service_says_so_and_goes_on_listening(model, monkeypatch):
     gate, inside = threading.Event(), threading.Semaphore(0)
-    plain = type(model).read
+    plain = type(model).decision_function
 
     def slow(self, *arguments):
         inside.release()
         assert gate.wait(60)
         return plain(self, *arguments)
 
-    monkeypatch.setattr(type(model), "read", slow)
     app = service(model, Limits(threads=1, waiting=1))
+    monkeypatch.setattr(type(model), "decision_function", slow)
 
     async def asked():
         transport = httpx.ASGITransport(app)
@@ -240,7 +240,7 @@ def test_every_answer_has_safe_headers_and_is_counted(model, app):
 
 def test_an_unforeseen_failure_is_a_typed_answer(model, monkeypatch, caplog):
     app = service(model)
-    monkeypatch.setattr(type(model), "read", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(model), "decision_function", lambda *_: 1 / 0)
     answer = ask(app, predict(png(np.zeros((8, 8), np.uint8))))[0]
     assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "failed")
     assert "division" not in answer.text

@@ -2,7 +2,8 @@
 
 import contextlib
 import json
-from dataclasses import replace
+import pickle
+from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
 from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
+from visionshare.classifier import ExitRule
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import Preprocessing
-from visionshare.errors import ClassifierFileError, DataError, InputError
+from visionshare.errors import ClassifierFileError, InputError
 from visionshare.fingerprints import spec_fingerprint
 
 
@@ -184,7 +186,7 @@ def _sealed(content, header, table):
 
 
 HOSTILE = {
-    "version": lambda h, t: h.update(version=2),
+    "version": lambda h, t: h.update(version=3),
     "family": lambda h, t: h["family"].update(family="unknown"),
     "module": lambda h, t: h["family"].update(family="os:system"),
     "huge image": lambda h, t: h["family"].update(image_shape=[65536, 65536]),
@@ -223,24 +225,23 @@ def test_missing_and_foreign_files(tmp_path):
     with pytest.raises(ClassifierFileError):
         visionshare.load(tmp_path)
     (tmp_path / "p").write_bytes((2**60).to_bytes(8, "little") + b"{}")
-    with pytest.raises(ClassifierFileError, match="not a sound visionshare-classifier file"):
+    with pytest.raises(ClassifierFileError, match="invalid visionshare-classifier file"):
         visionshare.load(tmp_path / "p")
 
 
 def test_preparation_travels_and_is_left_out_where_it_is_plain(model, tmp_path, images):
     steps = Preprocessing("automatic", crop=True, fit="box", margin=1, center="mass")
     path = tmp_path / "a.safetensors"
-    model.with_preprocessing(steps).save(path)
+    replace(model, preprocessing=steps).save(path)
     held = visionshare.load(path)
     assert held.preprocessing == steps
-    assert held.at(1).preprocessing == held.with_path(held.path).preprocessing == steps
-    assert held.with_exit_rule(None).preprocessing == steps
+    assert held.at(1).preprocessing == steps
     assert_array_equal(held.decision_function(images), model.decision_function(images))
-    held.with_preprocessing(None).save(path)
+    replace(held, preprocessing=Preprocessing()).save(path)
     assert b"preprocessing" not in path.read_bytes()
     assert visionshare.load(path).preprocessing == Preprocessing()
     with pytest.raises(InputError, match=r"^margin: got 4"):
-        model.with_preprocessing(Preprocessing(fit="box", margin=4))
+        replace(model, preprocessing=Preprocessing(fit="box", margin=4))
 
 
 @pytest.mark.parametrize(
@@ -254,16 +255,61 @@ def test_wrong_preparation_is_refused_in_one_line(values, saved, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_picture_becomes_an_image(model, tmp_path):
-    from PIL import Image
+def test_it_never_changes(model):
+    with pytest.raises(FrozenInstanceError):
+        model.temperature = 2.0
+    for array in (model.weights, model.intercept, model.classes, model.classes_):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+    weights = np.ones((3, 6), np.float32)
+    replace(model, weights=weights)
+    weights[0] = 2.0
+    names = [f.name for f in fields(CompactClassifier)]
+    assert names == [
+        "family", "weights", "intercept", "classes", "temperature", "path", "metadata",
+        "exit_rule", "preprocessing",
+    ]  # fmt: skip
+    assert repr(model) == "<CompactClassifier: 3 classes, 6 features of the family 'patches'>"
 
-    Image.fromarray(np.full((20, 30), 7, np.uint8)).save(tmp_path / "a.png")
+
+def test_replaced_fields_are_replaced_and_all_others_kept(model):
+    steps, rule = Preprocessing("dark_on_light"), ExitRule((2, 4), (1.0, 1.0))
+    changed = replace(model, preprocessing=steps, exit_rule=rule)
+    for name in (f.name for f in fields(model)):
+        if name not in ("preprocessing", "exit_rule"):
+            assert np.array_equal(getattr(changed, name), getattr(model, name))
+    assert (changed.preprocessing, changed.exit_rule) == (steps, rule)
+    prefix = changed.at(3)
+    assert prefix.exit_rule == ExitRule((2,), (1.0,))
+    kept = ("temperature", "metadata", "preprocessing")
+    assert all(getattr(prefix, name) == getattr(changed, name) for name in kept)
+    with pytest.raises(InputError, match=r"^rounds"):
+        replace(changed, path=())
+
+
+def test_it_can_be_pickled(model, images):
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.decision_function(images), model.decision_function(images))
+    assert again.metadata == model.metadata
+
+
+def test_headers_of_version_1_are_upgraded(model, tmp_path, images):
+    steps = Preprocessing("automatic", crop=True, fit="box", margin=1, center="mass")
+    new, old = tmp_path / "new.safetensors", tmp_path / "old.safetensors"
+    replace(model, preprocessing=steps).save(new)
+
+    def former(header, table):
+        header["version"] = 1
+        header["preprocessing"]["centre"] = header["preprocessing"].pop("center")
+
+    _rewritten(new, old, former)
+    read = visionshare.load(old)
+    assert read.preprocessing == steps
+    assert_array_equal(read.decision_function(images), model.decision_function(images))
+
+
+def test_what_a_picture_becomes(model):
     assert (model.picture_size, model.picture_mode) == ((8, 8), "gray")
-    assert_array_equal(model.read(tmp_path / "a.png"), np.full((8, 8), 7, np.uint8))
-    with pytest.raises(DataError, match="too many"):
-        model.read(tmp_path / "a.png", largest=599)
     family = Pixels().fit(np.zeros((1, 4))).take([0, 3])
     vectors = CompactClassifier(family, np.eye(2), np.zeros(2), np.arange(2))
     assert vectors.picture_size is None
-    with pytest.raises(InputError, match=r"^classifier"):
-        vectors.read(tmp_path / "a.png")

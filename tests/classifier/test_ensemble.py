@@ -1,5 +1,7 @@
 """Several classifiers as one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -8,6 +10,7 @@ from visionshare import PatchTemplates, ShareBoost
 from visionshare.classifier import CompactClassifier, averaged
 from visionshare.datasets import Preprocessing
 from visionshare.errors import InputError
+from visionshare.export import compile_classifier
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
 
 
@@ -48,7 +51,7 @@ def test_scores_are_the_mean(members, digits, tmp_path):
 def test_it_is_c_too(members, digits):
     both, images = averaged(members), digits[0][:50]
     expected = both.decision_function(images)
-    found = both.compile().decision_function(images)
+    found = compile_classifier(both).decision_function(images)
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
 
 
@@ -64,4 +67,4 @@ def test_what_does_not_fit_is_refused(members, digits):
     with pytest.raises(InputError, match=r"^classifiers"):
         averaged([one, others])
     with pytest.raises(InputError, match=r"^classifiers.*preparation"):
-        averaged([one, members[1].with_preprocessing(Preprocessing(polarity="dark_on_light"))])
+        averaged([one, replace(members[1], preprocessing=Preprocessing("dark_on_light"))])

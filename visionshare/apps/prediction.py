@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
 
+from visionshare.apps.pictures import read_picture
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import DataError
 from visionshare.resources import resolve_jobs
@@ -137,7 +138,7 @@ def _classified(
 ) -> Classified:
     def read(path: str) -> np.ndarray | str:
         try:
-            return classifier.read(path)
+            return read_picture(classifier, path)
         except DataError as error:
             return str(error)
         except MemoryError:
@@ -160,7 +161,7 @@ def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[ProcessPoolEx
     with tempfile.TemporaryDirectory() as folder:
         # As a file: this process would have to wait until each of them has read an argument.
         file = os.path.join(folder, "classifier.safetensors")
-        classifier.with_exit_rule(None).with_path(()).save(file)
+        replace(classifier, exit_rule=None, path=()).save(file)
         with _interrupts_ignored():
             workers = ProcessPoolExecutor(jobs, context, _begin, (file,))
             # Each of them starts with the first call that finds no idle one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -141,12 +142,11 @@ def _sparse_classifier(
 ) -> CompactClassifier:
     W = _drawn(classifier.weights.astype(np.float64), n, random_state, scales)
     kept = np.flatnonzero(np.abs(W).max(axis=0))
-    return CompactClassifier(
-        classifier.family.take(kept),
-        W[:, kept].astype(np.float32),
-        classifier.intercept,
-        classifier.classes_,
-        classifier.temperature,
-        (),
-        classifier.metadata,
+    return replace(
+        classifier,
+        family=classifier.family.take(kept),
+        weights=W[:, kept].astype(np.float32),
+        # Its rounds and where images may stop are of features that are gone.
+        path=(),
+        exit_rule=None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     macs = int(family.macs())
     step = PathStep.whole(weights, intercept, macs, loss, error, None, seconds)
     metadata = {**first.metadata, "members": n}
-    return CompactClassifier(
-        family, weights, intercept, first.classes_, temperature, (step,), metadata,
-        preprocessing=first.preprocessing,
+    return replace(
+        first, family=family, weights=weights, intercept=intercept, temperature=temperature,
+        path=(step,), metadata=metadata, exit_rule=None,
     )  # fmt: skip

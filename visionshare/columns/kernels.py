@@ -1,4 +1,4 @@
-"""Kernels that read columns where they lie: at given offsets of a flat buffer.
+"""Kernels that read columns in place: at given offsets of a flat buffer.
 
 A buffer is a one-dimensional array of float64, float32, or float16 seen as uint16; column j is
 ``buffer[offsets[j] : offsets[j] + m]``. Memory, memory-mapped shards and subsets of columns are
@@ -117,21 +117,21 @@ def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True, parallel=True)
 def pick(
-    buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, places: np.ndarray, out: np.ndarray
+    buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, targets: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write some examples of the columns at ``offsets``, as they are kept, into rows of ``out``.
+    """Copy some examples of the columns at ``offsets`` into rows of ``out``, bit by bit.
 
     Parameters
     ----------
     buffer : ndarray of one dimension
-    offsets, places : ndarray of shape (n,), int64
+    offsets, targets : ndarray of shape (n,), int64
         Where each column begins, and its row of ``out``.
     rows : ndarray of shape (n_rows,), int64
         Examples.
     out : ndarray of shape (d, n_rows), of the buffer's dtype
     """
     for j in prange(offsets.shape[0]):
-        begin, row = offsets[j], out[places[j]]
+        begin, row = offsets[j], out[targets[j]]
         for i in range(rows.shape[0]):
             row[i] = buffer[begin + rows[i]]
 

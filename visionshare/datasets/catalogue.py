@@ -16,6 +16,7 @@ from visionshare.datasets.glyphs import Fonts, load_fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
+from visionshare.resources import cache_folder
 
 __all__ = [
     "DataSetInfo",
@@ -111,12 +112,14 @@ def dataset_info(name: str) -> DataSetInfo:
 
 
 def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache."""
+    """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache.
+
+    The cache is :func:`visionshare.resources.cache_folder`.
+    """
     roots = [] if data_dir is None else [Path(data_dir)]
     if os.environ.get("VISIONSHARE_DATA"):
         roots.append(Path(os.environ["VISIONSHARE_DATA"]))
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return [*roots, cache / "visionshare"]
+    return [*roots, cache_folder()]
 
 
 def _find(info: DataSetInfo, path: str, data_dir: str | os.PathLike[str] | None) -> Path:

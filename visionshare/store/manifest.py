@@ -14,15 +14,16 @@ from visionshare.errors import StoreError
 __all__ = ["MANIFEST", "Manifest", "ShardEntry", "read_manifest", "write_manifest"]
 
 MANIFEST = "manifest.json"
-FORMAT = "visionshare-store"
-VERSION = 1
+_FORMAT = "visionshare-store"
+_VERSION = 1
+_READ = (1,)
 _LARGEST = 256 << 20
 _SHARD_NAME = re.compile(r"\d{5,9}\.h5")
 
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """One shard: its columns' ids in the file's order, and the file's size and time when sound."""
+    """One shard: its columns' ids in the file's order, and its size and time when written."""
 
     ids: tuple[int, ...]
     size: int
@@ -60,8 +61,8 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         for name, entry in manifest.shards.items()
     }
     values = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": _FORMAT,
+        "version": _VERSION,
         "shape": list(manifest.shape),
         "dtype": manifest.dtype,
         "family": manifest.family,
@@ -78,7 +79,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     StoreError
-        If there is none, or it is broken, foreign, or of an unknown version.
+        If there is none, or it is broken, of something else, or of an unknown version.
     """
     path = folder / MANIFEST
     try:
@@ -88,12 +89,15 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise StoreError(f"{folder}: no store ({error.strerror} for {MANIFEST})") from None
     except (ValueError, RecursionError):
-        raise StoreError(f"{path}: broken; begin anew in another folder") from None
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise StoreError(f"{path}: broken; start again in another folder") from None
+    if not isinstance(values, dict) or values.get("format") != _FORMAT:
         raise StoreError(f"{path}: not the manifest of a visionshare store")
-    if values.get("version") != VERSION:
+    version = values.get("version")
+    if type(version) is not int or version not in _READ:
+        known = ", ".join(map(str, _READ))
         raise StoreError(
-            f"{path}: format version {values.get('version')!r}, this library reads {VERSION}"
+            f"{path}: format version {version!r}; this library reads {known}: "
+            "install a newer visionshare"
         )
     try:
         return _checked(values)
@@ -101,14 +105,14 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError(f"{path}: broken ({error})") from None
 
 
-def _whole(value: Any, least: int, most: int) -> int:
+def _integer(value: Any, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{value!r} where a number from {least} to {most} is wanted")
+        raise ValueError(f"got {value!r}; accepted: an integer from {least} to {most}")
     return value
 
 
 def _checked(values: dict[str, Any]) -> Manifest:
-    m, d = (_whole(side, 0, 2**40) for side in values["shape"])
+    m, d = (_integer(side, 0, 2**40) for side in values["shape"])
     if values["dtype"] not in ("float16", "float32"):
         raise ValueError(f"dtype {values['dtype']!r}")
     texts = values["family_sha256"], values["images_sha256"]
@@ -119,10 +123,10 @@ def _checked(values: dict[str, Any]) -> Manifest:
     for name, entry in values["shards"].items():
         if not _SHARD_NAME.fullmatch(name):
             raise ValueError(f"shard name {name!r}")
-        ids = tuple(_whole(j, 0, d - 1) for j in entry["ids"])
+        ids = tuple(_integer(j, 0, d - 1) for j in entry["ids"])
         if len(set(ids)) != len(ids) or not seen.isdisjoint(ids) or not ids:
-            raise ValueError(f"columns of shard {name} stand twice or are none")
+            raise ValueError(f"shard {name} has no columns, or some twice")
         seen.update(ids)
-        size, time = _whole(entry["size"], 0, 2**60), _whole(entry["mtime_ns"], 0, 2**70)
+        size, time = _integer(entry["size"], 0, 2**60), _integer(entry["mtime_ns"], 0, 2**70)
         shards[name] = ShardEntry(ids, size, time)
     return Manifest((m, d), values["dtype"], values["family"], *texts, shards)

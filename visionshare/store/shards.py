@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,13 @@ from visionshare.durable import replace_file
 from visionshare.errors import StoreError
 from visionshare.store.manifest import ShardEntry
 
-__all__ = ["MappedShard", "shard_problem", "write_shard"]
+__all__ = ["SHARDS", "MappedShard", "shard_problem", "write_shard"]
+
+SHARDS = "shards"
 
 
 def write_shard(path: Path, columns: np.ndarray, ids: np.ndarray) -> ShardEntry:
-    """Write columns (n, m) to a new shard, whole or not at all."""
+    """Write columns (n, m) to a new shard, atomically."""
     import h5py
 
     with replace_file(path) as partial, h5py.File(partial, "x", locking="best-effort") as file:
@@ -43,18 +44,18 @@ def shard_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | No
                 return "chunks of another kind"
             if ids.shape != (len(entry.ids),) or tuple(ids[()].tolist()) != entry.ids:
                 return "columns of other ids"
-            held = np.empty((1, m), dtype)
+            column = np.empty((1, m), dtype)
             for j in range(len(entry.ids)):
-                columns.read_direct(held, np.s_[j : j + 1])
+                columns.read_direct(column, np.s_[j : j + 1])
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return None
 
 
 class MappedShard:
-    """A sound shard, mapped into memory.
+    """A valid shard, mapped into memory.
 
-    A shard whose size and time are those the manifest recorded is taken as sound; any other is
+    A shard whose size and time are those that the manifest recorded is taken as valid; any other is
     read through once, checksum by checksum, before it is mapped.
 
     Raises
@@ -80,35 +81,27 @@ class MappedShard:
         offsets = np.zeros(len(entry.ids), np.int64)
         for info in infos:
             offsets[info.chunk_offset[0]] = info.byte_offset
-        whole = all(info.size == m * itemsize + 4 for info in infos)
+        complete = len(infos) == len(offsets) and all(i.size == m * itemsize + 4 for i in infos)
         inside = offsets.max(initial=0) + m * itemsize <= about.st_size
-        if len(infos) != len(offsets) or not whole or not inside or (offsets % itemsize).any():
-            raise StoreError(f"{path}: chunks lie where they should not; run `store repair`")
+        if not complete or not inside or (offsets % itemsize).any():
+            raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
         with open(path, "rb") as handle:
             self._map = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
         kind = np.uint16 if dtype == "float16" else np.float32
         self.buffer = np.frombuffer(self._map, kind, about.st_size // itemsize)
         self.offsets = offsets // itemsize
 
-    def forget(self) -> None:
-        """Let the system take the pages back that were read."""
+    def release_pages(self) -> None:
+        """Give the pages that were read back to the system."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
 
 def _chunks(dataset: Any) -> list[Any]:
-    """Return where each chunk of an HDF5 dataset lies."""
+    """Return the offset and size of each chunk of an HDF5 dataset."""
     infos: list[Any] = []
     if hasattr(dataset, "chunk_iter"):
         # One pass of the index; asking for one chunk after the other takes longer than a scan.
         dataset.chunk_iter(infos.append)
         return infos
     return [dataset.get_chunk_info(i) for i in range(dataset.get_num_chunks())]
-
-
-def remove(path: Path) -> None:
-    """Delete a file that may be gone already."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return

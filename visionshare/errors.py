@@ -9,6 +9,7 @@ __all__ = [
     "InputError",
     "RecipeError",
     "ServiceError",
+    "StorageError",
     "StoreError",
     "VisionshareError",
 ]
@@ -54,6 +55,10 @@ class DataError(VisionshareError, ValueError):
 
 class StoreError(VisionshareError, RuntimeError):
     """A column store is broken, locked, or belongs to other images or another pool."""
+
+
+class StorageError(VisionshareError, OSError):
+    """A file cannot be written: the disk is full or fails, or the place is read-only."""
 
 
 class ClassifierFileError(VisionshareError, ValueError):

@@ -88,7 +88,9 @@ def _classifier(folder: Path) -> Path:
     family = Pixels().fit(np.zeros((1, 8, 8))).take(np.arange(9))
     weights = rng.normal(size=(3, 9)).astype(np.float32)
     path = folder / "small.safetensors"
-    CompactClassifier(family, weights, np.zeros(3, np.float32), np.array(["a", "b", "c"])).save(path)
+    CompactClassifier(family, weights, np.zeros(3, np.float32), np.array(["a", "b", "c"])).save(
+        path
+    )
     return path
 
 

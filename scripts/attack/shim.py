@@ -84,7 +84,8 @@ class Runner(AbstractContextManager["Runner"]):
             File that receives the name of each operation.
         """
         order = {"argv": list(argv), "folder": str(folder), "mode": mode, "at": at, "log": log}
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()

@@ -154,7 +154,13 @@ def test_a_folder_that_cannot_be_locked_is_a_typed_error(tmp_path):
         pass
 
 
-def test_a_store_written_under_former_names_is_read(images, tmp_path):
+def _signed(values):
+    """Return a manifest with a digest that fits."""
+    unsigned = {key: value for key, value in values.items() if key != "sha256"}
+    return json.dumps({**unsigned, "sha256": spec_fingerprint(unsigned, {})})
+
+
+def test_a_store_written_under_former_names_is_read_and_upgraded(images, tmp_path):
     family = Deslanted(PatchTemplates(3, 40, 2, (1.5,), n_patches=3000)).fit(images)
     whole = create_store(tmp_path / "s", family, images).columns_of()
     path = tmp_path / "s" / "manifest.json"
@@ -163,9 +169,46 @@ def test_a_store_written_under_former_names_is_read(images, tmp_path):
     values["family"] = former_state(state)
     values["family_sha256"] = spec_fingerprint(former_state(state), arrays)
     assert values["family"]["family"] == "straightened"
+    # Version 1 knew neither digests nor positions.
+    values["version"] = 1
+    del values["sha256"]
+    for name, shard in values["shards"].items():
+        mtime_ns = (tmp_path / "s" / "shards" / name).stat().st_mtime_ns
+        values["shards"][name] = {"ids": shard["ids"], "size": shard["size"], "mtime_ns": mtime_ns}
     path.write_text(json.dumps(values))
     assert_array_equal(open_store(tmp_path / "s", family, images).columns_of(), whole)
     assert_array_equal(create_store(tmp_path / "s", family, images).columns_of(), whole)
+    assert repair_store(tmp_path / "s") == []
+    upgraded = json.loads(path.read_text())
+    assert upgraded["version"] == 2
+    assert all(shard["blake3"] for shard in upgraded["shards"].values())
+    assert_array_equal(open_store(tmp_path / "s", family, images).columns_of(), whole)
+
+
+def test_damage_that_keeps_size_and_time_is_found(family, images, tmp_path):
+    create_store(tmp_path / "s", family, images).fill()
+    shard = next((tmp_path / "s" / "shards").iterdir())
+    content, about = shard.read_bytes(), shard.stat()
+    for position in range(0, len(content), len(content) // 20):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        shard.write_bytes(damaged)
+        os.utime(shard, ns=(about.st_atime_ns, about.st_mtime_ns))
+        assert list(verify_store(tmp_path / "s")) == [shard.name]
+        with pytest.raises(StoreError, match="digest"):
+            open_store(tmp_path / "s").columns_of([0])
+    shard.write_bytes(content)
+    assert verify_store(tmp_path / "s") == {}
+
+
+def test_a_damaged_manifest_is_refused(family, images, tmp_path):
+    create_store(tmp_path / "s", family, images).fill()
+    path = tmp_path / "s" / "manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace('"ids": [0, 1', '"ids": [1, 0'))
+    assert path.read_text() != text
+    with pytest.raises(StoreError, match="digest"):
+        open_store(tmp_path / "s")
 
 
 def test_broken_shards_are_found_and_repaired(family, images, tmp_path):
@@ -217,10 +260,13 @@ def test_broken_manifests_are_typed_errors(text, tmp_path):
     ("key", "value"),
     [
         ("shape", [10, -1]), ("shape", [2**70, 1]), ("dtype", "object"),
-        ("shards", {"../../x.h5": {"ids": [0], "size": 1, "mtime_ns": 1}}),
-        ("shards", {"00000.h5": {"ids": [10**9], "size": 1, "mtime_ns": 1}}),
-        ("shards", {"00000.h5": {"ids": [0, 0], "size": 1, "mtime_ns": 1}}),
-        ("shards", {"00000.h5": {"ids": "all", "size": 1, "mtime_ns": 1}}),
+        ("shards", {"../../x.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [10**9], "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [0, 0], "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": "all", "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": [2]}}),
+        ("shards", {"00000.h5": {"ids": [0], "size": 1, "blake3": None, "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": []}}),
         ("shards", []), ("family", 3),
     ],
     ids=str,
@@ -229,9 +275,10 @@ def test_hostile_manifests_are_refused(key, value, family, images, tmp_path):
     create_store(tmp_path / "s", family, images)
     path = tmp_path / "s" / "manifest.json"
     values = json.loads(path.read_text())
-    path.write_text(json.dumps({**values, key: value}))
-    with pytest.raises(StoreError):
+    path.write_text(_signed({**values, key: value}))
+    with pytest.raises(StoreError) as caught:
         open_store(tmp_path / "s")
+    assert "digest" not in str(caught.value) or "without a digest" in str(caught.value)
 
 
 def test_a_foreign_shard_is_refused(family, images, tmp_path):

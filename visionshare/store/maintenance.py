@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.store.manifest import read_manifest, write_manifest
-from visionshare.store.shards import SHARDS, shard_problem
+from visionshare.store.shards import SHARDS, digested, shard_problem
 from visionshare.store.writer_lock import writer_lock
 
 __all__ = ["repair_store", "store_info", "verify_store"]
@@ -97,7 +97,11 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     folder = Path(path)
     with writer_lock(folder):
         broken, manifest = verify_store(folder), read_manifest(folder)
-        kept = {name: entry for name, entry in manifest.shards.items() if name not in broken}
+        kept = {
+            name: digested(folder / SHARDS / name, entry, manifest.shape[0], manifest.dtype)
+            for name, entry in manifest.shards.items()
+            if name not in broken
+        }
         write_manifest(folder, replace(manifest, shards=kept))
         dropped = [file for file in sorted((folder / SHARDS).iterdir()) if file.name not in kept]
         for file in dropped:

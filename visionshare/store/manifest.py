@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from visionshare.durable import write_text
 from visionshare.errors import StoreError
+from visionshare.fingerprints import spec_fingerprint
 
 __all__ = ["MANIFEST", "Manifest", "ShardEntry", "read_manifest", "write_manifest"]
 
 MANIFEST = "manifest.json"
 _FORMAT = "visionshare-store"
-_VERSION = 1
-_READ = (1,)
+_VERSION = 2
+_READ = (1, 2)
 _LARGEST = 256 << 20
 _SHARD_NAME = re.compile(r"\d{5,9}\.h5")
 
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """One shard: its columns' ids in the file's order, and its size and time when written."""
+    """One shard of a store.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        Its columns, in the file's order.
+    size : int
+        Bytes of the file.
+    blake3 : str or None
+        Digest of the file's content; None in stores of version 1.
+    offsets : tuple of int
+        Where each column begins in the file; empty in stores of version 1.
+    """
 
     ids: tuple[int, ...]
     size: int
-    mtime_ns: int
+    blake3: str | None
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class Manifest:
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Replace the manifest of a store, atomically."""
     shards = {
-        name: {"ids": list(entry.ids), "size": entry.size, "mtime_ns": entry.mtime_ns}
+        name: {**asdict(entry), "ids": list(entry.ids), "offsets": list(entry.offsets)}
         for name, entry in manifest.shards.items()
     }
     values = {
@@ -70,6 +84,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "images_sha256": manifest.images_sha256,
         "shards": shards,
     }
+    values["sha256"] = spec_fingerprint(values, {})
     write_text(folder / MANIFEST, json.dumps(values))
 
 
@@ -100,6 +115,8 @@ def read_manifest(folder: Path) -> Manifest:
             "install a newer visionshare"
         )
     try:
+        if version > 1 and values.pop("sha256", None) != spec_fingerprint(values, {}):
+            raise ValueError("its digest does not match: the file is damaged")
         return _checked(values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(f"{path}: broken ({error})") from None
@@ -109,6 +126,16 @@ def _integer(value: Any, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"got {value!r}; accepted: an integer from {least} to {most}")
     return value
+
+
+def _shard_entry(entry: dict[str, Any], ids: tuple[int, ...]) -> ShardEntry:
+    size, digest = _integer(entry["size"], 0, 2**60), entry.get("blake3")
+    offsets = tuple(_integer(start, 0, size) for start in entry.get("offsets", ()))
+    if digest is None and not offsets:
+        return ShardEntry(ids, size, None)
+    if not isinstance(digest, str) or len(offsets) != len(ids):
+        raise ValueError("a shard without a digest, or without the position of each column")
+    return ShardEntry(ids, size, digest, offsets)
 
 
 def _checked(values: dict[str, Any]) -> Manifest:
@@ -127,6 +154,5 @@ def _checked(values: dict[str, Any]) -> Manifest:
         if len(set(ids)) != len(ids) or not seen.isdisjoint(ids) or not ids:
             raise ValueError(f"shard {name} has no columns, or some twice")
         seen.update(ids)
-        size, time = _integer(entry["size"], 0, 2**60), _integer(entry["mtime_ns"], 0, 2**70)
-        shards[name] = ShardEntry(ids, size, time)
+        shards[name] = _shard_entry(entry, ids)
     return Manifest((m, d), values["dtype"], values["family"], *texts, shards)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.durable import make_folder
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
@@ -105,7 +106,7 @@ def create_empty_store(
         raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
     folder = Path(path)
     state, arrays = family.to_state()
-    (folder / SHARDS).mkdir(parents=True, exist_ok=True)
+    make_folder(folder / SHARDS)
     digests = spec_fingerprint(state, arrays), images_sha256
     write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *digests))
     return open_store(folder, family)

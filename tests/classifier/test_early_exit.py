@@ -10,7 +10,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from visionshare import CompactClassifier, RandomFourier, ShareBoost
-from visionshare.classifier import EarlyExit, ExitRule, exit_learning, learn_exit_rule, load
+from visionshare.classifier import EarlyExit, ExitRule, learn_exit_rule, load
+from visionshare.classifier.exit_learning import ExitCandidates
+from visionshare.classifier.exit_plan import expected_harm
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.classifier.file_format import FORMAT, FORMAT_VERSION
 from visionshare.errors import ClassifierFileError, InputError
@@ -81,8 +83,8 @@ def test_figures_are_those_of_the_images(held) -> None:
     stops = early.stops(images)
     assert figures.errors == int(np.sum(early.predict(images) != labels))
     assert figures.average_macs == pytest.approx(np.mean([early.costs[s] for s in stops]))
-    assert figures.most_macs == early.costs[-1]
-    assert figures.shares == tuple(float(np.mean(stops == s)) for s in range(3))
+    assert figures.max_macs == early.costs[-1]
+    assert figures.stage_fractions == tuple(float(np.mean(stops == s)) for s in range(3))
     with pytest.raises(InputError, match="labels"):
         early.measure(images, labels[:3])
 
@@ -122,22 +124,20 @@ def test_a_larger_tolerance_costs_less(held) -> None:
 
 def test_a_margin_is_the_best_of_all(held) -> None:
     classifier, images, labels = held
-    problem = exit_learning._Problem(classifier, images[:150], labels[:150], 1)
-    chosen = [2, 6, 10]
-    costs = problem.costs(chosen)
-    price = 3 * costs[-1]
+    plan = ExitCandidates(classifier, images[:150], labels[:150]).plan([2, 6, 10])
+    price = 3 * plan.costs[-1]
 
     def total(margins: list[float]) -> float:
-        stops = problem.stops(chosen, margins)
-        harm = sum(problem.expected[s][stops == i].sum() for i, s in enumerate(chosen))
-        return float(costs[stops].sum() + price * harm)
+        stops = plan.stops(margins)
+        harm = sum(r.expected[stops == i].sum() for i, r in enumerate(plan.rounds))
+        return float(plan.costs[stops].sum() + price * harm)
 
     for i, others in product(range(3), ([3.0, 2.5, 2.0], [np.inf, 1.0, np.inf])):
         margins = list(others)
-        margins[i] = problem._margin(chosen, margins, i, costs, price)
-        every = [np.inf, 0.0, *problem.margins[chosen[i]]]
-        wanted = min(total([*margins[:i], m, *margins[i + 1 :]]) for m in every)
-        assert total(margins) == pytest.approx(wanted, rel=1e-12)
+        margins[i] = plan.best_margin(i, margins, price)
+        every = [np.inf, 0.0, *plan.rounds[i].margins]
+        expected = min(total([*margins[:i], m, *margins[i + 1 :]]) for m in every)
+        assert total(margins) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_same_rule_for_any_number_of_threads(held) -> None:
@@ -161,12 +161,12 @@ def test_the_probability_of_harm_is_the_likeliest_logistic_function() -> None:
 
     a, b = minimize(loss, np.zeros(2), tol=1e-12).x
     np.testing.assert_allclose(
-        exit_learning.expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
+        expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
     )
-    none = exit_learning.expected_harm(margins, np.zeros(300, bool))
+    none = expected_harm(margins, np.zeros(300, bool))
     np.testing.assert_allclose(none, 1 / 302, rtol=1e-3)
     # Harm that grows with the margin says nothing of it.
-    assert np.ptp(exit_learning.expected_harm(margins, margins > 8)) == 0
+    assert np.ptp(expected_harm(margins, margins > 8)) == 0
 
 
 def test_margins_of_scores() -> None:

@@ -20,8 +20,8 @@ from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 
 @pytest.fixture(scope="module")
-def held() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
-    """Return a classifier of 25 features, and images that did not teach it."""
+def trained() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
+    """Return a classifier of 25 features, and images that it was not trained on."""
     X, y = load_digits(return_X_y=True)
     family = RandomFourier(n_pairs=200, bandwidths=(10.0,)).fit(X[:700])
     model = ShareBoost(rounds=25).fit(family.transform(X[:700]), y[:700])
@@ -29,7 +29,7 @@ def held() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
 
 
 def walked(classifier: CompactClassifier, rule: ExitRule, image: np.ndarray) -> tuple[int, int]:
-    """Return the class's place and the stage of one image, one prefix after the other."""
+    """Return the index of the class and the stage of one image, prefix by prefix."""
     for stage, (t, margin) in enumerate(zip(rule.rounds, rule.margins, strict=True)):
         scores = classifier.at(t).decision_function(image)[0]
         ordered = np.sort(scores)
@@ -38,46 +38,46 @@ def walked(classifier: CompactClassifier, rule: ExitRule, image: np.ndarray) -> 
     return int(np.argmax(classifier.decision_function(image)[0])), len(rule.rounds)
 
 
-def test_stages_are_prefixes(held) -> None:
-    classifier, images, _ = held
+def test_stages_are_prefixes(trained) -> None:
+    classifier, images, _ = trained
     prefixes = [classifier.at(t).decision_function(images) for t in (4, 9, 17)]
     rule = ExitRule((4, 9, 17), tuple(float(np.quantile(score_margins(z), 0.7)) for z in prefixes))
     early = EarlyExit(classifier, rule)
-    wanted = [walked(classifier, rule, image) for image in images[:200]]
+    expected = [walked(classifier, rule, image) for image in images[:200]]
     stops = early.stops(images[:200])
-    assert stops.tolist() == [stage for _, stage in wanted]
+    assert stops.tolist() == [stage for _, stage in expected]
     assert set(stops.tolist()) == {0, 1, 2, 3}
-    places = [place for place, _ in wanted]
-    assert early.predict(images[:200]).tolist() == classifier.classes_[places].tolist()
+    indices = [index for index, _ in expected]
+    assert early.predict(images[:200]).tolist() == classifier.classes_[indices].tolist()
     assert early.predict(images[3]).tolist() == early.predict(images[3:4]).tolist()
 
 
-def test_scores_do_not_depend_on_company_or_threads(held) -> None:
-    classifier, images, _ = held
+def test_scores_do_not_depend_on_company_or_threads(trained) -> None:
+    classifier, images, _ = trained
     early = EarlyExit(classifier, ExitRule((5, 12), (5.0, 3.0)))
     whole = early.decision_function(images, n_jobs=2)
     alone = np.concatenate([early.decision_function(image) for image in images[:40]])
     np.testing.assert_allclose(whole[:40], alone, rtol=1e-5, atol=1e-5)
-    shares = early.predict_proba(images)
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    np.testing.assert_array_equal(shares.argmax(axis=1), whole.argmax(axis=1))
+    probabilities = early.predict_proba(images)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), whole.argmax(axis=1))
 
 
-def test_costs_are_those_of_the_stages(held) -> None:
-    classifier, _, _ = held
+def test_costs_are_those_of_the_stages(trained) -> None:
+    classifier, _, _ = trained
     early = EarlyExit(classifier, ExitRule((4, 9), (1.0, 1.0)))
     a, b = (classifier.path[t - 1].n_features for t in (4, 9))
     k, n = len(classifier.classes_), classifier.n_features
     second, third = (classifier.family.take(np.arange(*ends)).macs() for ends in ((a, b), (b, n)))
     first = classifier.at(4).macs
-    wanted = [first, first + second + k * b, first + second + third + k * (b + n)]
-    assert early.costs.tolist() == wanted
+    expected = [first, first + second + k * b, first + second + third + k * (b + n)]
+    assert early.costs.tolist() == expected
     assert [stage.weights.shape[1] for stage in early.stages] == [a, b, n]
     assert [stage.margin for stage in early.stages] == [1.0, 1.0, None]
 
 
-def test_figures_are_those_of_the_images(held) -> None:
-    classifier, images, labels = held
+def test_figures_are_those_of_the_images(trained) -> None:
+    classifier, images, labels = trained
     early = EarlyExit(classifier, ExitRule((4, 9), (2.0, 1.5)))
     figures = early.measure(images, labels)
     stops = early.stops(images)
@@ -89,8 +89,8 @@ def test_figures_are_those_of_the_images(held) -> None:
         early.measure(images, labels[:3])
 
 
-def test_without_a_round_it_is_the_whole_classifier(held) -> None:
-    classifier, images, _ = held
+def test_without_a_round_it_is_the_whole_classifier(trained) -> None:
+    classifier, images, _ = trained
     early = EarlyExit(classifier, ExitRule((), ()))
     np.testing.assert_array_equal(
         early.decision_function(images), classifier.decision_function(images)
@@ -99,8 +99,8 @@ def test_without_a_round_it_is_the_whole_classifier(held) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [0.004, 0.02])
-def test_the_rule_keeps_its_tolerance_and_saves(held, tolerance: float) -> None:
-    classifier, images, labels = held
+def test_the_rule_keeps_its_tolerance_and_saves(trained, tolerance: float) -> None:
+    classifier, images, labels = trained
     rule = learn_exit_rule(classifier, images, labels, tolerance=tolerance, stages=4)
     early = EarlyExit(classifier, rule)
     right = classifier.predict(images) == labels
@@ -110,8 +110,8 @@ def test_the_rule_keeps_its_tolerance_and_saves(held, tolerance: float) -> None:
     assert len(rule.rounds) <= 4
 
 
-def test_a_larger_tolerance_costs_less(held) -> None:
-    classifier, images, labels = held
+def test_a_larger_tolerance_costs_less(trained) -> None:
+    classifier, images, labels = trained
     assert learn_exit_rule(classifier, images, labels, tolerance=0.0) == ExitRule((), ())
     means = []
     for tolerance in (0.002, 0.01, 0.05):
@@ -122,8 +122,8 @@ def test_a_larger_tolerance_costs_less(held) -> None:
     assert means[0] > means[1] > means[2]
 
 
-def test_a_margin_is_the_best_of_all(held) -> None:
-    classifier, images, labels = held
+def test_a_margin_is_the_best_of_all(trained) -> None:
+    classifier, images, labels = trained
     plan = ExitCandidates(classifier, images[:150], labels[:150]).plan([2, 6, 10])
     price = 3 * plan.costs[-1]
 
@@ -140,8 +140,8 @@ def test_a_margin_is_the_best_of_all(held) -> None:
         assert total(margins) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_same_rule_for_any_number_of_threads(held) -> None:
-    classifier, images, labels = held
+def test_the_same_rule_for_any_number_of_threads(trained) -> None:
+    classifier, images, labels = trained
     rules = [learn_exit_rule(classifier, images, labels, n_jobs=n) for n in (1, 2)]
     assert rules[0] == rules[1]
 
@@ -171,12 +171,12 @@ def test_the_probability_of_harm_is_the_likeliest_logistic_function() -> None:
 
 def test_margins_of_scores() -> None:
     scores = np.random.default_rng(0).normal(size=(50, 6))
-    wanted = [sorted(row)[-1] - sorted(row)[-2] for row in scores]
-    np.testing.assert_allclose(score_margins(scores), wanted)
+    expected = [sorted(row)[-1] - sorted(row)[-2] for row in scores]
+    np.testing.assert_allclose(score_margins(scores), expected)
 
 
-def test_a_rule_travels_in_the_file(held, tmp_path) -> None:
-    classifier, images, _ = held
+def test_a_rule_travels_in_the_file(trained, tmp_path) -> None:
+    classifier, images, _ = trained
     rule = ExitRule((4, 9), (6.5, 4.25))
     replace(classifier, exit_rule=rule).save(tmp_path / "c.safetensors")
     read = load(tmp_path / "c.safetensors")
@@ -189,8 +189,8 @@ def test_a_rule_travels_in_the_file(held, tmp_path) -> None:
     assert load(tmp_path / "none.safetensors").exit_rule is None
 
 
-def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(held) -> None:
-    classifier, _, _ = held
+def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(trained) -> None:
+    classifier, _, _ = trained
     ruled = replace(classifier, exit_rule=ExitRule((4, 9), (6.0, 4.0)))
     assert ruled.at(9).exit_rule == ExitRule((4,), (6.0,))
     assert ruled.at(2).exit_rule == ExitRule((), ())
@@ -211,8 +211,8 @@ def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(held) -> None:
         [4, 9],
     ],
 )
-def test_a_broken_rule_in_a_file(held, tmp_path, rule) -> None:
-    classifier, _, _ = held
+def test_a_broken_rule_in_a_file(trained, tmp_path, rule) -> None:
+    classifier, _, _ = trained
     path = tmp_path / "broken.safetensors"
     classifier.save(path)
     header, arrays = read_tensor_file(path, FORMAT, {FORMAT_VERSION}, ClassifierFileError)
@@ -221,8 +221,8 @@ def test_a_broken_rule_in_a_file(held, tmp_path, rule) -> None:
         load(path)
 
 
-def test_arguments(held) -> None:
-    classifier, images, labels = held
+def test_arguments(trained) -> None:
+    classifier, images, labels = trained
     with pytest.raises(InputError, match="rule"):
         EarlyExit(classifier)
     with pytest.raises(InputError, match="rounds"):

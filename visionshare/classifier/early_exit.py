@@ -44,7 +44,7 @@ class ExitStage:
 
 @dataclass(frozen=True)
 class ExitFigures:
-    """What early exit costs and saves on some images.
+    """Errors and costs of early exit on a set of images.
 
     Attributes
     ----------

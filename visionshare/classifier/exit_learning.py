@@ -89,7 +89,7 @@ def learn_exit_rule(
     if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
         raise InputError("tolerance", tolerance, "a fraction from 0 to below 1")
     if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
-        raise InputError("stages", stages, "a whole number of at least 1")
+        raise InputError("stages", stages, "an integer of at least 1")
     labels = np.asarray(labels)
     if labels.shape != (len(images),) or len(images) == 0:
         accepted = f"a class for each of {len(images)} images, 1 or more"

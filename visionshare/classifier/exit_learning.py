@@ -18,7 +18,7 @@ from visionshare.scores import predict_labels
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["ExitCandidates", "learn_exit_rule"]
+__all__ = ["ExitCandidates", "check_exit_options", "learn_exit_rule"]
 
 _CANDIDATES = 24
 
@@ -86,10 +86,7 @@ def learn_exit_rule(
     >>> all(1 <= t < 30 for t in rule.rounds)
     True
     """
-    if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
-        raise InputError("tolerance", tolerance, "a fraction from 0 to below 1")
-    if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
-        raise InputError("stages", stages, "an integer of at least 1")
+    check_exit_options(tolerance, stages)
     labels = np.asarray(labels)
     if labels.shape != (len(images),) or len(images) == 0:
         accepted = f"a class for each of {len(images)} images, 1 or more"
@@ -117,6 +114,24 @@ def learn_exit_rule(
     rounds = [candidates.rounds[i].number for i in chosen]
     used = [(t, margin) for t, margin in zip(rounds, margins, strict=True) if margin < np.inf]
     return ExitRule(tuple(t for t, _ in used), tuple(margin for _, margin in used))
+
+
+def check_exit_options(tolerance: float, stages: int) -> None:
+    """Check the options of :func:`learn_exit_rule` without images.
+
+    Raises
+    ------
+    InputError
+        If one is out of range.
+
+    Examples
+    --------
+    >>> check_exit_options(tolerance=0.01, stages=4)
+    """
+    if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
+        raise InputError("tolerance", tolerance, "a fraction from 0 to below 1")
+    if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
+        raise InputError("stages", stages, "an integer of at least 1")
 
 
 class ExitCandidates:

@@ -293,18 +293,23 @@ def test_it_can_be_pickled(model, images):
     assert again.metadata == model.metadata
 
 
-def test_headers_of_version_1_are_upgraded(model, tmp_path, images):
-    steps = Preprocessing("automatic", crop=True, fit="box", margin=1, center="mass")
-    new, old = tmp_path / "new.safetensors", tmp_path / "old.safetensors"
-    replace(model, preprocessing=steps).save(new)
+@pytest.mark.parametrize(
+    "steps", [{"fit": "center"}, {"fit": "box", "margin": 1, "center": "mass", "crop": True}]
+)
+def test_former_names_of_version_1_are_read(steps, model, tmp_path, images):
+    preprocessing = Preprocessing("automatic", **steps)
+    current, former = tmp_path / "current.safetensors", tmp_path / "former.safetensors"
+    replace(model, preprocessing=preprocessing).save(current)
 
-    def former(header, table):
-        header["version"] = 1
-        header["preprocessing"]["centre"] = header["preprocessing"].pop("center")
+    def with_former_names(header, table):
+        header["version"], values = 1, header["preprocessing"]
+        values["centre"] = values.pop("center")
+        values["fit"] = values["fit"].replace("center", "centre")
 
-    _rewritten(new, old, former)
-    read = visionshare.load(old)
-    assert read.preprocessing == steps
+    _rewritten(current, former, with_former_names)
+    assert b"centre" in former.read_bytes()
+    read = visionshare.load(former)
+    assert read.preprocessing == preprocessing
     assert_array_equal(read.decision_function(images), model.decision_function(images))
 
 

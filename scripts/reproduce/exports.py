@@ -145,7 +145,7 @@ def costs(file: Path, test: ImageSet) -> list[str]:
         parts.append(
             f"Early exit in Python: {100 * early.errors / len(test):.2f} % errors, on average "
             f"{early.average_macs:,.0f} multiply-accumulates "
-            f"({100 * early.average_macs / model.macs:.1f} % of all), {early.most_macs:,} at most."
+            f"({100 * early.average_macs / model.macs:.1f} % of all), {early.max_macs:,} at most."
         )
     return parts
 

@@ -13,7 +13,7 @@ from visionshare.datasets.fonts import (
     font_family,
     matches,
     matplotlib_fonts,
-    sound_fonts,
+    usable_fonts,
 )
 from visionshare.datasets.glyphs import load_fonts, render_sheet, split_fonts
 from visionshare.errors import DataError, InputError, RecipeError
@@ -28,7 +28,7 @@ def _names(fonts):
 
 
 def test_symbol_fonts_are_left_out():
-    found = _names(sound_fonts(tuple(EMBEDDED.values()), CAPITALS))
+    found = _names(usable_fonts(tuple(EMBEDDED.values()), CAPITALS))
     assert {"DejaVuSans", "DejaVuSerif-Bold", "STIXGeneral", "cmr10", "cmtt10"} <= found
     # Capitals of cmsy10 are ornaments, cmex10 has brackets there, the others lack letters.
     assert not found & {"cmsy10", "cmex10", "STIXNonUni", "STIXSizOneSymReg", "DejaVuSansDisplay"}
@@ -39,8 +39,8 @@ def test_what_is_no_font_or_a_copy_is_left_out(tmp_path):
     broken.write_bytes(EMBEDDED["cmr10"].read_bytes()[:2000])
     shutil.copy(EMBEDDED["cmr10"], copy)
     held = [EMBEDDED["cmr10"], EMBEDDED["cmss10"], broken, copy, tmp_path / "none.ttf"]
-    assert _names(sound_fonts(held, "ABC")) == {"cmr10", "cmss10"}
-    assert sound_fonts([broken], "ABC") == []
+    assert _names(usable_fonts(held, "ABC")) == {"cmr10", "cmss10"}
+    assert usable_fonts([broken], "ABC") == []
 
 
 def test_fonts_that_draw_two_characters_alike_are_left_out(tmp_path):
@@ -52,8 +52,8 @@ def test_fonts_that_draw_two_characters_alike_are_left_out(tmp_path):
                 table.cmap[ord("B")] = table.cmap[ord("A")]
         font.save(tmp_path / "alike.ttf")
     held = [EMBEDDED["cmss10"], EMBEDDED["cmtt10"], tmp_path / "alike.ttf"]
-    assert _names(sound_fonts(held, "AB")) == {"cmss10", "cmtt10"}
-    assert "alike" in _names(sound_fonts(held, "AC"))
+    assert _names(usable_fonts(held, "AB")) == {"cmss10", "cmtt10"}
+    assert "alike" in _names(usable_fonts(held, "AC"))
 
 
 @pytest.mark.parametrize(

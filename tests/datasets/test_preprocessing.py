@@ -10,6 +10,7 @@ from PIL import Image
 
 from visionshare.datasets import Preprocessing, load_dataset, load_images
 from visionshare.datasets.folders import read_image, read_images
+from visionshare.datasets.preprocessing import PRINTED
 from visionshare.errors import DataError, InputError
 
 ALL = Preprocessing("automatic", contrast=True, crop=True, fit="box", margin=4, center="mass")
@@ -168,11 +169,24 @@ def test_wrong_pictures_are_named():
 
 
 def test_values_come_back_and_words_follow_them():
-    for steps in (Preprocessing(), ALL, Preprocessing("dark_on_light", fit="center")):
+    for steps in (Preprocessing(), ALL, PRINTED, Preprocessing("dark_on_light", fit="center")):
         assert Preprocessing.from_values(steps.to_values()) == steps
     assert "inverted" in " ".join(ALL.describe())
     assert "4 pixel(s)" in " ".join(ALL.describe())
     assert "inverted" not in " ".join(Preprocessing().describe())
+
+
+def test_words_of_files_written_before_are_read():
+    former = {"polarity": "automatic", "fit": "box", "margin": 4, "centre": "mass"}
+    steps = Preprocessing("automatic", fit="box", margin=4, center="mass")
+    assert Preprocessing.from_values(former) == steps
+    assert Preprocessing.from_values({"fit": "centre"}) == Preprocessing(fit="center")
+    assert Preprocessing.from_values({"fit": "centre", "centre": "box"}).to_values() == {
+        **Preprocessing().to_values(), "fit": "center",
+    }  # fmt: skip
+    for twice in ({"center": "box", "centre": "box"}, {"center": "centre"}):
+        with pytest.raises(InputError):
+            Preprocessing.from_values(twice)
 
 
 def test_a_folder_is_read_with_the_steps(digits, tmp_path):
@@ -206,6 +220,12 @@ STEPS = st.builds(
     st.booleans(),
     st.integers(0, 4),
     st.sampled_from(["box", "mass"]),
+) | st.builds(
+    Preprocessing,
+    polarity=st.sampled_from(["light_on_dark", "dark_on_light", "automatic"]),
+    fit=st.just("character"),
+    margin=st.integers(0, 4),
+    center=st.sampled_from(["box", "mass"]),
 )
 PICTURES = array_shapes(min_dims=2, max_dims=2, max_side=40).flatmap(
     lambda shape: st.sampled_from([shape, (*shape, 3)]).flatmap(lambda s: arrays(np.uint8, s))
@@ -224,6 +244,6 @@ def test_any_picture_becomes_a_raster(picture, steps, height, width):
     made = steps.apply(picture, (height, width))
     assert (made.shape, made.dtype) == ((height, width, *picture.shape[2:]), np.uint8)
     assert_array_equal(picture, before)
-    if steps.fit == "box" and steps.margin and steps.center == "box":
+    if steps.fit in ("box", "character") and steps.margin and steps.center == "box":
         assert made[0].max() == made[-1].max() == made[:, 0].max() == made[:, -1].max() == 0
     assert Preprocessing.from_values(steps.to_values()) == steps

@@ -1,6 +1,7 @@
 """The classifier file: safetensors with a JSON header. Data only; nothing in it can run.
 
-Version 2 renamed values that version 1 had under other names; see ``docs/formats.md``.
+Version 1 has other names for some values, see ``docs/formats.md``: the registry of families and
+:meth:`Preprocessing.from_values` know them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "VERSIONS", "read_fields", "write_fields"
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 2
 VERSIONS = (1, 2)
-_FORMER_PREPROCESSING = {"centre": "center"}
 _ARRAYS_OF_STEP = ("weights", "intercept")
 # What values of an unexpected type lead to.
 _INVALID = (
@@ -74,21 +74,9 @@ def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     header, arrays = read_tensor_file(path, FORMAT, VERSIONS, ClassifierFileError)
     try:
-        return _fields(_upgraded(header), arrays)
+        return _fields(header, arrays)
     except _INVALID as error:
         raise ClassifierFileError(f"{path}: an invalid {FORMAT} file ({error})") from None
-
-
-def _upgraded(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with the names of the current version.
-
-    Former names of families and of their parameters are known to their registry.
-    """
-    steps = header.get("preprocessing")
-    if header["version"] >= 2 or not isinstance(steps, dict):
-        return header
-    renamed = {_FORMER_PREPROCESSING.get(name, name): value for name, value in steps.items()}
-    return {**header, "preprocessing": renamed}
 
 
 def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -101,7 +89,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
     classes = header["classes"]
     plain = isinstance(classes, list) and len({type(c) for c in classes}) == 1
     if not plain or not isinstance(classes[0], (int, str)) or len(set(classes)) != len(classes):
-        raise InputError("classes", classes, "different whole numbers or different texts")
+        raise InputError("classes", classes, "distinct integers or distinct strings")
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")

@@ -64,9 +64,9 @@ def test_rules_frames_and_pictures_are_left_out():
 def test_too_many_pieces_are_refused():
     mask = np.kron(np.eye(2)[[0, 1] * 15][:, [0, 1] * 15] > 0, np.ones((7, 7), bool))
     mask[6::7] = mask[:, 6::7] = False
-    assert len(find_pieces(_ink(mask), most=450)) == 450
+    assert len(find_pieces(_ink(mask), max_pieces=450)) == 450
     with pytest.raises(DataError, match="450 pieces"):
-        find_pieces(_ink(mask), most=449)
+        find_pieces(_ink(mask), max_pieces=449)
 
 
 def test_dots_do_not_decide_the_height():

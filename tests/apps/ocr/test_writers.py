@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from visionshare.apps.ocr import Block, Box, Character, Line, Page, Word, read_page
+from visionshare.apps.ocr.rendering import render_page
 from visionshare.apps.ocr.writers import as_hocr, as_json, as_picture, as_values
 from visionshare.cli.main import main
-from visionshare.datasets.pages import render_page
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 LINES = ["TWO WORDS", "AND 42"]

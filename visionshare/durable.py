@@ -1,4 +1,4 @@
-"""Files that are either whole or absent, whatever moment the process dies at."""
+"""Atomic writes: a file is complete or absent, whenever the process is killed."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     pathlib.Path
         A name in the same folder, for the block to create and close.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replace_file(f"{folder}/a.txt") as partial:
+    ...         _ = partial.write_text("1")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['a.txt']
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -47,11 +56,39 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Replace ``path`` by a file holding ``content``, atomically."""
+    """Replace ``path`` by a file of these bytes, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    content : bytes
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a", b"1")
+    ...     Path(folder, "a").read_bytes()
+    b'1'
+    """
     with replace_file(path) as partial:
         partial.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace ``path`` by a UTF-8 file holding ``text``, atomically."""
+    """Replace ``path`` by a UTF-8 file of this text, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    text : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(f"{folder}/a", "one")
+    ...     Path(folder, "a").read_text()
+    'one'
+    """
     write_bytes(path, text.encode("utf-8"))

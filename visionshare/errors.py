@@ -32,10 +32,10 @@ class InputError(VisionshareError, ValueError):
 
     Examples
     --------
-    >>> raise InputError("rounds", -1, "a whole number of at least 1")
+    >>> raise InputError("rounds", -1, "an integer of at least 1")
     Traceback (most recent call last):
         ...
-    visionshare.errors.InputError: rounds: got -1; accepted: a whole number of at least 1
+    visionshare.errors.InputError: rounds: got -1; accepted: an integer of at least 1
     """
 
     def __init__(self, argument: str, given: object, accepted: str) -> None:
@@ -49,7 +49,7 @@ class InputError(VisionshareError, ValueError):
 
 
 class DataError(VisionshareError, ValueError):
-    """A data file is missing, broken, foreign or too large."""
+    """A data file is missing, broken, too large, or of another format."""
 
 
 class StoreError(VisionshareError, RuntimeError):
@@ -57,7 +57,7 @@ class StoreError(VisionshareError, RuntimeError):
 
 
 class ClassifierFileError(VisionshareError, ValueError):
-    """A classifier file is broken, foreign, or of a version this library does not know."""
+    """A classifier file is broken, of another format, or of an unknown version."""
 
 
 class ExportError(VisionshareError, RuntimeError):

@@ -42,7 +42,7 @@ class Manifest:
     family : dict
         Plain description of the feature family.
     family_sha256, images_sha256 : str
-        Identity of the whole family and of the images.
+        Identity of the family, its arrays included, and of the images.
     shards : dict of str to ShardEntry
     """
 
@@ -79,7 +79,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     StoreError
-        If there is none, or it is broken, of something else, or of an unknown version.
+        If there is none, or it is broken, of another format, or of an unknown version.
     """
     path = folder / MANIFEST
     try:

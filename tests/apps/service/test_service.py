@@ -58,7 +58,7 @@ def app(model):
 
 
 def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):
-    # On a canvas of its own, dark on light: prepared as every other command does.
+    # On a canvas of its own, dark on light: preprocessed as every other command does.
     canvas = np.full((60, 90), 200, np.uint8)
     canvas[10:42, 30:62] = 200 - 0.6 * np.kron(
         load_dataset("digits", "test").images[3], np.ones((4, 4), np.uint8)

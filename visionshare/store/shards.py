@@ -18,7 +18,17 @@ SHARDS = "shards"
 
 
 def write_shard(path: Path, columns: np.ndarray, ids: np.ndarray) -> ShardEntry:
-    """Write columns (n, m) to a new shard, atomically."""
+    """Write columns (n, m) to a new shard, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "00000.h5")
+    ...     entry = write_shard(path, np.ones((2, 3), np.float32), np.array([4, 7]))
+    ...     entry.ids, shard_problem(path, entry, 3, "float32")
+    ((4, 7), None)
+    """
     import h5py
 
     with replace_file(path) as partial, h5py.File(partial, "x", locking="best-effort") as file:
@@ -30,7 +40,21 @@ def write_shard(path: Path, columns: np.ndarray, ids: np.ndarray) -> ShardEntry:
 
 
 def shard_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | None:
-    """Return what is wrong with a shard, None when every checksum holds."""
+    """Return what is wrong with a shard, None if every checksum matches.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    entry : ShardEntry
+        What the manifest says of it.
+    m, dtype
+        Length and kind of its columns.
+
+    Examples
+    --------
+    >>> shard_problem(Path("nothing.h5"), ShardEntry((0,), 100, 0), 3, "float32") is None
+    False
+    """
     import h5py
 
     try:

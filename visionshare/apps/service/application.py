@@ -38,7 +38,16 @@ class ErrorAnswer(BaseModel):
 
 
 def application(worker: Worker) -> FastAPI:
-    """Return the application around a worker, see :func:`visionshare.apps.service.service`."""
+    """Return the application around a worker, see :func:`visionshare.apps.service.service`.
+
+    Parameters
+    ----------
+    worker : Worker
+
+    Examples
+    --------
+    >>> app = application(worker)  # doctest: +SKIP
+    """
     from visionshare import __version__
 
     metrics = Metrics(running=lambda: worker.running)

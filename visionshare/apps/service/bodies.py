@@ -28,6 +28,11 @@ class Refusal(Exception):
         A word that programs can compare.
     message : str
         A sentence for people.
+
+    Examples
+    --------
+    >>> Refusal(503, "busy", "too many pictures are waiting; try again").status
+    503
     """
 
     def __init__(self, status: int, kind: str, message: str) -> None:

@@ -57,6 +57,12 @@ class SecureHeaders:
     ----------
     app : ASGI application
     metrics : Metrics
+
+    Examples
+    --------
+    >>> from visionshare.apps.service.metrics import Metrics
+    >>> async def app(scope, receive, send): ...
+    >>> with_headers = SecureHeaders(app, Metrics(running=lambda: 0))
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:

@@ -32,6 +32,10 @@ class Prediction(BaseModel):
 
     A classifier with an exit rule says at which stage it stopped, from 1; ``raster`` is the
     preprocessed image where it is asked for.
+
+    Examples
+    --------
+    >>> Prediction(label="a", probability=0.9, probabilities={"a": 0.9, "b": 0.1}, macs=12).stage
     """
 
     label: str
@@ -58,6 +62,17 @@ class Worker:
         Predictions that run or wait. Changed by one thread, the event loop's.
     early : EarlyExit or None
         None for a classifier without an exit rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2))).take([0])
+    >>> model = CompactClassifier(family, [[1.0], [-1.0]], np.zeros(2), np.array(["a", "b"]))
+    >>> worker = Worker(model, Limits())
+    >>> asyncio.run(worker.predict("json", b'{"pixels": [2, 5]}', False)).label
+    'a'
+    >>> worker.close()
     """
 
     def __init__(

@@ -11,7 +11,14 @@ from pathlib import Path
 
 from visionshare.errors import StorageError
 
-__all__ = ["make_folder", "replace_file", "storage_errors", "write_bytes", "write_text"]
+__all__ = [
+    "is_partial",
+    "make_folder",
+    "replace_file",
+    "storage_errors",
+    "write_bytes",
+    "write_text",
+]
 
 # What the system says where a write cannot be done, whatever is written.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -56,6 +63,17 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def is_partial(path: Path) -> bool:
+    """Return whether a file is what a killed process left of a write.
+
+    Examples
+    --------
+    >>> is_partial(Path("out/.path.csv.123-0.partial")), is_partial(Path("out/path.csv"))
+    (True, False)
+    """
+    return path.name.startswith(".") and path.suffix == ".partial"
 
 
 def _sync_folder(folder: Path) -> None:
@@ -127,11 +145,39 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Replace ``path`` by a file holding ``content``, atomically."""
+    """Replace ``path`` by a file of these bytes, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    content : bytes
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a", b"1")
+    ...     Path(folder, "a").read_bytes()
+    b'1'
+    """
     with replace_file(path) as partial:
         partial.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace ``path`` by a UTF-8 file holding ``text``, atomically."""
+    """Replace ``path`` by a UTF-8 file of this text, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    text : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(f"{folder}/a", "one")
+    ...     Path(folder, "a").read_text()
+    'one'
+    """
     write_bytes(path, text.encode("utf-8"))

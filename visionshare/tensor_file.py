@@ -94,6 +94,14 @@ def read_tensor_file(
     ------
     error
         If the file is missing, invalid, of another format, too large, or of another version.
+
+    Examples
+    --------
+    >>> from visionshare.errors import DataError
+    >>> read_tensor_file(Path("nothing"), "example", {1, 2}, DataError)
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.DataError: nothing: No such file or directory
     """
     try:
         header, table, body = _header(path, max_bytes, max_header_bytes)

@@ -61,7 +61,7 @@ def _service() -> tuple[Any, Any]:
     images = load_dataset("digits", "train").images[:60]
     family = PatchTemplates(3, 6, 2, (2.0,), n_patches=200).fit(images).take(np.arange(6))
     loop = asyncio.new_event_loop()
-    return service(small_model(family, 0), Limits(body=1 << 20, pixels=1 << 22)), loop
+    return service(small_model(family, 0), Limits(max_body_size=1 << 20, max_pixels=1 << 22)), loop
 
 
 def use_request(content: bytes, rng: np.random.Generator) -> None:

@@ -110,7 +110,7 @@ def test_a_store_refuses_others(family, images, tmp_path):
     with pytest.raises(StoreError, match="not evaluated yet"):
         open_store(tmp_path / "s").columns_of([0])
     (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "mine").touch()
+    (tmp_path / "t" / "notes.txt").touch()
     with pytest.raises(StoreError, match="not empty"):
         create_store(tmp_path / "t", family, images)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.folders import Fit, as_preprocessing, read_images
-from visionshare.durable import replace_file, write_text
+from visionshare.durable import is_partial, replace_file, write_text
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.fingerprints import (
     IMAGE_BLOCK,
@@ -160,7 +160,9 @@ def _claim(job: _Job) -> None:
                 "choose another folder"
             )
         return
-    if job.folder.exists() and any(p.name != FEATURES_FILE for p in job.folder.iterdir()):
+    if job.folder.exists() and any(
+        path.name != FEATURES_FILE and not is_partial(path) for path in job.folder.iterdir()
+    ):
         raise StoreError(f"{job.folder}: not empty, and no extraction; choose another folder")
     write_text(file, json.dumps(identity))
 

@@ -62,7 +62,7 @@ def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
     if ids.size == 0:
         return ids.astype(np.int64)
     if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of whole numbers")
+        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of integers")
     if ids.min() < 0 or ids.max() >= d:
         outside = ids.min() if ids.min() < 0 else ids.max()
         raise InputError("ids", int(outside), f"column numbers from 0 to {d - 1}")
@@ -135,7 +135,9 @@ class Columns(ABC):
         if groups is not None:
             groups = np.asarray(groups)
             if groups.shape != (shape[1],) or not np.issubdtype(groups.dtype, np.integer):
-                raise InputError("groups", groups.shape, f"a whole number for each of {shape[1]}")
+                raise InputError(
+                    "groups", groups.shape, f"an integer for each of {shape[1]} columns"
+                )
             groups = groups.astype(np.int64)
         self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
         # Offset, scale and variance of every column, once they are chosen.
@@ -221,7 +223,7 @@ class Columns(ABC):
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
         """Return all columns of some examples, copied, with the scaling of these columns.
 
-        None where columns are computed when they are asked for: nothing is gained by a copy.
+        None where columns are computed when they are asked for: a copy gains nothing.
 
         Parameters
         ----------

@@ -55,7 +55,7 @@ class DrawnColumns(Columns):
     def check_rounds(self, rounds: int) -> None:
         """Raise an InputError if there are fewer rounds of draws."""
         if rounds > self.draws.rounds:
-            raise InputError("rounds", rounds, f"at most {self.draws.rounds}, as there are draws")
+            raise InputError("rounds", rounds, f"at most {self.draws.rounds}, the rounds of draws")
 
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates per image of these features."""

@@ -103,7 +103,7 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
             if name not in broken
         }
         write_manifest(folder, replace(manifest, shards=kept))
-        dropped = [file for file in sorted((folder / SHARDS).iterdir()) if file.name not in kept]
+        dropped = [file for file in sorted((folder / SHARDS).glob("*")) if file.name not in kept]
         for file in dropped:
             file.unlink(missing_ok=True)
     return [file.name for file in dropped]

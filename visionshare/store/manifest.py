@@ -56,8 +56,13 @@ class Manifest:
     family : dict
         Plain description of the feature family.
     family_sha256, images_sha256 : str
-        Identity of the whole family and of the images.
+        Identity of the family, its arrays included, and of the images.
     shards : dict of str to ShardEntry
+
+    Examples
+    --------
+    >>> Manifest((2, 4), "float16", {}, "", "").shards
+    {}
     """
 
     shape: tuple[int, int]
@@ -69,7 +74,16 @@ class Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a store, atomically."""
+    """Replace the manifest of a store, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_manifest(Path(folder), Manifest((2, 4), "float16", {}, "", ""))
+    ...     read_manifest(Path(folder)).shape
+    (2, 4)
+    """
     shards = {
         name: {**asdict(entry), "ids": list(entry.ids), "offsets": list(entry.offsets)}
         for name, entry in manifest.shards.items()
@@ -94,7 +108,14 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     StoreError
-        If there is none, or it is broken, of something else, or of an unknown version.
+        If there is none, or it is broken, of another format, or of an unknown version.
+
+    Examples
+    --------
+    >>> read_manifest(Path("nowhere"))
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.StoreError: nowhere: no store (No such file or directory for manifest.json)
     """
     path = folder / MANIFEST
     try:

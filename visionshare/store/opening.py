@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.durable import make_folder
+from visionshare.durable import is_partial
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
 from visionshare.generators.registry import former_state
 from visionshare.resources import parse_size
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
-from visionshare.store.shards import SHARDS
 from visionshare.store.store_columns import StoreColumns
 
 __all__ = ["create_empty_store", "create_store", "open_store"]
@@ -65,7 +64,7 @@ def create_store(
     parse_size(memory)
     folder = Path(path)
     if not (folder / MANIFEST).exists():
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and not all(map(is_partial, folder.iterdir())):
             raise StoreError(f"{folder}: not empty, and no store; give another folder")
         create_empty_store(folder, family, len(images), images_fingerprint(images), dtype)
     columns = open_store(folder, family, images, memory, n_jobs)
@@ -106,7 +105,6 @@ def create_empty_store(
         raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
     folder = Path(path)
     state, arrays = family.to_state()
-    make_folder(folder / SHARDS)
     digests = spec_fingerprint(state, arrays), images_sha256
     write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *digests))
     return open_store(folder, family)

@@ -39,7 +39,7 @@ class StoreColumns(Columns):
     family, images : optional
         Those that the store belongs to; without them nothing can be evaluated.
     memory : str or int, default "2GiB"
-        Bound of what is held in memory.
+        Bound of the store's memory.
     n_jobs : int, default 1
 
     Examples
@@ -195,7 +195,7 @@ class StoreColumns(Columns):
         Raises
         ------
         InputError
-            If a column is there already, or the values have another shape or dtype.
+            If a column is committed already, or the values have another shape or dtype.
         StoreError
             If another process writes.
         """
@@ -208,7 +208,7 @@ class StoreColumns(Columns):
         with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
             if len(np.unique(ids)) < len(ids) or (self._shard_of[ids] >= 0).any():
-                raise InputError("ids", "columns that are there", "each missing column once")
+                raise InputError("ids", "committed or repeated columns", "each missing column once")
             self._write(ids, values)
 
     def _write(self, ids: np.ndarray, values: np.ndarray) -> None:

@@ -19,6 +19,7 @@ __all__ = ["CompiledClassifier", "compile_classifier"]
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32}
 
+
 class _OneImage(threading.local):
     """A thread's memory for single images: asking for addresses in each call would take time."""
 
@@ -120,7 +121,7 @@ def compile_classifier(
     ----------
     classifier : CompactClassifier
     pixel : {"uint8", "float32"}, optional
-        What images will be; bytes when omitted, floats where examples are vectors.
+        Type of the images' values; bytes when omitted, floats where examples are vectors.
     quantize : {"none", "int8", "int16"}, default "none"
         What the tables hold.
     early_exit : bool, default False

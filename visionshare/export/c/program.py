@@ -34,7 +34,7 @@ class CProgram:
     name : str
         First part of all names.
     pixel : {"uint8", "float32"}
-        What an image's values are.
+        Type of an image's values.
     quantize : {"none", "int8", "int16"}
         What its tables hold.
     ram : int
@@ -66,7 +66,7 @@ def c_program(
     name : str, default "classifier"
         First part of all names.
     pixel : {"uint8", "float32"}, optional
-        What an image's values are; bytes when omitted, floats where examples are vectors.
+        Type of an image's values; bytes when omitted, floats where examples are vectors.
     quantize : {"none", "int8", "int16"}, default "none"
         What the tables hold.
     probabilities : bool, default False
@@ -161,9 +161,7 @@ def _stages(classifier: CompactClassifier, writer: Writer, early_exit: bool) -> 
             scales = row_scales.astype(np.float32)
         end = len(weights)
         ram = writer.ram(unit)
-        yield _Stage(
-            unit.name, ram, begin, end, weights, scales, stage.intercept, stage.margin
-        )
+        yield _Stage(unit.name, ram, begin, end, weights, scales, stage.intercept, stage.margin)
         begin = end
 
 
@@ -184,8 +182,6 @@ def _description(classifier: CompactClassifier) -> dict[str, Any]:
         "width": width,
         "channels": channels,
         # How pictures become images; vectors do not come from pictures.
-        "preparation": (
-            preprocessing.describe(classifier.picture_mode) if len(shape) > 1 else []
-        ),
+        "preparation": (preprocessing.describe(classifier.picture_mode) if len(shape) > 1 else []),
         "polarity_unchanged": preprocessing.polarity == "as_is",
     }

@@ -37,15 +37,15 @@ def run_onnx(
         raise ExportError(message) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # Its remarks on the models that its own optimizer leaves behind are nobody's concern.
+    # Errors only: its warnings are about what its own optimizer does.
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(
             program.content, options, providers=["CPUExecutionProvider"]
         )
         starts = range(0, max(1, len(images)), _BATCH)
-        found = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
+        batches = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
     except Exception as error:  # Its errors have no common base but this.
         raise ExportError(f"onnxruntime: {str(error).strip().splitlines()[0]}") from None
-    labels, probabilities, scores = (np.concatenate(part) for part in zip(*found, strict=True))
+    labels, probabilities, scores = (np.concatenate(part) for part in zip(*batches, strict=True))
     return labels, probabilities, scores

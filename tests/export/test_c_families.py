@@ -18,7 +18,8 @@ KINDS = [
     "union", "sources",
     "color",
 ]  # fmt: skip
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O1"]
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
+          "-Werror", "-O1"]  # fmt: skip
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [
     "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",

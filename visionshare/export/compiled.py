@@ -41,6 +41,12 @@ class CompiledClassifier:
     image_shape : tuple of int
     work_bytes : int
         Bytes of the memory that a call writes to on this machine.
+
+    Examples
+    --------
+    >>> compiled = compile_classifier(model)  # doctest: +SKIP
+    >>> compiled.predict(images)  # doctest: +SKIP
+    array(['b', 'a'], dtype='<U1')
     """
 
     def __init__(self, classifier: CompactClassifier, program: CProgram, library: Path) -> None:

@@ -8,10 +8,11 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from visionshare.errors import ExportError
 
-__all__ = ["FLAGS", "compiler", "run_compiler", "section_sizes", "target_macros"]
+__all__ = ["FLAGS", "ObjectSize", "compiler", "run_compiler", "section_sizes", "target_macros"]
 
 # -std=c99 alone forbids fused multiply-adds.
 FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
@@ -64,8 +65,21 @@ def target_macros() -> str:
     return run_compiler([*FLAGS, "-dM", "-E", "-x", "c", os.devnull])
 
 
-def section_sizes(path: Path) -> tuple[int, int] | None:
-    """Return bytes of code with constants, and of variables, of an object file.
+class ObjectSize(NamedTuple):
+    """Bytes of code with constants, and of variables, in an object file.
+
+    Examples
+    --------
+    >>> ObjectSize(constant=12_000, variable=0).constant
+    12000
+    """
+
+    constant: int
+    variable: int
+
+
+def section_sizes(path: Path) -> ObjectSize | None:
+    """Return the sizes of an object file.
 
     None where there is no program ``size``, or its output has another form.
     """
@@ -77,4 +91,4 @@ def section_sizes(path: Path) -> tuple[int, int] | None:
         return None
     text, data, bss = map(int, words[:3])
     # Pointers to the names of classes are data here, but constants on a small core.
-    return text + data, bss
+    return ObjectSize(text + data, bss)

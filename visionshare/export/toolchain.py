@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +43,10 @@ def run_compiler(arguments: Sequence[str | Path]) -> str:
     ExportError
         If there is none or it fails.
     """
-    command = [*compiler(), *map(str, arguments)]
+    return _output([*compiler(), *map(str, arguments)])
+
+
+def _output(command: list[str]) -> str:
     try:
         return subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=_SECONDS
@@ -57,12 +61,19 @@ def run_compiler(arguments: Sequence[str | Path]) -> str:
 def target_macros() -> str:
     """Return what the compiler predefines: its version and this processor's instructions.
 
+    A compiler is asked once per process.
+
     Raises
     ------
     ExportError
         If there is no compiler or it fails.
     """
-    return run_compiler([*FLAGS, "-dM", "-E", "-x", "c", os.devnull])
+    return _target_macros(tuple(compiler()))
+
+
+@cache
+def _target_macros(command: tuple[str, ...]) -> str:
+    return _output([*command, *FLAGS, "-dM", "-E", "-x", "c", os.devnull])
 
 
 class ObjectSize(NamedTuple):

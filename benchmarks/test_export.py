@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.data import synthetic
+from visionshare.export import compile_classifier
 from visionshare.resources import thread_limit
 
 
@@ -20,7 +21,7 @@ def images():
 @pytest.mark.parametrize("quantize", ["none", "int8", "int16"])
 def test_one_image(paired, classifier, images, quantize):
     """A thousand single images in turn; most of the rest is Python's own call."""
-    compiled = classifier.compile(quantize=quantize)
+    compiled = compile_classifier(classifier, quantize=quantize)
 
     def ours():
         for image in images[:1000]:
@@ -36,7 +37,7 @@ def test_one_image(paired, classifier, images, quantize):
 
 @pytest.mark.parametrize("quantize", ["none", "int8", "int16"])
 def test_batches(paired, classifier, images, quantize):
-    compiled = classifier.compile(quantize=quantize)
+    compiled = compile_classifier(classifier, quantize=quantize)
     paired(
         lambda: compiled.decision_function(images),
         lambda: classifier.decision_function(images),
@@ -46,6 +47,6 @@ def test_batches(paired, classifier, images, quantize):
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
 def test_microseconds(benchmark, noted, classifier, images, quantize):
-    compiled = classifier.compile(quantize=quantize)
+    compiled = compile_classifier(classifier, quantize=quantize)
     benchmark.pedantic(compiled.decision_function, (images[0],), rounds=5000, warmup_rounds=100)
     noted(f"{1e6 * benchmark.stats.stats.median:.1f} µs an image", "at most 38 µs")

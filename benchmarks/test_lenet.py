@@ -10,6 +10,7 @@ import pytest
 from benchmarks.data import data_folder, trained
 from benchmarks.lenet import lenet_session
 from visionshare.datasets import load_images
+from visionshare.export import compile_classifier
 
 COUNT = 2000
 
@@ -39,7 +40,7 @@ def lenet(images):
 @pytest.mark.parametrize("quantize", ["none", "int8"])
 def test_one_image_against_lenet(paired, classifier, images, lenet, quantize):
     """Both are called from Python for each image."""
-    compiled = classifier.compile(quantize=quantize)
+    compiled = compile_classifier(classifier, quantize=quantize)
 
     def ours():
         for image in images:
@@ -50,7 +51,7 @@ def test_one_image_against_lenet(paired, classifier, images, lenet, quantize):
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
 def test_early_exit_against_lenet(paired, classifier, images, lenet, quantize):
-    compiled = classifier.compile(quantize=quantize, early_exit=True)
+    compiled = compile_classifier(classifier, quantize=quantize, early_exit=True)
 
     def ours():
         for image in images:

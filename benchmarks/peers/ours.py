@@ -12,6 +12,7 @@ from benchmarks.peers.peer import Trained
 from visionshare import CompactClassifier, load
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
+from visionshare.export import compile_classifier
 
 __all__ = ["WAYS", "name_of", "ours", "read"]
 
@@ -19,7 +20,7 @@ __all__ = ["WAYS", "name_of", "ours", "read"]
 STAGES = ("features", "columns", "learning", "fine-tuning", "early exit")
 WAYS: dict[str, Callable[[CompactClassifier], Callable[[np.ndarray], np.ndarray]]] = {
     "Python": lambda classifier: classifier.decision_function,
-    "C": lambda classifier: classifier.compile().decision_function,
+    "C": lambda classifier: compile_classifier(classifier).decision_function,
 }
 
 

@@ -34,7 +34,7 @@ from visionshare import (
 )
 from visionshare.classifier import EarlyExit
 from visionshare.datasets import ImageSet, load_images
-from visionshare.export import object_size, onnx_program, run_onnx
+from visionshare.export import compile_classifier, object_size, onnx_program, run_onnx
 from visionshare.resources import thread_limit
 
 TRAINING, FEATURES, BATCH = 5000, 60, 500
@@ -99,7 +99,7 @@ def ways(model: CompactClassifier) -> Iterator[tuple[str, Callable[[np.ndarray],
     network = onnx.load_from_string(program.content)
     onnx.checker.check_model(network, full_check=True)
     reference = ReferenceEvaluator(network)
-    yield "C", model.compile().decision_function
+    yield "C", compile_classifier(model).decision_function
     yield "onnxruntime", lambda images: run_onnx(program, images)[2]
     yield "onnx.reference", lambda images: reference.run(None, {"images": images})[2]
 
@@ -122,11 +122,11 @@ def costs(file: Path, test: ImageSet) -> list[str]:
     model, rows = load(file), []
     truth = test.labels.astype(model.classes_.dtype)
     for quantize in ("none", "int8", "int16"):
-        compiled = model.compile(quantize=quantize)
+        compiled = compile_classifier(model, quantize=quantize)
         errors = int(np.sum(compiled.predict(test.images) != truth))
         row = [quantize, f"{100 * errors / len(test):.2f}"]
         if model.exit_rule is not None:
-            stopping = model.compile(quantize=quantize, early_exit=True)
+            stopping = compile_classifier(model, quantize=quantize, early_exit=True)
             wrong = int(np.sum(stopping.predict(test.images) != truth))
             row.append(f"{100 * wrong / len(test):.2f}")
         size = object_size(compiled.program)
@@ -145,7 +145,7 @@ def costs(file: Path, test: ImageSet) -> list[str]:
         parts.append(
             f"Early exit in Python: {100 * early.errors / len(test):.2f} % errors, on average "
             f"{early.average_macs:,.0f} multiply-accumulates "
-            f"({100 * early.average_macs / model.macs:.1f} % of all), {early.most_macs:,} at most."
+            f"({100 * early.average_macs / model.macs:.1f} % of all), {early.max_macs:,} at most."
         )
     return parts
 

@@ -115,7 +115,7 @@ def svm_error(train: Any, test: Any, at: tuple[float, float]) -> tuple[float, in
     return 100 * float(np.mean(model.predict(test[0]) != test[1])), len(model.support_), seconds
 
 
-def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, int]) -> dict[str, Any]:
+def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
     """Choose the ridge, learn from all but a few validation images, and test every round."""
     images, y = data
     rounds = args.rounds if kind == "linear" else args.gaussians
@@ -209,7 +209,7 @@ def main() -> None:
     args = parser.parse_args()
     data, test = (read(args.data / "mnist", kind) for kind in ("train", "t10k"))
     if args.quick:
-        data, args.rounds, args.tried = tuple(part[:12000] for part in data), 10, 5
+        data, args.rounds, args.tried = (data[0][:12000], data[1][:12000]), 10, 5
     small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
     V, W = small.vectors(data[0]), small.vectors(test[0])
     at, tried = chosen_svm(V, data[1])

@@ -167,7 +167,7 @@ def learned(
     most: int = max(COUNTS),
     **bank: Any,
 ) -> Run:
-    """Learn the filters' parameters: n fresh draws per round, up to as many features as ``most``."""
+    """Learn the filters' parameters: n fresh draws per round, up to ``most`` features."""
     family = Draws(GaborBank(**bank).fit(data.train), n, 5 * most, seed)
     columns = DrawnColumns(family, data.train)
     settings = {"search": "sampled", "max_features": most, "rounds": 3 * most // 2}

@@ -116,14 +116,11 @@ def choose(
     X: np.ndarray, y: np.ndarray, maker: Maker, rounds: int, search: str, quick: bool
 ) -> float:
     """Return the ridge λ of the least error, averaged over all rounds and folds."""
-    grid = ALPHAS
-    folds = FOLDS_OF_ISOLET if X.shape[1] > 100 else FOLDS
-    if quick:
-        grid, folds = grid[:2], 2
-    found = dict.fromkeys(grid, 0.0)
+    folds = 2 if quick else FOLDS_OF_ISOLET if X.shape[1] > 100 else FOLDS
+    found = dict.fromkeys(ALPHAS[:2] if quick else ALPHAS, 0.0)
     for part, out in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
         family, columns = maker(X[part])
-        for alpha in grid:
+        for alpha in found:
             model = ShareBoost(rounds, alpha=alpha, search=search).fit(columns, y[part])
             points = path_errors(model, family.transform(X[out], model.support_), y[out])
             found[alpha] += float(np.mean([e for _, e, _ in points])) / folds
@@ -201,7 +198,7 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
     stump_maker = of_stumps(THRESHOLDS_OF_ISOLET if name == "isolet" else None)
     for number, (train, test) in enumerate(splits(X, y, official, options.seeds)):
         print(NAMES[name], number, flush=True)
-        alpha = choose(*train, of_some_products, rounds, "exhaustive", options.quick)
+        alpha = choose(train[0], train[1], of_some_products, rounds, "exhaustive", options.quick)
         made = of_products(train[0])
         curves = {SHARE: shareboost(made, train, test, rounds, "exhaustive", alpha)}
         for q, label in ((np.inf, INF), (2.0, TWO)):
@@ -209,7 +206,7 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
             curves[label], curves[label + REFIT] = pair
         pool = made[1].shape[1]
         made = stump_maker(train[0])
-        ridge = choose(*train, stump_maker, stumps, "stumps", options.quick)
+        ridge = choose(train[0], train[1], stump_maker, stumps, "stumps", options.quick)
         curves[STUMP] = shareboost(made, train, test, stumps, "stumps", ridge)
         curves[JOINT] = jointboost(made, train, test, stumps)
         split = "official" if official is not None else f"seed {number}"

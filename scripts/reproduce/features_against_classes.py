@@ -70,7 +70,7 @@ def made(images: np.ndarray, y: np.ndarray, seed: int) -> tuple[Part, Part, str]
     train, test, position = rows_of(y, seed)
     family = PatchTemplates(n_templates=TEMPLATES, random_state=seed).fit(images[train])
     parts = [Part(family.transform(images[rows]), position[y[rows]]) for rows in (train, test)]
-    return *parts, f"{family.n_features_}"
+    return parts[0], parts[1], f"{family.n_features_}"
 
 
 def learner(name: str, rounds: int, alpha: float) -> Any:

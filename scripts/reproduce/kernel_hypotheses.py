@@ -106,8 +106,16 @@ def curve(
         curves["rows"].append(len(ids))
     seconds = np.cumsum([step.seconds for step in history])
     values = np.array([step.value for step in history])
-    arrays = (np.array(curves[name]) for name in ("error", "coverage", "zeros", "rows"))
-    return Curve(alpha, seconds, values, *arrays, history[-1].kkt)
+    return Curve(
+        alpha,
+        seconds,
+        values,
+        error=np.array(curves["error"]),
+        coverage=np.array(curves["coverage"]),
+        sparsity=np.array(curves["zeros"]),
+        rows=np.array(curves["rows"]),
+        kkt=history[-1].kkt,
+    )
 
 
 def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:

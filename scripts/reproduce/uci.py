@@ -102,8 +102,12 @@ def _mfeat(folder: Path, name: str) -> Parts:
     )
 
 
-_READERS: dict[str, Callable[[Path, str], Parts]] = dict.fromkeys(_KEEL, _keel) | dict.fromkeys(
-    NUMBERS, _numbers
-)
-_READERS |= {"landsat": _landsat, "pendigits": _pendigits, "wine": _wine}
-_READERS |= {"isolet": _isolet, "mfeat": _mfeat}
+_READERS: dict[str, Callable[[Path, str], Parts]] = {
+    **dict.fromkeys(_KEEL, _keel),
+    **dict.fromkeys(NUMBERS, _numbers),
+    "landsat": _landsat,
+    "pendigits": _pendigits,
+    "wine": _wine,
+    "isolet": _isolet,
+    "mfeat": _mfeat,
+}

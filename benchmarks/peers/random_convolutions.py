@@ -178,7 +178,7 @@ class Ridge:
         self._n += len(Z)
 
     def solve(self, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (p, classes) and intercepts; the penalty is relative to the mean variance."""
+        """Return weights (p, classes) and intercepts; the penalty is relative to mean variance."""
         mean, target = self._sums / self._n, self._targets / self._n
         covariance = self._gram / self._n
         covariance -= np.outer(mean, mean)

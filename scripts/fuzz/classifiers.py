@@ -26,7 +26,7 @@ def classifier_seeds() -> list[bytes]:
     from visionshare.datasets import Preprocessing, load_dataset
 
     images = load_dataset("digits", "train").images[:60]
-    found = []
+    files = []
     with tempfile.TemporaryDirectory() as folder:
         for number, family in enumerate(_families(images)):
             model = small_model(family, number)
@@ -37,8 +37,8 @@ def classifier_seeds() -> list[bytes]:
                 model = model.with_preprocessing(steps)
             path = Path(folder) / "a.safetensors"
             model.save(path)
-            found.append(path.read_bytes())
-    return found
+            files.append(path.read_bytes())
+    return files
 
 
 def _families(images: np.ndarray) -> Iterator[Any]:

@@ -252,7 +252,7 @@ def best(scores: dict[float, float]) -> float:
     return max(scores, key=lambda alpha: scores[alpha])
 
 
-def as_values(found: dict[str, Any]) -> dict[str, Any]:
+def as_values(measured: dict[str, Any]) -> dict[str, Any]:
     """Return what an experiment found as JSON can hold it."""
 
     def values(part: Any) -> Any:
@@ -262,7 +262,7 @@ def as_values(found: dict[str, Any]) -> dict[str, Any]:
             return {str(key): values(value) for key, value in part.items()}
         return [values(value) for value in part] if isinstance(part, list) else part
 
-    return {key: values(value) for key, value in found.items()}
+    return {key: values(value) for key, value in measured.items()}
 
 
 def from_values(stored: dict[str, Any]) -> dict[str, Any]:
@@ -339,16 +339,16 @@ def main() -> None:
     _logger.setLevel(logging.INFO)
     # Compiled before anything is timed.
     fixed(task([np.random.default_rng(0).normal(size=(64, 64))] * 2, 20, 0), 1.0)
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for name, files in SETS.items():
         kept = args.runs / f"{name.replace(' ', '-')}.json"
         if not kept.is_file():
             plates = [plate(args.data / "brodatz" / file) for _, file in files]
-            values = as_values(experiment(plates, args, whole=not found))
+            values = as_values(experiment(plates, args, whole=not measured))
             write_text(kept, json.dumps(values))
-        found[name] = from_values(json.loads(kept.read_text()))
+        measured[name] = from_values(json.loads(kept.read_text()))
         settings = {"draws": DRAWS, "pool": POOL, "counts": COUNTS}
-        brodatz_page.write(args.out, SETS, found, settings)
+        brodatz_page.write(args.out, SETS, measured, settings)
 
 
 if __name__ == "__main__":

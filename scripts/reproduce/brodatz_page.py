@@ -12,16 +12,16 @@ from scripts.reproduce.results import render, spread, table, write_page
 COLORS = {"learned": "C0", "selected": "C1", "fixed": "C2"}
 
 
-def _cross_validation(found: dict[str, Any]) -> str:
-    scores = found["scores"]
+def _cross_validation(measured: dict[str, Any]) -> str:
+    scores = measured["scores"]
     alphas = list(next(iter(scores.values())))
     rows = [[name, *(f"{scores[name][s]:.2f}" for s in alphas)] for name in scores]
     return table(["λ", *(f"{s:g}" for s in alphas)], rows)
 
 
-def _methods(found: dict[str, Any], counts: tuple[int, ...]) -> str:
-    named = dict(found["runs"])
-    named |= {f"fixed, grid of {size}": runs for size, runs in found["grids"].items()}
+def _methods(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
+    named = dict(measured["runs"])
+    named |= {f"fixed, grid of {size}": runs for size, runs in measured["grids"].items()}
     rows = []
     for name, runs in named.items():
         whole = name.endswith("one solve")
@@ -40,8 +40,8 @@ def _time_to(runs: list[Any], others: list[Any]) -> str:
     return f"{np.mean(reached):.1f} ({len(reached)} of {len(times)})" if reached else "not reached"
 
 
-def _times(found: dict[str, Any]) -> str:
-    runs = found["runs"]
+def _times(measured: dict[str, Any]) -> str:
+    runs = measured["runs"]
     goals = ["learned", "selected", "selected, one solve", "fixed"]
     goals += ["selected, maximum, one solve"] * ("selected, maximum, one solve" in runs)
     names = [name for name in runs if not name.endswith("one solve")]
@@ -49,9 +49,9 @@ def _times(found: dict[str, Any]) -> str:
     return table(["seconds until the final accuracy of", *goals], rows)
 
 
-def _answers(found: dict[str, Any], counts: tuple[int, ...]) -> str:
+def _answers(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
     """Return what was asked and what came of it: accuracy at equal features, time at equal ones."""
-    runs, lines = found["runs"], []
+    runs, lines = measured["runs"], []
     gains = []
     for count in counts:
         both = zip(runs["learned"], runs["fixed"], strict=True)
@@ -78,24 +78,24 @@ def _answers(found: dict[str, Any], counts: tuple[int, ...]) -> str:
     return "\n".join(lines)
 
 
-def _sizes(found: dict[str, Any]) -> str:
+def _sizes(measured: dict[str, Any]) -> str:
     rows = []
-    for size, runs in sorted(found["sizes"].items()):
+    for size, runs in sorted(measured["sizes"].items()):
         cells = [spread([r.accuracy[-1] for r in runs[name]]) for name in COLORS]
         times = [f"{np.mean([r.seconds[-1] for r in runs[name]]):.1f}" for name in COLORS]
         rows.append([size, len(runs["learned"]), *cells, *times])
     names = list(COLORS)
-    return table(["patches a class", "seeds", *names, *(f"{n}, s" for n in names)], rows)
+    return table(["patches per class", "seeds", *names, *(f"{n}, s" for n in names)], rows)
 
 
-def _plot(path: Path, found: dict[str, Any]) -> None:
+def _plot(path: Path, measured: dict[str, Any]) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(found), 2, figsize=(10, 4 * len(found)), squeeze=False)
-    for (title, results), (left, right) in zip(found.items(), axes, strict=True):
+    figure, axes = plt.subplots(len(measured), 2, figsize=(10, 4 * len(measured)), squeeze=False)
+    for (title, results), (left, right) in zip(measured.items(), axes, strict=True):
         for name, color in COLORS.items():
             for i, run in enumerate(results["runs"][name]):
                 label = name if i == 0 else None
@@ -104,7 +104,7 @@ def _plot(path: Path, found: dict[str, Any]) -> None:
             means = [np.mean([r.accuracy[-1] for r in results["sizes"][s][name]]) for s in sizes]
             right.semilogx(sizes, means, color, marker="o", label=name)
         left.set(xlabel="features", ylabel="accuracy, %", title=title, ylim=(75, 97))
-        right.set(xlabel="training patches a class", title=title)
+        right.set(xlabel="training patches per class", title=title)
         left.legend()
         right.legend()
     figure.tight_layout()
@@ -112,9 +112,11 @@ def _plot(path: Path, found: dict[str, Any]) -> None:
     plt.close(figure)
 
 
-def write(out: Path, sets: dict[str, Any], found: dict[str, Any], settings: dict[str, Any]) -> None:
+def write(
+    out: Path, sets: dict[str, Any], measured: dict[str, Any], settings: dict[str, Any]
+) -> None:
     """Write the page and the picture."""
-    n, counts = next(iter(found.values()))["n"], settings["counts"]
+    n, counts = next(iter(measured.values()))["n"], settings["counts"]
     parts = [
         render(
             "brodatz/plates",
@@ -127,10 +129,10 @@ def write(out: Path, sets: dict[str, Any], found: dict[str, Any], settings: dict
             sizes=_sizes(results),
             cross_validation=_cross_validation(results),
         )
-        for name, results in found.items()
+        for name, results in measured.items()
     ]
     out.mkdir(parents=True, exist_ok=True)
-    _plot(out / "brodatz.png", found)
+    _plot(out / "brodatz.png", measured)
     write_page(
         out,
         "brodatz",

@@ -82,7 +82,7 @@ def runs(options: Any) -> Iterator[dict[str, list[list[Point]]]]:
     """Yield, after each seed, the paths of every penalty, an entry a seed."""
     X, y, train = load(options.data, "landsat")
     assert train is not None, "an official split"
-    found: dict[str, list[list[Point]]] = {penalty: [] for penalty in PENALTIES}
+    measured: dict[str, list[list[Point]]] = {penalty: [] for penalty in PENALTIES}
     for seed in range(1 if options.quick else options.seeds):
         rng = np.random.default_rng(seed)
         rows = [
@@ -95,10 +95,10 @@ def runs(options: Any) -> Iterator[dict[str, list[list[Point]]]]:
         for penalty in PENALTIES:
             begun = time.perf_counter()
             points = path_of(Z[chosen], y[chosen], test, penalty, 5 if options.quick else ALPHAS)
-            found[penalty].append(points)
+            measured[penalty].append(points)
             seconds = round(time.perf_counter() - begun, 1)
             print(seed, penalty, seconds, *points, sep="\n", flush=True)
-        yield found
+        yield measured
 
 
 def rows_at(points: list[Point], level: float, field: str) -> float:
@@ -119,12 +119,12 @@ def rows_at(points: list[Point], level: float, field: str) -> float:
 
 
 def needed(
-    found: dict[str, list[list[Point]]], levels: tuple[float, ...], field: str
+    measured: dict[str, list[list[Point]]], levels: tuple[float, ...], field: str
 ) -> list[list[Any]]:
     """Return the rows of a table: features to reach each level, and ℓ1's over the others'."""
     rows = []
     for level in levels:
-        counts = {p: [rows_at(path, level, field) for path in found[p]] for p in PENALTIES}
+        counts = {p: [rows_at(path, level, field) for path in measured[p]] for p in PENALTIES}
         if any(not np.isfinite(v).all() for v in counts.values()):
             rows.append([level, *("not by all seeds" for _ in PENALTIES), "–", "–"])
             continue
@@ -133,7 +133,7 @@ def needed(
     return rows
 
 
-def draw(found: dict[str, list[list[Point]]], path: Path) -> None:
+def draw(measured: dict[str, list[list[Point]]], path: Path) -> None:
     """Draw coverage and error against both kinds of sparsity, all seeds."""
     import matplotlib
 
@@ -142,7 +142,7 @@ def draw(found: dict[str, list[list[Point]]], path: Path) -> None:
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), constrained_layout=True)
     for color, penalty in zip(("C0", "C1", "C2"), PENALTIES, strict=True):
-        for seed, points in enumerate(found[penalty]):
+        for seed, points in enumerate(measured[penalty]):
             nonempty = [p for p in points if p.rows > 0]
             sparse = {
                 "fraction of zeros of W": [p.zeros for p in nonempty],
@@ -160,11 +160,11 @@ def draw(found: dict[str, list[list[Point]]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def claim(found: dict[str, list[list[Point]]], levels: tuple[float, ...]) -> str:
+def claim(measured: dict[str, list[list[Point]]], levels: tuple[float, ...]) -> str:
     """Return what the paths say to the paper's claim."""
     ratios = []
     for level in levels:
-        pair = [[rows_at(path, level, "error") for path in found[p]] for p in ("l1", "l1/l2")]
+        pair = [[rows_at(path, level, "error") for path in measured[p]] for p in ("l1", "l1/l2")]
         if np.isfinite(pair).all():
             ratios.append(float(np.mean(np.array(pair[0]) / np.array(pair[1]))))
     if not ratios:
@@ -183,25 +183,31 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     begun = time.perf_counter()
     with thread_limit(options.jobs):
-        for found in runs(options):
-            write(options, found, time.perf_counter() - begun)
+        for measured in runs(options):
+            write(options, measured, time.perf_counter() - begun)
 
 
-def write(options: Any, found: dict[str, list[list[Point]]], seconds: float) -> None:
-    """Write page and picture of the seeds that are done."""
+def write(options: Any, measured: dict[str, list[list[Point]]], seconds: float) -> None:
+    """Write page and picture of the seeds that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "coverage.png")
-    worst = {p: max(q.kkt for path in found[p] for q in path) for p in PENALTIES}
+    draw(measured, options.out / "coverage.png")
+    worst = {p: max(q.kkt for path in measured[p] for q in path) for p in PENALTIES}
     header = [*(f"features, {p}" for p in PENALTIES), "l1 over l1/l2", "l1 over l1/linf"]
     lowest = [
-        [p, *(spread([min(getattr(q, f) for q in path) for path in found[p]], 4) for f in FIELDS)]
+        [
+            p,
+            *(
+                spread([min(getattr(q, f) for q in path) for path in measured[p]], 4)
+                for f in FIELDS
+            ),
+        ]
         for p in PENALTIES
     ]
     write_page(
         options.out,
         "coverage",
         per_class=PER_CLASS,
-        last_seed=len(found["l1"]) - 1,
+        last_seed=len(measured["l1"]) - 1,
         n_alphas=ALPHAS,
         least=f"{LEAST:g}",
         refit_tol=f"{SETTINGS['refit_tol']:g}",
@@ -209,10 +215,10 @@ def write(options: Any, found: dict[str, list[list[Point]]], seconds: float) -> 
         residuals=", ".join(f"{p} {worst[p]:.2g}" for p in PENALTIES),
         jobs=options.jobs,
         seconds=f"{seconds:.0f}",
-        by_error=table(["test error", *header], needed(found, ERRORS, "error")),
-        by_coverage=table(["test coverage", *header], needed(found, COVERAGES, "coverage")),
+        by_error=table(["test error", *header], needed(measured, ERRORS, "error")),
+        by_coverage=table(["test coverage", *header], needed(measured, COVERAGES, "coverage")),
         lowest=table(["penalty", "test error", "test coverage"], lowest),
-        claim=claim(found, ERRORS),
+        claim=claim(measured, ERRORS),
     )
 
 

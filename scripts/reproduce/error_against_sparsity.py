@@ -117,15 +117,15 @@ def choose(
 ) -> float:
     """Return the ridge λ of the least error, averaged over all rounds and folds."""
     folds = 2 if quick else FOLDS_OF_ISOLET if X.shape[1] > 100 else FOLDS
-    found = dict.fromkeys(ALPHAS[:2] if quick else ALPHAS, 0.0)
+    measured = dict.fromkeys(ALPHAS[:2] if quick else ALPHAS, 0.0)
     for part, out in StratifiedKFold(folds, shuffle=True, random_state=0).split(X, y):
         family, columns = maker(X[part])
-        for alpha in found:
+        for alpha in measured:
             model = ShareBoost(rounds, alpha=alpha, search=search).fit(columns, y[part])
             points = path_errors(model, family.transform(X[out], model.support_), y[out])
-            found[alpha] += float(np.mean([e for _, e, _ in points])) / folds
-    print("  chosen by cross-validation:", found, flush=True)
-    return min(found, key=lambda s: found[s])
+            measured[alpha] += float(np.mean([e for _, e, _ in points])) / folds
+    print("  chosen by cross-validation:", measured, flush=True)
+    return min(measured, key=lambda s: measured[s])
 
 
 def shareboost(
@@ -194,7 +194,7 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
     rounds, stumps = ROUNDS[name], STUMPS
     if options.quick:
         rounds, stumps = rounds // 5, stumps // 5
-    found: dict[str, list[Curve]] = {}
+    measured: dict[str, list[Curve]] = {}
     stump_maker = of_stumps(THRESHOLDS_OF_ISOLET if name == "isolet" else None)
     for number, (train, test) in enumerate(splits(X, y, official, options.seeds)):
         print(NAMES[name], number, flush=True)
@@ -214,8 +214,8 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
         pools = [f"{pool}", f"{made[1].shape[1]}"]
         chosen.append([NAMES[name], split, examples, *pools, f"{alpha:g}", f"{ridge:g}"])
         for label, curve_ in curves.items():
-            found.setdefault(label, []).append(curve_)
-        yield found
+            measured.setdefault(label, []).append(curve_)
+        yield measured
 
 
 def cell(curves: list[Curve], size: int) -> str:
@@ -232,10 +232,10 @@ def seconds(curves: list[Curve], size: int) -> str:
     return f"{mean:.2g}" if np.isfinite(mean) else "–"
 
 
-def tables(found: dict[str, dict[str, list[Curve]]]) -> list[str]:
+def tables(measured: dict[str, dict[str, list[Curve]]]) -> list[str]:
     """Return a heading and two tables for each data set."""
     parts = []
-    for name, curves in found.items():
+    for name, curves in measured.items():
         for labels, sizes in ((PRODUCTS, SHOWN[name]), ((STUMP, JOINT), SHOWN_STUMPS)):
             header = [NAMES[name] + ", features", *map(str, sizes), f"training, s, to {sizes[3]}"]
             rows = [
@@ -246,13 +246,13 @@ def tables(found: dict[str, dict[str, list[Curve]]]) -> list[str]:
     return parts
 
 
-def comparison(found: dict[str, dict[str, list[Curve]]]) -> str:
+def comparison(measured: dict[str, dict[str, list[Curve]]]) -> str:
     """Return in how many columns of the tables ShareBoost's error is the lower one."""
     rivals = dict.fromkeys(PRODUCTS[1:], SHARE) | {JOINT: STUMP}
     lines = []
     for rival, ours in rivals.items():
         lower, shown = 0, 0
-        for name, curves in found.items():
+        for name, curves in measured.items():
             for size in SHOWN_STUMPS if ours == STUMP else SHOWN[name]:
                 both = [np.mean([c.at(size)[0] for c in curves[label]]) for label in (ours, rival)]
                 if np.isfinite(both).all():
@@ -261,7 +261,7 @@ def comparison(found: dict[str, dict[str, list[Curve]]]) -> str:
     return "\n".join(lines)
 
 
-def draw(found: dict[str, dict[str, list[Curve]]], path: Path) -> None:
+def draw(measured: dict[str, dict[str, list[Curve]]], path: Path) -> None:
     """Draw error against features, products above and stumps below."""
     import matplotlib
 
@@ -269,9 +269,9 @@ def draw(found: dict[str, dict[str, list[Curve]]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        2, len(found), figsize=(4.2 * len(found), 7), constrained_layout=True, squeeze=False
+        2, len(measured), figsize=(4.2 * len(measured), 7), constrained_layout=True, squeeze=False
     )
-    for column, (name, curves) in enumerate(found.items()):
+    for column, (name, curves) in enumerate(measured.items()):
         for row, labels in enumerate((PRODUCTS, (STUMP, JOINT))):
             axis, most = axes[row, column], ROUNDS[name] if row == 0 else STUMPS
             grid = np.arange(1, most + 1)
@@ -293,10 +293,10 @@ def draw(found: dict[str, dict[str, list[Curve]]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def write(options: Any, found: dict[str, Any], chosen: list[list[Any]]) -> None:
-    """Write page and picture of the data sets that are done."""
+def write(options: Any, measured: dict[str, Any], chosen: list[list[Any]]) -> None:
+    """Write page and picture of the data sets that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "error_against_sparsity.png")
+    draw(measured, options.out / "error_against_sparsity.png")
     header = ["data", "split", "train / test", "products", "stumps"]
     header += ["ridge λ, products", "ridge λ, stumps"]
     write_page(
@@ -310,22 +310,22 @@ def write(options: Any, found: dict[str, Any], chosen: list[list[Any]]) -> None:
         thresholds_of_isolet=THRESHOLDS_OF_ISOLET,
         jobs=options.jobs,
         load=f"{os.getloadavg()[0]:.1f}",
-        tables="\n\n".join(tables(found)),
+        tables="\n\n".join(tables(measured)),
         chosen=table(header, chosen),
-        comparison=comparison(found),
+        comparison=comparison(measured),
     )
 
 
 def main() -> None:
     """Measure all data sets, and write the page after each split."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     chosen: list[list[Any]] = []
     with thread_limit(options.jobs):
         for name in NAMES:
             for curves in measure(options, name, chosen):
-                found[name] = curves
-                write(options, found, chosen)
+                measured[name] = curves
+                write(options, measured, chosen)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ Needs = dict[tuple[str, float, int], list[float]]
 
 
 def measure(
-    images: np.ndarray, y: np.ndarray, seed: int, alphas: dict[str, float], found: Needs
+    images: np.ndarray, y: np.ndarray, seed: int, alphas: dict[str, float], measured: Needs
 ) -> str:
     """Add what both learners need on one seed; return what the pool is."""
     train, test, pool = made(images, y, seed)
@@ -126,7 +126,7 @@ def measure(
                 points = path(learner(name, rounds, alphas[name]), train.first(k), test.first(k))
             needs = [needed(points, target) for target in TARGETS]
             for target, n in zip(TARGETS, needs, strict=True):
-                found.setdefault((name, target, k), []).append(n)
+                measured.setdefault((name, target, k), []).append(n)
             print(seed, k, name, needs, points[-1], f"{seconds[0]:.0f} s", flush=True)
     return pool
 
@@ -137,7 +137,7 @@ def cell(values: list[float]) -> str:
     return spread(values, 1) if not missed else f"not reached ({missed} of {len(values)})"
 
 
-def draw(found: Needs, path: Path) -> None:
+def draw(measured: Needs, path: Path) -> None:
     """Draw features against classes; where a seed does not reach the error there is no point."""
     import matplotlib
 
@@ -147,7 +147,7 @@ def draw(found: Needs, path: Path) -> None:
     figure, axis = plt.subplots(figsize=(6, 4.2), constrained_layout=True)
     for name, style in ((SHARED, "o--"), (APART, "s-")):
         for color, target in zip(("C0", "C2"), TARGETS, strict=True):
-            needs = [(k, found[name, target, k]) for k in COUNTS]
+            needs = [(k, measured[name, target, k]) for k in COUNTS]
             points = [(k, np.mean(v), np.std(v)) for k, v in needs if np.isfinite(v).all()]
             label = f"{name}, {target:.0%}"
             axis.errorbar(*zip(*points, strict=True), fmt=style, color=color, label=label)
@@ -156,19 +156,19 @@ def draw(found: Needs, path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def write(options: Any, found: Needs, alphas: dict[str, float], pool: str) -> None:
-    """Write page and picture of the seeds that are done."""
+def write(options: Any, measured: Needs, alphas: dict[str, float], pool: str) -> None:
+    """Write page and picture of the seeds that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "features_against_classes.png")
+    draw(measured, options.out / "features_against_classes.png")
     header = ["classes", *(f"{name}, {t:.0%}" for t in TARGETS for name in ROUNDS)]
-    rows = [[k, *(cell(found[name, t, k]) for t in TARGETS for name in ROUNDS)] for k in COUNTS]
+    rows = [[k, *(cell(measured[name, t, k]) for t in TARGETS for name in ROUNDS)] for k in COUNTS]
     write_page(
         options.out,
         "features_against_classes",
         n_classes=COUNTS[-1],
         n_train=TRAINED,
         n_test=TESTED,
-        last_seed=len(next(iter(found.values()))) - 1,
+        last_seed=len(next(iter(measured.values()))) - 1,
         n_templates=TEMPLATES,
         pool=pool,
         rounds_shared=ROUNDS[SHARED],
@@ -186,12 +186,12 @@ def main() -> None:
     """Measure all seeds, and write the page after each."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
     images, y = read(options.data)
-    found: Needs = {}
+    measured: Needs = {}
     alphas: dict[str, float] = {}
     with thread_limit(options.jobs):
         for seed in range(1 if options.quick else options.seeds):
-            pool = measure(images, y, seed, alphas, found)
-            write(options, found, alphas, pool)
+            pool = measure(images, y, seed, alphas, measured)
+            write(options, measured, alphas, pool)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def curve(
     )
 
 
-def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
+def draw(measured: dict[tuple[str, str], Curve], path: Path) -> None:
     """Draw objective, error, coverage and sparsity against seconds."""
     import matplotlib
 
@@ -134,7 +134,7 @@ def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
         "sparsity": "fraction of zeros of W",
     }
     for axis, (name, label) in zip(axes.ravel(), labels.items(), strict=True):
-        for (solver, penalty), run in found.items():
+        for (solver, penalty), run in measured.items():
             values = getattr(run, name)
             values = values / values[0] if name == "objective" else values
             style = "-" if solver == "gradboost" else "--"
@@ -148,7 +148,7 @@ def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
 
 
 @dataclass
-class Found:
+class Measured:
     """What was chosen and measured so far."""
 
     chosen: list[list[Any]] = field(default_factory=list)
@@ -156,8 +156,8 @@ class Found:
     curves: dict[tuple[str, str], Curve] = field(default_factory=dict)
 
 
-def write(options: Any, hypotheses: int, seen: int, median: float, found: Found) -> None:
-    """Write page and pictures of what is done."""
+def write(options: Any, hypotheses: int, seen: int, median: float, measured: Measured) -> None:
+    """Write page and pictures of what is complete."""
     options.out.mkdir(parents=True, exist_ok=True)
     header = ["penalty", "per class", "fraction of λ_max", "error on validation images, %"]
     write_page(
@@ -174,37 +174,37 @@ def write(options: Any, hypotheses: int, seen: int, median: float, found: Found)
         sweeps=SWEEPS,
         rounds=ROUNDS,
         jobs=options.jobs,
-        by_size=by_size(found),
-        by_round=by_round(options.out, found),
-        chosen=table(header, found.chosen),
+        by_size=by_size(measured),
+        by_round=by_round(options.out, measured),
+        chosen=table(header, measured.chosen),
     )
 
 
-def by_size(found: Found) -> str:
+def by_size(measured: Measured) -> str:
     """Return the part of the page about numbers of training examples; empty before the first."""
-    if not found.sizes:
+    if not measured.sizes:
         return ""
-    sizes = sorted({size for _, size in found.sizes})
+    sizes = sorted({size for _, size in measured.sizes})
     rows = [
         [
             penalty,
             *(
                 f"{c:.4f}; {100 * e:.2f} % ({fraction:g})"
-                for e, c, fraction in (found.sizes[penalty, size] for size in sizes)
+                for e, c, fraction in (measured.sizes[penalty, size] for size in sizes)
             ),
         ]
         for penalty in PENALTIES
-        if all((penalty, size) in found.sizes for size in sizes)
+        if all((penalty, size) in measured.sizes for size in sizes)
     ]
     header = ["coverage; error (fraction of λ_max)", *(f"{size} per class" for size in sizes)]
     return render("kernel_hypotheses/by-size", errors=table(header, rows))
 
 
-def by_round(out: Path, found: Found) -> str:
+def by_round(out: Path, measured: Measured) -> str:
     """Draw the curves and return the part of the page about them; empty before the first."""
-    if not found.curves:
+    if not measured.curves:
         return ""
-    draw(found.curves, out / "kernel_hypotheses.png")
+    draw(measured.curves, out / "kernel_hypotheses.png")
     header = ["solver", "penalty", "λ", "rounds", "s", "objective at first", "at the end"]
     header += ["KKT", "test error, %", "coverage", "zeros of W", "most features", "at the end"]
     rows = [
@@ -222,13 +222,13 @@ def by_round(out: Path, found: Found) -> str:
             int(c.rows.max()),
             int(c.rows[-1]),
         ]
-        for pair, c in found.curves.items()
+        for pair, c in measured.curves.items()
     ]
     return render("kernel_hypotheses/by-round", size=max(SIZES), boosters=table(header, rows))
 
 
 def chosen_fraction(
-    H: np.ndarray, y: np.ndarray, validation: Examples, penalty: str, into: Found
+    H: np.ndarray, y: np.ndarray, validation: Examples, penalty: str, into: Measured
 ) -> float:
     """Return the fraction of λ_max whose classifier errs least on the validation images."""
     errors = {}
@@ -257,22 +257,22 @@ def main() -> None:
         begun = time.perf_counter()
         support = mistakes(X[:seen], y[:seen])
         print(f"{len(support)} of {seen}, {time.perf_counter() - begun:.0f} s", flush=True)
-        centers, median, found = X[support], median_kernel(options.data), Found()
+        centers, median, measured = X[support], median_kernel(options.data), Measured()
         rows = np.setdiff1d(np.arange(len(X) - VALIDATION, len(X)), support)
         validation = kernel(X[rows], centers), y[rows]
         test = kernel(X_test, centers), y_test
         for size, penalty in itertools.product(SIZES, PENALTIES):
             rows = np.concatenate([np.flatnonzero(y == c)[:size] for c in range(CLASSES)])
             H = kernel(X[rows], centers)
-            fraction = chosen_fraction(H, y[rows], validation, penalty, found)
+            fraction = chosen_fraction(H, y[rows], validation, penalty, measured)
             run = curve(H, y[rows], test, "gradboost", penalty, ROUNDS, fraction)
-            found.sizes[penalty, size] = run.error[-1], run.coverage[-1], fraction
+            measured.sizes[penalty, size] = run.error[-1], run.coverage[-1], fraction
             if size == max(SIZES):
-                found.curves["gradboost", penalty] = run
+                measured.curves["gradboost", penalty] = run
                 if penalty != "l1/l2":
                     run = curve(H, y[rows], test, "adaboost", penalty, ROUNDS, fraction)
-                    found.curves["adaboost", penalty] = run
-            write(options, len(centers), seen, median, found)
+                    measured.curves["adaboost", penalty] = run
+            write(options, len(centers), seen, median, measured)
 
 
 if __name__ == "__main__":

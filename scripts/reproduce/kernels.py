@@ -227,15 +227,17 @@ def measure_path(
     return measured
 
 
-def rows_of(found: dict[tuple[str, int], list[float]], seconds: Any, names: Any) -> list[list[Any]]:
+def rows_of(
+    measured: dict[tuple[str, int], list[float]], seconds: Any, names: Any
+) -> list[list[Any]]:
     """Return the table's rows: a method each, a column for each number of features."""
-    widths = sorted({width for _, width in found})
+    widths = sorted({width for _, width in measured})
     return [
         [name]
         + [
-            f"{spread([100 * a for a in found[name, w]])} ({len(found[name, w])}; "
+            f"{spread([100 * a for a in measured[name, w]])} ({len(measured[name, w])}; "
             f"{np.mean(seconds[name, w]):.0f} s)"
-            if (name, w) in found
+            if (name, w) in measured
             else "–"
             for w in widths
         ]
@@ -243,7 +245,7 @@ def rows_of(found: dict[tuple[str, int], list[float]], seconds: Any, names: Any)
     ]
 
 
-def draw(found: dict[tuple[str, int], list[float]], names: Any, path: Path) -> None:
+def draw(measured: dict[tuple[str, int], list[float]], names: Any, path: Path) -> None:
     """Draw accuracy against the number of columns."""
     import matplotlib
 
@@ -252,22 +254,22 @@ def draw(found: dict[tuple[str, int], list[float]], names: Any, path: Path) -> N
 
     figure, axis = plt.subplots(figsize=(6, 4), constrained_layout=True)
     for name in names:
-        widths = sorted(w for n, w in found if n == name)
-        means = [100 * np.mean(found[name, w]) for w in widths]
-        axis.errorbar(widths, means, [100 * np.std(found[name, w]) for w in widths], label=name)
+        widths = sorted(w for n, w in measured if n == name)
+        means = [100 * np.mean(measured[name, w]) for w in widths]
+        axis.errorbar(widths, means, [100 * np.std(measured[name, w]) for w in widths], label=name)
     axis.set(xscale="log", xlabel="columns (two per pair)", ylabel="accuracy in percent")
     axis.legend(fontsize=8)
     figure.savefig(path, dpi=90)
 
 
 def write(
-    options: Any, data: Adult, rows: int, chosen: Chosen, found: Measured, names: Sequence[str]
+    options: Any, data: Adult, rows: int, chosen: Chosen, measured: Measured, names: Sequence[str]
 ) -> None:
     """Write page and picture of what is there so far; ``rows`` chose the settings."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found.accuracies, names, options.out / "kernels.png")
-    widths = sorted({width for _, width in found.accuracies})
-    accuracies = rows_of(found.accuracies, found.seconds, names)
+    draw(measured.accuracies, names, options.out / "kernels.png")
+    widths = sorted({width for _, width in measured.accuracies})
+    accuracies = rows_of(measured.accuracies, measured.seconds, names)
     write_page(
         options.out,
         "kernels",
@@ -302,7 +304,7 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0])
     parser.add_argument("--long", type=int, default=1, help="splits that continue to 500 columns")
     options = parser.parse_args()
-    data, found = load(options.data), Measured()
+    data, measured = load(options.data), Measured()
     with thread_limit(1):
         development, split_rows = splits(len(data.y), options.seeds)
         development = development[:1500] if options.quick else development
@@ -314,7 +316,7 @@ def main() -> None:
         names = [*PAPER, *maps]
     for seed, split in enumerate(split_rows):
         widths = (*WIDTHS, *LONG_WIDTHS) if seed < options.long else WIDTHS
-        measure_maps(data, split, maps, widths, seed, found)
+        measure_maps(data, split, maps, widths, seed, measured)
     tasks = [
         (name, widths, seed)
         for widths, last in ((LONG_WIDTHS, options.long), (WIDTHS, options.seeds))
@@ -331,8 +333,8 @@ def main() -> None:
         # The page is written whenever something is added: a run that is stopped leaves its part.
         for future in as_completed(running):
             for one in future.result():
-                found.add(*one)
-            write(options, data, len(development), chosen, found, names)
+                measured.add(*one)
+            write(options, data, len(development), chosen, measured, names)
 
 
 if __name__ == "__main__":

@@ -82,11 +82,11 @@ def main() -> None:
     chosen, smooth, rows = choose(plates, taken, tried, options.jobs)
     seeds = range(1 if options.quick else options.seeds)
     truths = {name: truth_of(region) for name, region in maps.items()}
-    found = [read_mosaics(plates, taken, chosen, seed, mosaics, options.jobs) for seed in seeds]
+    measured = [read_mosaics(plates, taken, chosen, seed, mosaics, options.jobs) for seed in seeds]
     for name in MOSAICS:
-        smoothed = majority(found[0].labels[name], smooth, len(TEXTURES))
+        smoothed = majority(measured[0].labels[name], smooth, len(TEXTURES))
         path = options.out / "images" / f"{name}.png"
-        draw(path, mosaics[name], truths[name], found[0].labels[name], smoothed)
+        draw(path, mosaics[name], truths[name], measured[0].labels[name], smoothed)
     inside = pieces_inside(mosaics["texmos2"], maps["texmos2"], raw)
     difference = gray_difference(mosaics["texmos3"], maps["texmos3"], plates)
     left = min(1 - taken[name][: plates[name].shape[0]].mean() for name in plates)
@@ -108,17 +108,17 @@ def main() -> None:
         window=chosen.window,
         reach=chosen.reach,
         pooling=chosen.pooling,
-        n_features=found[0].features,
+        n_features=measured[0].features,
         votes=smooth,
-        n_seeds=len(found),
+        n_seeds=len(measured),
         accuracies=table(
-            ["", "no votes", f"votes in {smooth}×{smooth}"], accuracies(found, truths, smooth)
+            ["", "no votes", f"votes in {smooth}×{smooth}"], accuracies(measured, truths, smooth)
         ),
-        by_texture=table(["", *TEXTURES.values()], by_texture(found, truths, smooth)),
+        by_texture=table(["", *TEXTURES.values()], by_texture(measured, truths, smooth)),
         pictures="\n\n".join(f"![{name}](images/{name}.png)" for name in MOSAICS),
         seconds=table(
             ["learning", "a 512×512 map, responses shared", "window by window"],
-            [[spread([getattr(r, name) for r in found], 1) for name in columns]],
+            [[spread([getattr(r, name) for r in measured], 1) for name in columns]],
         ),
     )
 
@@ -335,23 +335,27 @@ def _parts() -> dict[str, tuple[str, tuple[slice, slice]]]:
     }
 
 
-def accuracies(found: list[Reading], truths: dict[str, np.ndarray], smooth: int) -> list[list[Any]]:
+def accuracies(
+    measured: list[Reading], truths: dict[str, np.ndarray], smooth: int
+) -> list[list[Any]]:
     """Return a row for each mosaic and each size of pieces."""
     rows = []
     for title, (name, part) in _parts().items():
         row: list[Any] = [title]
         for side in (1, smooth):
-            maps = [majority(r.labels[name], side, len(TEXTURES)) for r in found]
+            maps = [majority(r.labels[name], side, len(TEXTURES)) for r in measured]
             row.append(spread([100 * np.mean(m[part] == truths[name][part]) for m in maps], 1))
         rows.append(row)
     return rows
 
 
-def by_texture(found: list[Reading], truths: dict[str, np.ndarray], smooth: int) -> list[list[Any]]:
+def by_texture(
+    measured: list[Reading], truths: dict[str, np.ndarray], smooth: int
+) -> list[list[Any]]:
     """Return the percent of each texture's pixels that are right, one row per mosaic."""
     rows = []
     for name, truth in truths.items():
-        maps = [majority(r.labels[name], smooth, len(TEXTURES)) for r in found]
+        maps = [majority(r.labels[name], smooth, len(TEXTURES)) for r in measured]
         percents = [
             f"{100 * np.mean([np.mean(m[truth == c] == c) for m in maps]):.0f}"
             for c in range(len(TEXTURES))

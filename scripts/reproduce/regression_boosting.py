@@ -179,7 +179,7 @@ def lasso(data: Split) -> Outcome:
 
 def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
     """Yield, after each split, the outcomes of all machines."""
-    found: dict[tuple[str, str], list[Outcome]] = {}
+    measured: dict[tuple[str, str], list[Outcome]] = {}
     for seed in range(1 if options.quick else options.seeds):
         for name in NAMES:
             X, y, _ = load(options.data, name)
@@ -194,13 +194,13 @@ def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
                 CLASSICAL: sequential(data, 20 if options.quick else ROUNDS[name]),
             }
             for machine, outcome in outcomes.items():
-                found.setdefault((name, machine), []).append(outcome)
+                measured.setdefault((name, machine), []).append(outcome)
                 figures = outcome.errors[-1], outcome.features, outcome.seconds, outcome.choice
                 print(seed, name, machine, *figures, flush=True)
-        yield found
+        yield measured
 
 
-def draw(found: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
+def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
     """Draw the sequential booster's error against its rounds, and where the others end."""
     import matplotlib
 
@@ -209,25 +209,25 @@ def draw(found: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), constrained_layout=True)
     for axis, name in zip(axes, NAMES, strict=True):
-        runs = [o.errors for o in found[name, CLASSICAL]]
+        runs = [o.errors for o in measured[name, CLASSICAL]]
         n = min(map(len, runs))
         axis.plot(np.arange(n), np.mean([r[:n] for r in runs], axis=0), "C0", label=CLASSICAL)
-        ours = found[name, OURS]
+        ours = measured[name, OURS]
         end = np.mean([o.errors[-1] for o in ours])
         axis.axhline(end, color="C1", ls=":")
         features = np.mean([o.features for o in ours])
         axis.plot(features, end, "*", color="C1", ms=14, label=f"{OURS} (at its features)")
         for color, machine in (("C2", LASSO), ("C3", SQUARED), ("C4", GREEDY)):
-            level = np.mean([o.errors[-1] for o in found[name, machine]])
+            level = np.mean([o.errors[-1] for o in measured[name, machine]])
             axis.axhline(level, color=color, ls="--", lw=1, label=machine)
         axis.set(title=name, xlabel="rounds", ylabel="test error, standard deviations", ylim=(0, 1))
     axes[0].legend(fontsize=8)
     figure.savefig(path, dpi=80)
 
 
-def comparison(found: dict[tuple[str, str], list[Outcome]], name: str) -> str:
+def comparison(measured: dict[tuple[str, str], list[Outcome]], name: str) -> str:
     """Return how ours compares with the sequential booster at its best and last round."""
-    boosted, classical = found[name, OURS], found[name, CLASSICAL]
+    boosted, classical = measured[name, OURS], measured[name, CLASSICAL]
     ours, last = ([float(o.errors[-1]) for o in outcomes] for outcomes in (boosted, classical))
     best = [float(o.errors.min()) for o in classical]
     seconds = [np.mean([o.seconds for o in outcomes]) for outcomes in (classical, boosted)]
@@ -244,14 +244,14 @@ def comparison(found: dict[tuple[str, str], list[Outcome]], name: str) -> str:
     )
 
 
-def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
-    """Write page and picture of the splits that are done."""
+def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
+    """Write page and picture of the splits that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "regression_boosting.png")
+    draw(measured, options.out / "regression_boosting.png")
     rows = []
     for name in NAMES:
         for machine in (OURS, CLASSICAL, LASSO, SQUARED, GREEDY):
-            outcomes = found[name, machine]
+            outcomes = measured[name, machine]
             errors = spread([o.errors[-1] for o in outcomes], 3)
             sizes = spread([o.features for o in outcomes], 0)
             seconds = spread([o.seconds for o in outcomes], 1)
@@ -261,7 +261,7 @@ def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
     write_page(
         options.out,
         "regression_boosting",
-        n_splits=len(found["housing", OURS]),
+        n_splits=len(measured["housing", OURS]),
         sizes="; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES),
         folds=FOLDS,
         alphas=listed(ALPHAS),
@@ -272,7 +272,7 @@ def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
         rounds_ailerons=ROUNDS["ailerons"],
         jobs=options.jobs,
         errors=table(header, rows),
-        comparisons="\n\n".join(comparison(found, name) for name in NAMES),
+        comparisons="\n\n".join(comparison(measured, name) for name in NAMES),
     )
 
 
@@ -280,8 +280,8 @@ def main() -> None:
     """Measure all machines on all splits and write the page, after each split."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
     with thread_limit(options.jobs):
-        for found in measure(options):
-            write(options, found)
+        for measured in measure(options):
+            write(options, measured)
 
 
 if __name__ == "__main__":

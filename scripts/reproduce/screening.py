@@ -89,7 +89,7 @@ def main() -> None:
         images, labels = images[:3000], labels[:3000]
     family = read_pool(FeaturePart(pool="patches"), 0).fit(images)
     columns = ArrayColumns.from_family(family, images, "float16", options.jobs)
-    found: list[list[Any]] = []
+    measured: list[list[Any]] = []
     for criterion in CRITERIA:
         compared = Compared(criterion)
         SEARCHES["compared"] = lambda search=compared: search
@@ -97,7 +97,7 @@ def main() -> None:
         ShareBoost(rounds, criterion=criterion, search="compared", n_jobs=options.jobs).fit(
             columns, labels
         )
-        found += rows(compared)
+        measured += rows(compared)
         header = ["criterion", "fraction that screens", "verified", "the same feature"]
         header += [f"within {CLOSE:.0%} of its score", "worst score, ratio", "time, ratio"]
         write_page(
@@ -108,7 +108,7 @@ def main() -> None:
             rounds=rounds,
             jobs=options.jobs,
             close=f"{CLOSE:.0%}",
-            agreement=table(header, found),
+            agreement=table(header, measured),
         )
 
 

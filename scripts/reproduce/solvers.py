@@ -148,7 +148,7 @@ def runs_of(
     X: np.ndarray, y: np.ndarray, name: str, seeds: int, quick: bool
 ) -> dict[tuple[str, float], list[dict[str, Run]]]:
     """Return the runs of every solver, for each scaling and alpha, a list entry a seed."""
-    found: dict[tuple[str, float], list[dict[str, Run]]] = {}
+    measured: dict[tuple[str, float], list[dict[str, Run]]] = {}
     iterations, longer = ITERATIONS[name] // (20 if quick else 1), LONGER[name]
     for seed in range(seeds):
         rows = np.random.default_rng(seed).permutation(len(y))[: int(FRACTION * len(y))]
@@ -160,9 +160,9 @@ def runs_of(
                     solver: run_of(problem, solver, iterations * (1 if solver == ADMM else longer))
                     for solver in SOLVERS
                 }
-                found.setdefault((how, alpha), []).append(runs)
+                measured.setdefault((how, alpha), []).append(runs)
                 print(name, seed, how, alpha, {k: r.values[-1] for k, r in runs.items()})
-    return found
+    return measured
 
 
 def _seconds(values: list[float]) -> str:
@@ -183,10 +183,10 @@ def _ratio(first: list[float], others: list[float], ends: list[float]) -> str:
     return "–" if not ratios else ("> " if never else "") + f"{np.mean(ratios):.1f}"
 
 
-def rows_of(name: str, found: dict[tuple[str, float], list[dict[str, Run]]]) -> list[list[Any]]:
+def rows_of(name: str, measured: dict[tuple[str, float], list[dict[str, Run]]]) -> list[list[Any]]:
     """Return the table's rows of one data set."""
     rows = []
-    for (how, alpha), seeds in found.items():
+    for (how, alpha), seeds in measured.items():
         bests = [min(run.values[-1] for run in runs.values()) for runs in seeds]
         times = {
             s: [r[s].reached(b * (1 + NEAR)) for r, b in zip(seeds, bests, strict=True)]
@@ -219,7 +219,7 @@ def answers(rows: list[list[Any]]) -> str:
     return "\n".join(lines)
 
 
-def draw(found: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: Path) -> None:
+def draw(measured: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: Path) -> None:
     """Draw the gap to the best objective against seconds, first seed."""
     import matplotlib
 
@@ -227,7 +227,7 @@ def draw(found: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: 
     import matplotlib.pyplot as plt
 
     panels = [
-        (n, key, runs[0]) for n, by_setting in found.items() for key, runs in by_setting.items()
+        (n, key, runs[0]) for n, by_setting in measured.items() for key, runs in by_setting.items()
     ]
     figure, axes = plt.subplots(4, 3, figsize=(11, 12), constrained_layout=True)
     columns = {how: i for i, how in enumerate(SCALINGS)}
@@ -247,16 +247,16 @@ def draw(found: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: 
 def main() -> None:
     """Run all solvers on both data sets and write the page."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
-    found = {}
+    measured = {}
     with thread_limit(options.jobs):
         for name in ALPHAS:
             X, y, _ = load(options.data, name)
-            found[name] = runs_of(X, y, name, options.seeds, options.quick)
+            measured[name] = runs_of(X, y, name, options.seeds, options.quick)
     header = ["data", "features", "λ", *(f"s, {s}" for s in SOLVERS)]
     header += [f"{s} / ADMM" for s in SOLVERS[1:]] + [f"objective, {s}" for s in SOLVERS]
-    rows = [row for name, by_setting in found.items() for row in rows_of(name, by_setting)]
+    rows = [row for name, by_setting in measured.items() for row in rows_of(name, by_setting)]
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "solvers.png")
+    draw(measured, options.out / "solvers.png")
     write_page(
         options.out,
         "solvers",

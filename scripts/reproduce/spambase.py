@@ -134,7 +134,7 @@ def measure(
     raw: np.ndarray, y: np.ndarray, part: np.ndarray, seeds: int
 ) -> Iterator[tuple[dict[tuple[str, int], list[Outcome]], list[list[Any]]]]:
     """Yield, after each split, outcomes of both machines at every size and the settings chosen."""
-    found: dict[tuple[str, int], list[Outcome]] = {}
+    measured: dict[tuple[str, int], list[Outcome]] = {}
     chosen: list[list[Any]] = []
     for label, train, test in splits(part, seeds):
         for name, (machine, _) in MACHINES.items():
@@ -143,12 +143,12 @@ def measure(
             for size in SIZES:
                 rows = train[:size]
                 outcome = machine(scaled(raw, rows, kind), y, rows, test, how)
-                found.setdefault((name, size), []).append(outcome)
+                measured.setdefault((name, size), []).append(outcome)
                 print(label, name, kind, how, size, outcome, flush=True)
-        yield found, chosen
+        yield measured, chosen
 
 
-def draw(found: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
+def draw(measured: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
     """Draw accuracy, seconds and size against the number of training examples."""
     import matplotlib
 
@@ -164,7 +164,7 @@ def draw(found: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.5), constrained_layout=True)
     for axis, (field, label) in zip(axes, labels.items(), strict=True):
         for name in MACHINES:
-            means = [np.mean([getattr(o, field) for o in found[name, n]]) for n in SIZES]
+            means = [np.mean([getattr(o, field) for o in measured[name, n]]) for n in SIZES]
             axis.plot(SIZES, means, "o-", label=name)
         axis.set(xscale="log", xlabel="training examples", ylabel=label)
         if field != "accuracy":
@@ -178,27 +178,27 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     raw, y, part = load(options.data)
     with thread_limit(options.jobs):
-        for found, chosen in measure(raw, y, part, 1 if options.quick else options.seeds):
-            write(options, part, found, chosen)
+        for measured, chosen in measure(raw, y, part, 1 if options.quick else options.seeds):
+            write(options, part, measured, chosen)
 
 
 def write(
     options: Any,
     part: np.ndarray,
-    found: dict[tuple[str, int], list[Outcome]],
+    measured: dict[tuple[str, int], list[Outcome]],
     chosen: list[list[Any]],
 ) -> None:
-    """Write page and picture of the splits that are done."""
+    """Write page and picture of the splits that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "spambase.png")
+    draw(measured, options.out / "spambase.png")
     rows = [
         [
             n,
             name,
-            spread([100 * o.accuracy for o in found[name, n]]),
-            spread([o.training for o in found[name, n]]),
-            spread([1000 * o.prediction for o in found[name, n]], 1),
-            spread([o.size for o in found[name, n]], 0),
+            spread([100 * o.accuracy for o in measured[name, n]]),
+            spread([o.training for o in measured[name, n]]),
+            spread([1000 * o.prediction for o in measured[name, n]], 1),
+            spread([o.size for o in measured[name, n]], 0),
         ]
         for n in SIZES
         for name in MACHINES

@@ -222,20 +222,20 @@ PROCEDURES = {
     PATH: l1_path,
     **{name: greedy(loss) for loss, name in GREEDY.items()},
 }
-Found = dict[tuple[str, int], list[Point]]
+Measured = dict[tuple[str, int], list[Point]]
 
 
-def run(make: Callable[[int], Problem], seeds: int) -> tuple[Found, Problem]:
+def run(make: Callable[[int], Problem], seeds: int) -> tuple[Measured, Problem]:
     """Return the points of every procedure, a list entry per seed, and the last problem."""
-    found: Found = {}
+    measured: Measured = {}
     for seed in range(seeds):
         problem = make(seed)
-        found.setdefault((FULL, 0), []).append(evaluated(problem, problem.w, problem.start))
+        measured.setdefault((FULL, 0), []).append(evaluated(problem, problem.w, problem.start))
         for name, procedure in PROCEDURES.items():
             for n, point in procedure(problem, seed):
-                found.setdefault((name, n), []).append(point)
+                measured.setdefault((name, n), []).append(point)
         print(problem.name, seed, flush=True)
-    return found, problem
+    return measured, problem
 
 
 def guarantee(problem: Problem, n: float) -> float:
@@ -243,7 +243,7 @@ def guarantee(problem: Problem, n: float) -> float:
     return math.sqrt(features_needed(problem.norm, 1.0, 1.0) / n)
 
 
-def draw(results: dict[str, tuple[Found, Problem]], path: Path) -> None:
+def draw(results: dict[str, tuple[Measured, Problem]], path: Path) -> None:
     """Draw error and hinge risk against the features that are kept."""
     import matplotlib
 
@@ -252,14 +252,14 @@ def draw(results: dict[str, tuple[Found, Problem]], path: Path) -> None:
 
     k = len(results)
     figure, axes = plt.subplots(2, k, figsize=(4.2 * k, 7), constrained_layout=True, squeeze=False)
-    for column, (name, (found, problem)) in zip(axes.T, results.items(), strict=True):
+    for column, (name, (measured, problem)) in zip(axes.T, results.items(), strict=True):
         for axis, part in zip(column, ("error", "risk"), strict=True):
             for method in METHODS:
-                ns = [n for n in KEPT if (method, n) in found]
-                means = [np.mean([getattr(p, part) for p in found[method, n]]) for n in ns]
+                ns = [n for n in KEPT if (method, n) in measured]
+                means = [np.mean([getattr(p, part) for p in measured[method, n]]) for n in ns]
                 axis.plot(ns, means, "--" if method in (LARGEST, PATH) else "-", marker="o", ms=3,
                           label=method)  # fmt: skip
-            whole = float(np.mean([getattr(p, part) for p in found[FULL, 0]]))
+            whole = float(np.mean([getattr(p, part) for p in measured[FULL, 0]]))
             axis.axhline(whole, color="0.5", lw=0.8, label=FULL)
             axis.set(xscale="log", xlabel="features", ylim=(0, None))
         grid = np.geomspace(1, 1e4, 60)
@@ -273,18 +273,18 @@ def draw(results: dict[str, tuple[Found, Problem]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def rows_of(found: Found, part: str, digits: int) -> list[list[Any]]:
+def rows_of(measured: Measured, part: str, digits: int) -> list[list[Any]]:
     """Return a table's rows: a procedure a row, features by column."""
-    whole = spread([getattr(p, part) for p in found[FULL, 0]], digits)
+    whole = spread([getattr(p, part) for p in measured[FULL, 0]], digits)
     rows: list[list[Any]] = [[FULL, *([whole] + [""] * (len(KEPT) - 1))]]
     for method in METHODS:
-        values = [found.get((method, n), []) for n in KEPT]
+        values = [measured.get((method, n), []) for n in KEPT]
         cells = [spread([getattr(p, part) for p in v], digits) if v else "–" for v in values]
         rows.append([method, *cells])
     return rows
 
 
-def write(out: Path, results: dict[str, tuple[Found, Problem]], seeds: int) -> None:
+def write(out: Path, results: dict[str, tuple[Measured, Problem]], seeds: int) -> None:
     """Write page and picture of the problems that are complete."""
     draw(results, out / "sparsification.png")
     write_page(
@@ -297,7 +297,7 @@ def write(out: Path, results: dict[str, tuple[Found, Problem]], seeds: int) -> N
     )
 
 
-def described(name: str, found: Found, problem: Problem) -> str:
+def described(name: str, measured: Measured, problem: Problem) -> str:
     """Return the part of the page about one problem."""
     header = ["procedure", *(str(n) for n in KEPT)]
     draws = {eps: features_needed(problem.norm, 1.0, eps) for eps in (0.5, 0.2, 0.1)}
@@ -310,8 +310,8 @@ def described(name: str, found: Found, problem: Problem) -> str:
         n_test=len(problem.truth),
         norm=f"{problem.norm:.2f}",
         guarantee=", ".join(f"{n:,} draws for ε = {eps}" for eps, n in draws.items()),
-        errors=table(header, rows_of(found, "error", 1)),
-        risks=table(header, rows_of(found, "risk", 3)),
+        errors=table(header, rows_of(measured, "error", 1)),
+        risks=table(header, rows_of(measured, "risk", 3)),
     )
 
 
@@ -335,7 +335,7 @@ def main() -> None:
         "MNIST 3/8": lambda seed: digits(options.data, seed, 600 if options.quick else 2000),
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, tuple[Found, Problem]] = {}
+    results: dict[str, tuple[Measured, Problem]] = {}
     with thread_limit(options.jobs):
         for name, make in makers.items():
             results[name] = run(make, seeds)

@@ -205,7 +205,7 @@ def as_table(rows: list[dict[str, Any]]) -> str:
 
 
 def write(options: Any, ones: list[dict[str, Any]], twos: list[dict[str, Any]]) -> None:
-    """Write page and picture of what is done."""
+    """Write page and picture of what is complete."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(ones, twos, options.out / "synthetic_sharing.png")
     write_page(

@@ -139,7 +139,7 @@ def run(data: Path, setting: Setting, draws: int, every: int) -> tuple[Outcome, 
     first, second = order[: len(y) // 2], order[len(y) // 2 :]
     offset, scale = scaling(X[first])
     X = (X - offset) * scale
-    found = Outcome(shape=X.shape)
+    measured = Outcome(shape=X.shape)
     targets = range(0, len(names), setting.every * every)
     for target in targets:
         rng = np.random.default_rng([0, target])
@@ -150,11 +150,11 @@ def run(data: Path, setting: Setting, draws: int, every: int) -> tuple[Outcome, 
             rows = _drawn(y[second], target, positives, np.random.default_rng(seed))
             for noise in setting.noise if target % (setting.every_noisy * every) == 0 else (0,):
                 for name, value, w in cell(features, H, rows, noise, [2, *seed[1:]]):
-                    found.note(name, positives, noise, draw, value)
+                    measured.note(name, positives, noise, draw, value)
                     if name == "GreedyTL" and noise == 0:
-                        _keep(found, positives, target, others, w, X.shape[1], len(names), draws)
+                        _keep(measured, positives, target, others, w, X.shape[1], len(names), draws)
         print(setting.name, names[target], flush=True)
-    return found, names
+    return measured, names
 
 
 def _drawn(
@@ -167,35 +167,35 @@ def _drawn(
 
 
 def _keep(
-    found: Outcome, positives: int, target: int, others: np.ndarray, w: np.ndarray, d: int,
+    measured: Outcome, positives: int, target: int, others: np.ndarray, w: np.ndarray, d: int,
     k: int, draws: int,
 ) -> None:  # fmt: skip
     """Add a draw's weights of the sources to the mean matrix, and count what it chose."""
-    if positives not in found.weights:
-        found.weights[positives] = np.full((k, k), np.nan)
-    row = found.weights[positives][target]
+    if positives not in measured.weights:
+        measured.weights[positives] = np.full((k, k), np.nan)
+    row = measured.weights[positives][target]
     row[others] = np.where(np.isnan(row[others]), 0, row[others]) + w[d:] / draws
     chosen = np.flatnonzero(w)
-    found.chosen.setdefault(positives, []).append(float(np.sum(chosen >= d)))
+    measured.chosen.setdefault(positives, []).append(float(np.sum(chosen >= d)))
 
 
-def rows_of(found: Outcome, noise: int) -> list[list[Any]]:
+def rows_of(measured: Outcome, noise: int) -> list[list[Any]]:
     """Return the table's rows: one method per row, positives by column."""
     rows = []
     for name in (*METHODS, BEST):
-        cells = [_cell(found, (name, p, noise)) for p in POSITIVES]
+        cells = [_cell(measured, (name, p, noise)) for p in POSITIVES]
         rows.append([name, *cells])
     return rows
 
 
-def _cell(found: Outcome, key: tuple[str, int, int]) -> str:
+def _cell(measured: Outcome, key: tuple[str, int, int]) -> str:
     """Return the mean over classes and draws ± the standard deviation of the draws' means."""
-    if key not in found.accuracy:
+    if key not in measured.accuracy:
         return "–"
-    return spread([float(np.mean(values)) for values in found.per_draw[key].values()], 1)
+    return spread([float(np.mean(values)) for values in measured.per_draw[key].values()], 1)
 
 
-def draw_accuracy(found: dict[str, Outcome], path: Path) -> None:
+def draw_accuracy(measured: dict[str, Outcome], path: Path) -> None:
     """Draw accuracy against positives, and against noise dimensions, one row per data set."""
     import matplotlib
 
@@ -203,9 +203,9 @@ def draw_accuracy(found: dict[str, Outcome], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        len(found), 4, figsize=(15, 3.6 * len(found)), constrained_layout=True, squeeze=False
+        len(measured), 4, figsize=(15, 3.6 * len(measured)), constrained_layout=True, squeeze=False
     )
-    for row, (name, outcome) in zip(axes, found.items(), strict=True):
+    for row, (name, outcome) in zip(axes, measured.items(), strict=True):
         for method in (*METHODS, BEST):
             style = {"lw": 2.2} if method.startswith("GreedyTL") else {"lw": 1.0, "ls": "--"}
             means = [np.mean(outcome.accuracy[method, p, 0]) for p in POSITIVES]
@@ -229,12 +229,14 @@ def _same_classes(outcome: Outcome, method: str, positives: int) -> list[int]:
     return [n for n, count in zip(known, counts, strict=True) if count == counts[-1]]
 
 
-def draw_matrices(out: Path, found: dict[str, Outcome], names: dict[str, list[str]]) -> list[str]:
+def draw_matrices(
+    out: Path, measured: dict[str, Outcome], names: dict[str, list[str]]
+) -> list[str]:
     """Write the transferability matrices of 10 positives; return the page's lines."""
     from visionshare.reports.transferability import draw_transferability
 
     lines = []
-    for name, outcome in found.items():
+    for name, outcome in measured.items():
         weights = outcome.weights[POSITIVES[-1]]
         learned = np.flatnonzero(np.isfinite(weights).any(axis=1))
         labels = [names[name][c] for c in learned]
@@ -252,26 +254,26 @@ def main() -> None:
     options = parser.parse_args()
     draws = 2 if options.quick else DRAWS
     options.out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Outcome] = {}
+    measured: dict[str, Outcome] = {}
     names: dict[str, list[str]] = {}
     with thread_limit(options.jobs):
         seconds = times(options.quick)
         for setting in SETTINGS:
-            found[setting.name], names[setting.name] = run(
+            measured[setting.name], names[setting.name] = run(
                 options.data, setting, draws, 12 if options.quick else options.every
             )
-            write(options.out, found, names, seconds, draws)
+            write(options.out, measured, names, seconds, draws)
 
 
 def write(
     out: Path,
-    found: dict[str, Outcome],
+    measured: dict[str, Outcome],
     names: dict[str, list[str]],
     seconds: dict[str, Any],
     draws: int,
 ) -> None:
-    """Write page and pictures of the data sets that are done."""
-    draw_accuracy(found, out / "transfer.png")
+    """Write page and pictures of the data sets that are complete."""
+    draw_accuracy(measured, out / "transfer.png")
     write_page(
         out,
         "transfer",
@@ -279,11 +281,11 @@ def write(
         tests=TESTS,
         draws=draws,
         data_sets="\n\n".join(
-            described(setting, found[setting.name], len(names[setting.name]), draws)
+            described(setting, measured[setting.name], len(names[setting.name]), draws)
             for setting in SETTINGS
-            if setting.name in found
+            if setting.name in measured
         ),
-        matrices="\n\n".join(draw_matrices(out, found, names)),
+        matrices="\n\n".join(draw_matrices(out, measured, names)),
         rounds=seconds["rounds"],
         runs=seconds["runs"],
         seconds=seconds["seconds"],

@@ -151,13 +151,13 @@ def forward_regression(few: Few) -> np.ndarray:
     most = int(min(np.sum(few.y > 0), np.sum(few.y < 0))) + 2
 
     def path(part: Few) -> np.ndarray:
-        found = np.zeros((most, part.Z.shape[1]))
+        measured = np.zeros((most, part.Z.shape[1]))
         rounds = _rounds(part, NO_ALPHA, 0.0, most, "exhaustive", 0)
         support = [r.candidate for r in rounds]
         for r in rounds:
-            found[r.number - 1 :, support] = 0
-            found[r.number - 1 :, support[: r.number]] = r.weights
-        return found
+            measured[r.number - 1 :, support] = 0
+            measured[r.number - 1 :, support[: r.number]] = r.weights
+        return measured
 
     return chosen(few, path)
 
@@ -173,10 +173,10 @@ def greedytl_59(few: Few) -> np.ndarray:
 
 
 def _weights(few: Few, rounds: list) -> np.ndarray:
-    found = np.zeros(few.Z.shape[1])
+    measured = np.zeros(few.Z.shape[1])
     if rounds:
-        found[[r.candidate for r in rounds]] = rounds[-1].weights
-    return found
+        measured[[r.candidate for r in rounds]] = rounds[-1].weights
+    return measured
 
 
 METHODS: dict[str, Callable[[Few], np.ndarray]] = {

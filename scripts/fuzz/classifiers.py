@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,10 @@ def classifier_seeds() -> list[bytes]:
         for number, family in enumerate(_families(images)):
             model = small_model(family, number)
             if number % 2:
-                model = model.with_exit_rule(ExitRule((1, 2), (0.5, 0.5)))
+                model = replace(model, exit_rule=ExitRule((1, 2), (0.5, 0.5)))
             if number % 3 == 0:
                 steps = Preprocessing("automatic", True, True, fit="box", margin=1, center="mass")
-                model = model.with_preprocessing(steps)
+                model = replace(model, preprocessing=steps)
             path = Path(folder) / "a.safetensors"
             model.save(path)
             files.append(path.read_bytes())

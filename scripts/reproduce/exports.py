@@ -142,7 +142,7 @@ def costs(file: Path, test: ImageSet) -> str:
             error=f"{100 * early.errors / len(test):.2f}",
             average_macs=f"{early.average_macs:,.0f}",
             percent=f"{100 * early.average_macs / model.macs:.1f}",
-            most_macs=f"{early.most_macs:,}",
+            most_macs=f"{early.max_macs:,}",
         )
     return render(
         "exports/trained",

@@ -1,5 +1,7 @@
 """A small classifier of every family, on real images."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -85,7 +87,7 @@ def stopping(classifier, images):
             known = (range(width), width, model.weights[:, :width])
             others = (0.0, 0.0, None, None, 0.0, 0, 0.0)
             steps.append(PathStep(t, tuple(known[0]), *known[1:], model.intercept, *others))
-        model = model.with_path(steps)
+        model = replace(model, path=steps)
         held = (
             images[1]
             if model.image_shape == images[1].shape[1:]
@@ -94,7 +96,7 @@ def stopping(classifier, images):
         margins = [
             float(np.median(score_margins(model.at(t).decision_function(held)))) for t in (1, 2)
         ]
-        return model.with_exit_rule(ExitRule((1, 2), tuple(margins))), held
+        return replace(model, exit_rule=ExitRule((1, 2), tuple(margins))), held
 
     return make
 

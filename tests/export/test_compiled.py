@@ -10,7 +10,7 @@ import visionshare.export
 from visionshare import CompactClassifier, Stumps
 from visionshare.classifier import EarlyExit
 from visionshare.errors import ExportError, InputError
-from visionshare.export import toolchain
+from visionshare.export import compile_classifier, toolchain
 
 needs_compiler = pytest.mark.skipif(
     not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler on this machine"
@@ -21,7 +21,7 @@ needs_compiler = pytest.mark.skipif(
 def compiled(classifier):
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         pytest.skip("no C compiler on this machine")
-    return classifier("patches").compile()
+    return compile_classifier(classifier("patches"))
 
 
 def test_as_python(compiled, classifier, images):
@@ -63,7 +63,7 @@ def test_vectors_are_floats():
     family = Stumps(4).fit(X)
     weights = np.random.default_rng(1).normal(size=(2, family.n_features_))
     model = CompactClassifier(family, weights, np.zeros(2), np.array([3, 5]))
-    compiled = model.compile()
+    compiled = compile_classifier(model)
     assert compiled.predict(X).tolist() == model.predict(X).tolist()
     with pytest.raises(InputError, match="NaN"):
         compiled.predict(np.full((1, 6), np.nan))
@@ -74,10 +74,10 @@ def test_without_a_compiler_or_with_a_broken_one(monkeypatch, classifier, tmp_pa
     monkeypatch.setattr(visionshare.export.compiled.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setenv("CC", shutil.which("false"))
     with pytest.raises(ExportError, match="failed"):
-        classifier("pixels").compile()
+        compile_classifier(classifier("pixels"))
     monkeypatch.setattr(toolchain.shutil, "which", lambda name: None)
     with pytest.raises(ExportError, match="no C compiler"):
-        classifier("pixels").compile()
+        compile_classifier(classifier("pixels"))
 
 
 def test_a_folder_of_others_is_refused(monkeypatch, classifier, tmp_path):
@@ -87,18 +87,13 @@ def test_a_folder_of_others_is_refused(monkeypatch, classifier, tmp_path):
     (tmp_path / f"visionshare-{os.getuid()}").mkdir()
     (tmp_path / f"visionshare-{os.getuid()}").chmod(0o777)
     with pytest.raises(ExportError, match="folder"):
-        classifier("pixels").compile()
-
-
-def test_a_target_that_nobody_offers(classifier):
-    with pytest.raises(ExportError, match=r"no compiler 'fortran'; known: .*\bc\b"):
-        classifier("pixels").compile("fortran")
+        compile_classifier(classifier("pixels"))
 
 
 @needs_compiler
 def test_compiled_images_stop(stopping):
     model, held = stopping("patches")
-    compiled = model.compile(early_exit=True)
+    compiled = compile_classifier(model, early_exit=True)
     expected = EarlyExit(model).decision_function(held)
     close = np.abs(compiled.decision_function(held) - expected).max(axis=1)
     assert np.median(close) <= 1e-5 * np.abs(expected).max()

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import threading
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from visionshare import CompactClassifier, Pixels
+from visionshare.apps.pictures import read_picture
 from visionshare.apps.service import Limits, service
 from visionshare.apps.service.bodies import Refusal, pixels_of
 from visionshare.classifier import EarlyExit, ExitRule
@@ -62,7 +64,7 @@ def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):
         load_dataset("digits", "test").images[3], np.ones((4, 4), np.uint8)
     )
     (tmp_path / "a.png").write_bytes(png(canvas))
-    image = model.read(tmp_path / "a.png")
+    image = read_picture(model, tmp_path / "a.png")
     expected = model.predict_proba(image)[0]
     raw, form, asked = ask(
         app, predict(png(canvas)),
@@ -91,7 +93,7 @@ def test_a_rule_of_early_exit_is_followed(model):
     rule = ExitRule((10, 30), (0.8, 0.8))
     early = EarlyExit(model, rule)
     images = load_dataset("digits", "test").images[:20]
-    app = service(model.with_exit_rule(rule))
+    app = service(replace(model, exit_rule=rule))
     bodies = [json.dumps({"pixels": image.tolist()}) for image in images]
     said = [a.json() for a in ask(app, *(predict(b, "application/json") for b in bodies))]
     stops = early.stops(images)
@@ -185,15 +187,15 @@ def test_a_body_that_does_not_come_is_not_waited_for(model):
 
 def test_a_busy_service_says_so_and_goes_on_listening(model, monkeypatch):
     gate, inside = threading.Event(), threading.Semaphore(0)
-    plain = type(model).read
+    plain = type(model).decision_function
 
     def slow(self, *arguments):
         inside.release()
         assert gate.wait(60)
         return plain(self, *arguments)
 
-    monkeypatch.setattr(type(model), "read", slow)
     app = service(model, Limits(threads=1, waiting=1))
+    monkeypatch.setattr(type(model), "decision_function", slow)
 
     async def asked():
         transport = httpx.ASGITransport(app)
@@ -238,7 +240,7 @@ def test_every_answer_has_safe_headers_and_is_counted(model, app):
 
 def test_an_unforeseen_failure_is_a_typed_answer(model, monkeypatch, caplog):
     app = service(model)
-    monkeypatch.setattr(type(model), "read", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(model), "decision_function", lambda *_: 1 / 0)
     answer = ask(app, predict(png(np.zeros((8, 8), np.uint8))))[0]
     assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "failed")
     assert "division" not in answer.text

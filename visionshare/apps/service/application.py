@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from visionshare.apps.pictures import read_picture
 from visionshare.apps.service.bodies import Refusal, pixels_of, read_body
 from visionshare.apps.service.headers import SecureHeaders, page_policy
 from visionshare.apps.service.limits import Limits
@@ -97,7 +98,7 @@ class _Worker:
         if self.classifier.picture_size is None:
             raise Refusal(415, "unknown_type", "this classifier takes vectors: send JSON")
         try:
-            return self.classifier.read(io.BytesIO(body), self.limits.pixels)
+            return read_picture(self.classifier, io.BytesIO(body), self.limits.pixels)
         except DataError as error:
             raise Refusal(422, "bad_picture", str(error)) from None
         except MemoryError:

@@ -16,6 +16,7 @@ from visionshare.columns.arrays import ArrayColumns, sampled
 from visionshare.columns.base import Columns, Span, check_ids
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
+from visionshare.generators.registry import family_fingerprints
 from visionshare.resources import parse_size
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from visionshare.store.shards import MappedShard, remove, shard_problem, write_shard
@@ -115,10 +116,8 @@ def open_store(
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    if family is not None:
-        state, arrays = family.to_state()
-        if spec_fingerprint(state, arrays) != manifest.family_sha256:
-            raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
+    if family is not None and manifest.family_sha256 not in family_fingerprints(family):
+        raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
     if images is not None and images_fingerprint(images) != manifest.images_sha256:
         raise StoreError(f"{folder}: belongs to other images; give another folder")
     return StoreColumns(folder, manifest, family, images, memory, n_jobs)

@@ -63,7 +63,7 @@ def small_model(family: Any, number: int) -> Any:
         for t in range(1, n + 1)
     ]
     classes = np.arange(3) if number % 2 else np.array(["a", "b", "ç"])
-    return CompactClassifier(family, weights, zeros, classes, 2.0, path, {"made": "up"})
+    return CompactClassifier(family, weights, zeros, classes, 2.0, tuple(path), {"made": "up"})
 
 
 HOSTILE: list[Any] = [

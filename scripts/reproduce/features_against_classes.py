@@ -148,9 +148,10 @@ def draw(measured: Needs, path: Path) -> None:
     for name, style in ((SHARED, "o--"), (APART, "s-")):
         for color, target in zip(("C0", "C2"), TARGETS, strict=True):
             needs = [(k, measured[name, target, k]) for k in COUNTS]
-            points = [(k, np.mean(v), np.std(v)) for k, v in needs if np.isfinite(v).all()]
-            label = f"{name}, {target:.0%}"
-            axis.errorbar(*zip(*points, strict=True), fmt=style, color=color, label=label)
+            reached = [(k, v) for k, v in needs if np.isfinite(v).all()]
+            x, means = [k for k, _ in reached], [np.mean(v) for _, v in reached]
+            deviations, label = [np.std(v) for _, v in reached], f"{name}, {target:.0%}"
+            axis.errorbar(x, means, deviations, fmt=style, color=color, label=label)
     axis.set(xlabel="classes", ylabel="features", title="features that reach a test error")
     axis.legend()
     figure.savefig(path, dpi=80)

@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def flips(n: int, seed: int) -> Result:
         for number, (name, kind) in enumerate(FORMATS.items()):
             sample = Path(made) / name
             sample.mkdir()
-            _fork(lambda kind=kind, sample=sample: kind.write(sample))
+            _fork(partial(kind.write, sample))
             tries = range(number, n, len(FORMATS))
             for ended, fault in _tried(kind, sample, seed, tries):
                 result.add(ended, f"{name}, {fault}" if fault else "")

@@ -32,9 +32,11 @@ def disk_full(n: int, seed: int) -> Result:
 
 def _attacked(n: int, seed: int, modes: tuple[str, ...]) -> Result:
     result = Result()
+    inputs: dict[str, Path] = {}
+    expected: dict[str, dict[str, str]] = {}
+    operations: dict[str, int] = {}
     with Runner() as runner, tempfile.TemporaryDirectory() as made:
-        folder, inputs = Path(made), {}
-        expected, operations = {}, {}
+        folder = Path(made)
         for name, command in COMMANDS.items():
             target = fresh(command, folder, inputs, name)
             whole = runner.run(command.argv(target), target)

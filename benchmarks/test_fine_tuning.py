@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import synthetic
 from visionshare.datasets import elastic_deformations
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
-from visionshare.generators.tuning import TunableTemplates
+from visionshare.generators.patches.tuning import TunableTemplates
 from visionshare.learners.product_scores import ProductScores
 from visionshare.resources import thread_limit
 
@@ -22,7 +22,7 @@ def test_features_with_their_places(paired):
 
     def ours():
         for _ in range(8):
-            plan.evaluate_places(images)
+            plan.transform_with_positions(images)
 
     def plain():
         for _ in range(8):

@@ -43,25 +43,12 @@ def classifier_seeds() -> list[bytes]:
 
 
 def _families(images: np.ndarray) -> Iterator[Any]:
-    import visionshare as vs
+    from visionshare.generators import family_examples, family_names
 
-    made = [
-        vs.PatchTemplates(3, 6, 2, (2.0,), n_patches=200),
-        vs.Pixels(),
-        vs.GaborBank(6),
-        vs.GaborBank(6, sigmas=(0.5, 1.0), border="inside", pooling="max"),
-        vs.RandomFourier(6, bandwidths=(4.0,)),
-        vs.KernelAnchors(n_anchors=3, n_radii=2),
-        vs.KernelAnchors("gaussian", n_anchors=4, n_radii=2, n_components=3),
-        vs.Stumps(2),
-        vs.Products(),
-        vs.Monomials(vs.RandomFourier(4, bandwidths=(6.0,)), [(0,), (1, 1), (2, 3)] * 3),
-        vs.Deslanted(vs.Pixels()),
-        vs.UnionOfFamilies([vs.Pixels(), vs.Stumps(1)]),
-    ]
-    for family in made:
-        family = family.fit(images)
-        yield family.take(np.arange(min(6, family.n_features_)))
+    for name in family_names():
+        for make in family_examples(name).values():
+            family = make().fit(images)
+            yield family.take(np.arange(min(6, family.n_features_)))
 
 
 def small_model(family: Any, number: int) -> Any:

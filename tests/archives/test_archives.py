@@ -1,18 +1,43 @@
-"""Classifier files of every released format version are read and answer as they did."""
+"""Files of every format and version that can be read answer as the library that wrote them did."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 import visionshare
+from visionshare import Deslanted, KernelAnchors, PatchTemplates, Pixels
+from visionshare.classifier import ExitRule
 from visionshare.classifier.file_format import FORMAT_VERSION
+from visionshare.datasets import load_dataset
+from visionshare.errors import StoreError
+from visionshare.generators.family_file import read_family
+from visionshare.store import create_store, open_store, verify_store
 
 HERE = Path(__file__).parent
-SAMPLES = sorted(HERE.glob("*.safetensors"))
+SAMPLES = sorted(HERE.glob("digits-v*.safetensors"))
+FAMILIES_V1 = sorted((HERE / "classifiers-v1").glob("*.safetensors"))
+# What make_v1.py fitted to the first digits; their bits are the same today.
+POOLS = {
+    "patches": lambda: PatchTemplates(3, 4, 2, (2.0,), n_patches=500),
+    "anchors": lambda: KernelAnchors(n_anchors=2, n_radii=2, n_components=3, centers="kmeans"),
+    "deslanted": lambda: Deslanted(Pixels()),
+}
+
+
+@pytest.fixture(scope="module")
+def images():
+    return load_dataset("digits", "train").images[:120]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    with np.load(HERE / "answers-v1.npz") as held:
+        return dict(held)
 
 
 def test_the_current_version_has_a_sample():
@@ -27,3 +52,57 @@ def test_a_sample_answers_as_it_did(path):
     assert_allclose(model.decision_function(images), answers["scores"], atol=2e-4)
     assert model.at(5).predict(images).tolist() == answers["prefix"]
     assert model.macs == answers["macs"]
+
+
+@pytest.mark.parametrize("path", FAMILIES_V1, ids=lambda p: p.stem)
+def test_a_classifier_of_every_family_answers_as_it_did(path):
+    model = visionshare.load(path)
+    with np.load(path.parent / "answers.npz") as held:
+        scores = held[path.stem]
+        given = f"{path.stem}-images"
+        images = held[given] if given in held else load_dataset("digits", "test").images[:80]
+    assert_allclose(model.decision_function(images), scores, rtol=1e-6, atol=1e-6)
+    assert_array_equal(model.predict(images), model.classes_[np.argmax(scores, axis=1)])
+
+
+def test_a_classifier_with_all_that_it_can_carry(images, answers, tmp_path):
+    model = visionshare.load(HERE / "prepared-v1.safetensors")
+    assert_allclose(model.decision_function(images[:9]), answers["prepared-v1"], 1e-6, 1e-6)
+    assert model.exit_rule == ExitRule((1, 3), (0.5, 0.5))
+    assert (model.preprocessing.fit, model.preprocessing.margin) == ("box", 1)
+    assert model.preprocessing.center == "mass"
+    model.save(tmp_path / "now.safetensors")
+    again = visionshare.load(tmp_path / "now.safetensors")
+    assert again.preprocessing == model.preprocessing
+    assert_array_equal(again.decision_function(images), model.decision_function(images))
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_family_file_gives_the_same_features(name, images, answers):
+    family = read_family(HERE / f"features-v1-{name}.safetensors")
+    assert family.name == name
+    assert_array_equal(family.transform(images[:9]), answers[f"features-v1-{name}"])
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_store_is_opened_and_resumed(name, images, answers, tmp_path):
+    folder = shutil.copytree(HERE / f"store-v1-{name}", tmp_path / "store")
+    expected = answers[f"store-v1-{name}"]
+    assert not verify_store(folder)
+    assert_array_equal(open_store(folder).columns_of(scaled=False), expected)
+    family = POOLS[name]().fit(images)
+    for columns in (open_store(folder, family, images), create_store(folder, family, images)):
+        assert len(columns.missing) == 0
+        assert_array_equal(columns.columns_of(scaled=False), expected)
+    other = POOLS[name]().fit(images).take([1, 0])
+    with pytest.raises(StoreError, match="another pool"):
+        open_store(folder, other)
+
+
+def test_an_extraction_is_a_store_with_its_listing(images, answers, tmp_path):
+    folder = shutil.copytree(HERE / "extraction-v1", tmp_path / "extraction")
+    family = read_family(HERE / "features-v1-anchors.safetensors")
+    columns = open_store(folder, family)
+    assert_array_equal(columns.columns_of(scaled=False).T, answers["features-v1-anchors"])
+    listed = (folder / "images.txt").read_text().split()
+    assert listed == [f"image-{number}.png" for number in range(9)]

@@ -5,46 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from visionshare import (
-    CompactClassifier,
-    Deslanted,
-    GaborBank,
-    KernelAnchors,
-    Monomials,
-    PatchTemplates,
-    Pixels,
-    Products,
-    RandomFourier,
-    SourceClassifiers,
-    Stumps,
-    UnionOfFamilies,
-)
+from visionshare import CompactClassifier, PatchTemplates
 from visionshare.classifier import ExitRule, PathStep
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
+from visionshare.generators import family_examples, family_names
 
-FAMILIES = {
-    "pixels": lambda: Pixels(),
-    "patches": lambda: PatchTemplates(3, 40, 3, (2.0, 3.0), n_patches=3000),
-    "patches-wide": lambda: PatchTemplates(5, 30, 2, (20.0,), cut=0.1, padding=5, n_patches=3000),
-    "gabor": lambda: GaborBank(30, sigmas=(0.5, 2.0), phases=True, zero_mean=True),
-    "gabor-inside": lambda: GaborBank(30, sigmas=(0.5, 1.0), border="inside", pooling="max"),
-    "gabor-at": lambda: GaborBank(20, pooling="mean", positions=((0, 7), (1, 2, 6))),
-    "fourier": lambda: RandomFourier(30, bandwidths=(4.0, 8.0)),
-    "anchors": lambda: KernelAnchors(n_anchors=5, n_radii=3),
-    "anchors-pca": lambda: KernelAnchors(n_anchors=5, n_radii=3, n_components=6),
-    "gaussian": lambda: KernelAnchors("gaussian", n_anchors=20, n_radii=3),
-    "deslanted": lambda: Deslanted(PatchTemplates(3, 20, 3, (2.0,), n_patches=3000)),
-    "stumps": lambda: Stumps(3),
-    "products": lambda: Products(),
-    "monomials": lambda: Monomials(
-        RandomFourier(8, bandwidths=(6.0,)), [(0,), (1, 1), (2, 9, 4), (15, 15, 0, 3)] * 8
-    ),
-    "union": lambda: UnionOfFamilies(
-        [PatchTemplates(3, 10, 2, (2.0,), n_patches=2000), Stumps(1), RandomFourier(5)]
-    ),
-}
+FAMILIES = {label: make for name in family_names() for label, make in family_examples(name).items()}
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +37,7 @@ def classifier(images):
 
     def make(kind):
         if kind not in made:
-            made[kind] = _classifier(kind, images[0], make)
+            made[kind] = _classifier(kind, images[0])
         return made[kind]
 
     return make
@@ -101,13 +69,11 @@ def stopping(classifier, images):
     return make
 
 
-def _classifier(kind, images, make):
+def _classifier(kind, images):
     rng = np.random.default_rng(7)
     if kind == "color":
         images = rng.integers(0, 256, (40, 9, 6, 3), np.uint8)
         family = PatchTemplates(4, 20, 2, (2.0,), n_patches=1000)
-    elif kind == "sources":
-        family = SourceClassifiers([make("patches"), make("stumps")])
     else:
         family = FAMILIES[kind]()
     family = family.fit(images)

@@ -11,13 +11,9 @@ from visionshare.classifier import EarlyExit
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.errors import InputError
 from visionshare.export import c_program
+from visionshare.generators import family_examples, family_names
 
-KINDS = [
-    "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
-    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "deslanted",
-    "union", "sources",
-    "color",
-]  # fmt: skip
+KINDS = [*(label for name in family_names() for label in family_examples(name)), "color"]
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O1"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [

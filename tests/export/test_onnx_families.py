@@ -13,16 +13,12 @@ from visionshare import (
 )
 from visionshare.datasets import load_dataset
 from visionshare.export import onnx_program, run_onnx
+from visionshare.generators import family_examples, family_names
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-KINDS = [
-    "pixels", "patches", "patches-wide", "gabor", "gabor-inside", "gabor-at", "fourier",
-    "anchors", "anchors-pca", "gaussian", "stumps", "products", "monomials", "deslanted",
-    "union", "sources",
-    "color",
-]  # fmt: skip
+KINDS = [*(label for name in family_names() for label in family_examples(name)), "color"]
 A_FEW = 200
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "current_state",
     "family_class",
     "family_examples",
+    "family_fingerprints",
     "family_from_state",
     "family_names",
     "former_state",
@@ -132,6 +134,21 @@ def current_state(state: Mapping[str, Any]) -> dict[str, Any]:
         if renamed and isinstance(parameters, dict):
             current["parameters"] = {renamed.get(k, k): v for k, v in parameters.items()}
     return current
+
+
+def family_fingerprints(family: FeatureFamily) -> set[str]:
+    """Return the identities of a fitted family: today's, and the one that older versions gave it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import KernelAnchors, Pixels
+    >>> pixels, anchors = Pixels().fit(np.eye(3)), KernelAnchors(n_anchors=2).fit(np.eye(3))
+    >>> len(family_fingerprints(pixels)), len(family_fingerprints(anchors))
+    (1, 2)
+    """
+    state, arrays = family.to_state()
+    return {spec_fingerprint(written, arrays) for written in (state, former_state(state))}
 
 
 def former_state(state: Mapping[str, Any]) -> dict[str, Any]:

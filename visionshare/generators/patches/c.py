@@ -46,7 +46,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     layout, row_masks, col_masks = _used_masks(family)
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    q, (pad_y, pad_x) = family.patch_size, family._pads
+    q, (pad_y, pad_x) = family.patch_size, family.pads_
     positions = row_masks.shape[1], col_masks.shape[1]
     rows, cols = (
         _reach(layout[:, i : i + 2], n) for i, n in ((2, positions[0]), (5, positions[1]))

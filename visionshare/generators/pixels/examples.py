@@ -1,9 +1,11 @@
-"""Small pixels, for tests, fuzzing and exports."""
+"""Small instances of pixels, for tests, fuzzing and exports."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from visionshare.generators.pixels.family import Pixels
 
 __all__ = ["EXAMPLES"]
 
-EXAMPLES = {"pixels": lambda: Pixels()}
+EXAMPLES: dict[str, Callable[[], Pixels]] = {"pixels": Pixels}

@@ -1,11 +1,9 @@
-"""Features whose parameters move."""
+"""Templates and masks that move."""
 
 import numpy as np
 import pytest
 
-from visionshare import Deslanted, PatchTemplates, Pixels
-from visionshare.errors import InputError
-from visionshare.generators.deslanted.family import deslanted
+from visionshare import PatchTemplates
 from visionshare.generators.patches.tuning import TunableTemplates
 
 
@@ -23,9 +21,9 @@ def family(images):
 
 def responses(family, image):
     """Return the masked responses (features, rows, cols) of one image, position by position."""
-    q, (pad_y, pad_x) = family.patch_size, family._pads
+    q, (pad_y, pad_x) = family.patch_size, family.pads_
     padded = np.pad(image / 255.0, ((pad_y, pad_y), (pad_x, pad_x), (0, 0)))
-    rows, cols = family._positions
+    rows, cols = family.positions_
     out = np.zeros((family.n_features_, rows, cols))
     for f, (t, a, b) in enumerate(family.layout_):
         for y in range(rows):
@@ -39,7 +37,7 @@ def test_places_are_where_the_maxima_are(family, images):
     features = TunableTemplates(family)
     values, places = features.forward(images)
     assert np.array_equal(values, family.transform(images))
-    cols = family._positions[1]
+    cols = family.positions_[1]
     for i in range(12):
         masked = responses(family, images[i])
         for f in range(family.n_features_):
@@ -108,32 +106,3 @@ def test_moved_features_are_a_family(family, images):
     features.moved()
     assert np.array_equal(taken.transform(images), values)
     assert not np.array_equal(family.templates_, taken.templates_)
-
-
-def test_features_of_deslanted_images_move_as_others_do(family, images):
-    straight = deslanted(images)
-    features, alone = Deslanted.of(family).tunable(), family.tunable()
-    values, seen = features.forward(images)
-    expected, places = alone.forward(straight)
-    np.testing.assert_array_equal(values, expected)
-    G = np.random.default_rng(1).normal(size=values.shape).astype(np.float32)
-    found = features.backward(images, values, seen, G)
-    wanted = alone.backward(straight, values, places, G)
-    for held, other, gradient in zip(features.parameters, alone.parameters, wanted, strict=True):
-        np.testing.assert_array_equal(found.pop(0), gradient)
-        for moving in (held, other):
-            moving -= 0.1 * gradient / np.abs(gradient).max()
-    features.moved()
-    alone.moved()
-    moved = features.family()
-    np.testing.assert_array_equal(moved.transform(images), alone.family().transform(straight))
-    np.testing.assert_array_equal(moved.transform(images), features.forward(images)[0])
-    assert moved.macs() == Deslanted.of(family).macs()
-
-
-def test_families_that_cannot_move():
-    with pytest.raises(InputError, match=r"^family.*'pixels'.*fine-tuning"):
-        Pixels().fit(np.zeros((2, 3, 3))).tunable()
-    straight = Deslanted(Pixels())
-    with pytest.raises(InputError, match=r"^family: got 'pixels'"):
-        straight.check_tunable()

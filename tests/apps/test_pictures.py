@@ -22,10 +22,10 @@ def _classifier(shape):
 @pytest.mark.parametrize("shape", [(8, 8), (8, 6, 1), (5, 8, 3)])
 def test_a_picture_becomes_an_image(shape, tmp_path):
     Image.fromarray(np.full((20, 30), 7, np.uint8)).save(tmp_path / "a.png")
-    wanted = np.full(shape, 7, np.uint8)
-    assert_array_equal(read_picture(_classifier(shape), tmp_path / "a.png"), wanted)
+    expected = np.full(shape, 7, np.uint8)
+    assert_array_equal(read_picture(_classifier(shape), tmp_path / "a.png"), expected)
     file = io.BytesIO((tmp_path / "a.png").read_bytes())
-    assert_array_equal(read_picture(_classifier(shape), file, max_pixels=600), wanted)
+    assert_array_equal(read_picture(_classifier(shape), file, max_pixels=600), expected)
 
 
 def test_it_is_preprocessed_as_the_classifier_says(tmp_path):

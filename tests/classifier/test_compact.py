@@ -23,10 +23,10 @@ from visionshare.fingerprints import spec_fingerprint
 @pytest.fixture(scope="module")
 def images():
     rng = np.random.default_rng(0)
-    held = rng.integers(0, 60, (240, 8, 8), np.uint8)
-    held[::2, :4] += 150
-    held[::3, :, :4] += 40
-    return held
+    pixels = rng.integers(0, 60, (240, 8, 8), np.uint8)
+    pixels[::2, :4] += 150
+    pixels[::3, :, :4] += 40
+    return pixels
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_load_gives_the_same_classifier(model, saved, images):
     assert set(again.features[0]["weights"]) == {"a", "b", "c"}
 
 
-def test_pixels_and_whole_number_classes_travel(images, tmp_path):
+def test_pixels_and_integer_classes_are_saved(images, tmp_path):
     family = Pixels().fit(images)
     y = np.arange(240) % 2
     learner = ShareBoost(rounds=3).fit(ArrayColumns.from_family(family, images), y)
@@ -113,7 +113,7 @@ def test_bad_images_are_named(model, images):
         ("weights", np.full((3, 6), np.nan)), ("temperature", 0.0), ("temperature", np.inf),
     ],
 )  # fmt: skip
-def test_bad_parts_are_refused(model, name, value):
+def test_bad_fields_are_refused(model, name, value):
     parts = {"weights": model.weights, "intercept": model.intercept, "classes": model.classes_}
     with pytest.raises(InputError):
         CompactClassifier(model.family, **{**parts, name: value})
@@ -124,7 +124,7 @@ FLIPS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 255)), min_size
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_damaged_files_are_typed_errors_or_sound(saved, tmp_path, images, data):
+def test_damaged_files_are_typed_errors_or_valid(saved, tmp_path, images, data):
     content = bytearray(saved.read_bytes())
     kind = data.draw(st.sampled_from(["cut", "flip", "insert", "random", "sealed"]))
     if kind == "cut":
@@ -133,8 +133,8 @@ def test_damaged_files_are_typed_errors_or_sound(saved, tmp_path, images, data):
         for _ in range(data.draw(st.integers(1, 4))):
             content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     elif kind == "insert":
-        place = data.draw(st.integers(0, len(content)))
-        content[place:place] = data.draw(st.binary(min_size=1, max_size=9))
+        position = data.draw(st.integers(0, len(content)))
+        content[position:position] = data.draw(st.binary(min_size=1, max_size=9))
     elif kind == "random":
         content = bytearray(data.draw(st.binary(max_size=300)))
     path = tmp_path / "damaged.safetensors"
@@ -148,7 +148,7 @@ def test_damaged_files_are_typed_errors_or_sound(saved, tmp_path, images, data):
     except ClassifierFileError as error:
         problem = str(error)
     except InputError as error:
-        # A flipped bit can leave a sound file of other images.
+        # A flipped bit can leave a valid file of other images.
         problem = f"{path}: {error}" if error.argument == "images" else ""
     assert str(path) in problem
     assert "\n" not in problem
@@ -157,8 +157,8 @@ def test_damaged_files_are_typed_errors_or_sound(saved, tmp_path, images, data):
 def _rewritten(saved, path, change, flips=()):
     content = bytearray(saved.read_bytes())
     length = int.from_bytes(content[:8], "little")
-    for place, bits in flips:
-        content[8 + length + place % (len(content) - 8 - length)] ^= bits
+    for position, bits in flips:
+        content[8 + length + position % (len(content) - 8 - length)] ^= bits
     table = json.loads(content[8 : 8 + length])
     header = json.loads(table["__metadata__"]["visionshare"])
     change(header, table)
@@ -174,7 +174,7 @@ def _rewritten(saved, path, change, flips=()):
 
 
 def _sealed(content, header, table):
-    """Return the sum that a stranger who knows the format would write."""
+    """Return the checksum that an attacker who knows the format would write."""
     kinds, arrays = {"F32": "<f4", "I64": "<i8"}, {}
     body = content[8 + int.from_bytes(content[:8], "little") :]
     for name, entry in table.items():
@@ -215,7 +215,7 @@ def test_hostile_files_are_refused_in_one_line(name, saved, tmp_path):
     with pytest.raises(ClassifierFileError) as caught:
         visionshare.load(path)
     assert "\n" not in str(caught.value)
-    # Sealed again by its maker: it is the content that is refused, not the sum.
+    # The checksum is right: it is the content that is refused.
     assert "sha256" not in str(caught.value)
 
 
@@ -229,15 +229,15 @@ def test_missing_and_foreign_files(tmp_path):
         visionshare.load(tmp_path / "p")
 
 
-def test_preparation_travels_and_is_left_out_where_it_is_plain(model, tmp_path, images):
+def test_preprocessing_is_saved_unless_it_is_the_default(model, tmp_path, images):
     steps = Preprocessing("automatic", crop=True, fit="box", margin=1, center="mass")
     path = tmp_path / "a.safetensors"
     replace(model, preprocessing=steps).save(path)
-    held = visionshare.load(path)
-    assert held.preprocessing == steps
-    assert held.at(1).preprocessing == steps
-    assert_array_equal(held.decision_function(images), model.decision_function(images))
-    replace(held, preprocessing=Preprocessing()).save(path)
+    read = visionshare.load(path)
+    assert read.preprocessing == steps
+    assert read.at(1).preprocessing == steps
+    assert_array_equal(read.decision_function(images), model.decision_function(images))
+    replace(read, preprocessing=Preprocessing()).save(path)
     assert b"preprocessing" not in path.read_bytes()
     assert visionshare.load(path).preprocessing == Preprocessing()
     with pytest.raises(InputError, match=r"^margin: got 4"):
@@ -247,7 +247,7 @@ def test_preparation_travels_and_is_left_out_where_it_is_plain(model, tmp_path, 
 @pytest.mark.parametrize(
     "values", [[], {"polarity": "negative"}, {"fit": "box", "margin": 4}, {"sharpen": True}, 1]
 )
-def test_wrong_preparation_is_refused_in_one_line(values, saved, tmp_path):
+def test_invalid_preprocessing_is_refused_in_one_line(values, saved, tmp_path):
     path = tmp_path / "a.safetensors"
     _rewritten(saved, path, lambda h, t: h.update(preprocessing=values))
     with pytest.raises(ClassifierFileError) as caught:

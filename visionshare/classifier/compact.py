@@ -257,6 +257,18 @@ class CompactClassifier:
         ------
         ClassifierFileError
             If the file is missing, broken, foreign, or of a version this library does not know.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from visionshare import Pixels, load
+        >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+        >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/classifier.safetensors")
+        ...     same = load(f"{folder}/classifier.safetensors")
+        >>> same.classes_.tolist()
+        ['a', 'b']
         """
         values = read_fields(path)
         try:

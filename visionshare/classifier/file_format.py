@@ -101,7 +101,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
     classes = header["classes"]
     plain = isinstance(classes, list) and len({type(c) for c in classes}) == 1
     if not plain or not isinstance(classes[0], (int, str)) or len(set(classes)) != len(classes):
-        raise InputError("classes", classes, "different whole numbers or different texts")
+        raise InputError("classes", classes, "distinct integers or distinct strings")
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")

@@ -77,6 +77,11 @@ class FineTuning:
     ------
     InputError
         If a value is out of range.
+
+    Examples
+    --------
+    >>> FineTuning(epochs=40, max_features=100).products
+    True
     """
 
     epochs: int = 20

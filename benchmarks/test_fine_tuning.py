@@ -25,7 +25,7 @@ def test_features_with_their_positions(paired: Paired) -> None:
 
     def ours() -> None:
         for _ in range(8):
-            plan.evaluate_places(images)
+            plan.transform_with_positions(images)
 
     def plain() -> None:
         for _ in range(8):

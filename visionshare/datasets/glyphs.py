@@ -142,7 +142,7 @@ def split_fonts(
     parts = [f for f in fonts if f.family not in tests], [f for f in fonts if f.family in tests]
     for which, part in zip(("train", "test"), parts, strict=True):
         if not part:
-            raise DataError(f"fonts: no family left to {which}; found: {', '.join(families[:20])}")
+            raise DataError(f"fonts: no family left to {which}, of: {', '.join(families[:20])}")
     return parts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FeatureFamily",
     "check_dtype",
+    "check_feature",
     "check_features",
-    "check_image_shape",
     "check_images",
-    "check_state",
-    "unfitted",
 ]
 
 Family = TypeVar("Family", bound="FeatureFamily")
@@ -36,10 +34,10 @@ _WINDOWS_AT_ONCE = 4096
 class FeatureFamily(BaseEstimator, ABC):
     """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``.
 
-    A new family writes ``fit``, ``transform``, ``macs``, ``describe``, ``take``, ``to_state`` and
-    ``from_state``. Everything else has a default that works, and is overridden where a family can
-    do better. Modules ``c`` and ``onnx`` beside the family's own, each with a function ``emit``,
-    let its classifiers be exported.
+    A new family writes ``fit``, ``transform`` (or ``transform_columns``), ``macs``, ``describe``,
+    ``take``, ``to_state`` and ``from_state``. Everything else has a default that works, and is
+    overridden where a family can do better. Modules ``c`` and ``onnx`` beside the family's own,
+    each with a function ``emit``, let its classifiers be exported.
 
     Attributes
     ----------
@@ -54,6 +52,8 @@ class FeatureFamily(BaseEstimator, ABC):
     name: ClassVar[str]
     #: Families that the constructor takes: "none", "one" or "several".
     inner_families: ClassVar[str] = "none"
+    #: Features that :meth:`block_ids` puts together at most; all of them for None.
+    block_size: ClassVar[int | None] = None
     n_features_: int
     image_shape_: tuple[int, ...]
 
@@ -70,11 +70,21 @@ class FeatureFamily(BaseEstimator, ABC):
             Classes, for families that learn from them.
         """
 
-    @abstractmethod
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        neither = (
+            cls.transform is FeatureFamily.transform
+            and cls.transform_columns is FeatureFamily.transform_columns
+        )
+        if neither:
+            raise TypeError(f"{cls.__name__} needs transform, or transform_columns")
+
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
         """Return features (n_images, n), float32.
+
+        A family writes this, or :meth:`transform_columns`; the other follows.
 
         Parameters
         ----------
@@ -84,6 +94,7 @@ class FeatureFamily(BaseEstimator, ABC):
         n_jobs : int, default 1
             Threads; the result does not depend on it.
         """
+        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     @abstractmethod
     def macs(self, features: np.ndarray | None = None) -> int:
@@ -115,6 +126,11 @@ class FeatureFamily(BaseEstimator, ABC):
         """
 
     # ---- what has a default
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the family has been fitted, or made from a fitted one."""
+        return "n_features_" in vars(self)
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -183,7 +199,9 @@ class FeatureFamily(BaseEstimator, ABC):
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups that are cheap to transform together."""
-        return [check_features(features, self.n_features_)]
+        ids = check_features(features, self.n_features_)
+        size = self.block_size or max(1, len(ids))
+        return [ids[start : start + size] for start in range(0, len(ids), size)]
 
     def added_macs(
         self,
@@ -322,6 +340,13 @@ class FeatureFamily(BaseEstimator, ABC):
         )
         return output
 
+    def _see(self, images: np.ndarray) -> np.ndarray:
+        """Take on the shape of one image; return the images checked, (n, H, W, C)."""
+        images = np.asarray(images)
+        checked = check_images(images)
+        self.image_shape_ = tuple(int(side) for side in images.shape[1:])
+        return checked
+
     def _module_beside(self, module: str, accepted: str) -> ModuleType:
         """Return a module of the package that the family's class stands in."""
         name = f"{type(self).__module__.rpartition('.')[0]}.{module}"
@@ -391,79 +416,12 @@ def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
     return ids.astype(np.int64)
 
 
-def check_state(
-    state: Mapping[str, Any],
-    arrays: Mapping[str, np.ndarray],
-    family: str,
-    wanted: Mapping[str, int],
-) -> None:
-    """Check that a description is of this family and version 1 and has these arrays.
-
-    Parameters
-    ----------
-    state, arrays
-        The description.
-    family : str
-        Registered name.
-    wanted : mapping of str to int
-        Names of arrays and their dimensions.
+def check_feature(feature: int, n_features: int) -> int:
+    """Return one feature id.
 
     Raises
     ------
     InputError
-        If it is not.
+        If it is no feature of the family.
     """
-    if state.get("family") != family or state.get("version") != 1:
-        found = (state.get("family"), state.get("version"))
-        raise InputError("family", found, f"{family!r}, version 1; a newer library may read it")
-    for name, dimensions in wanted.items():
-        array = arrays.get(name)
-        if array is None or array.ndim != dimensions:
-            given = None if array is None else array.shape
-            raise InputError(name, given, f"an array of {dimensions} dimensions")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise InputError(name, "NaN or infinity", "finite values")
-
-
-def unfitted(cls: type[Family], state: Mapping[str, Any], later: Collection[str] = ()) -> Family:
-    """Return a family with the parameters of a description, checked.
-
-    Parameters
-    ----------
-    cls : type
-        Class of the family.
-    state : mapping
-        With a table "parameters".
-    later : collection of str
-        Parameters that older descriptions do not have; they keep their defaults.
-
-    Raises
-    ------
-    InputError
-        If parameters are missing, unknown or out of range.
-    """
-    parameters, made = state.get("parameters"), cls()
-    names = set(made.get_params())
-    if not isinstance(parameters, dict) or set(parameters) | set(later) != names:
-        raise InputError("parameters", parameters, f"values for {sorted(names)}")
-    family = cls(**parameters)
-    family.check_parameters()
-    return family
-
-
-def check_image_shape(value: Any) -> tuple[int, ...]:
-    """Return the shape of one image from a file, checked.
-
-    Raises
-    ------
-    InputError
-        If it is not 1 to 3 sizes of at most 65536, 2^28 values together.
-    """
-    accepted = "1 to 3 whole numbers, at most 2^28 values"
-    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 3:
-        raise InputError("image_shape", value, accepted)
-    if any(isinstance(s, bool) or not isinstance(s, int) or not 0 < s <= 65536 for s in value):
-        raise InputError("image_shape", value, accepted)
-    if int(np.prod(value, dtype=np.int64)) > 2**28:
-        raise InputError("image_shape", value, accepted)
-    return tuple(value)
+    return int(check_features(np.array([feature]), n_features)[0])

@@ -1,49 +1,32 @@
-"""The endless list of a continuous family's random draws, as a pool with numbered features."""
+"""The random draws of a continuous family, numbered: what a search draws its candidates from."""
 
 from __future__ import annotations
-
-from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily, check_features
+from visionshare.generators.checks import check_whole
 
-__all__ = ["ContinuousFamily", "Draws"]
-
-
-class ContinuousFamily(Protocol):
-    """A fitted family whose features have continuous parameters."""
-
-    image_shape_: tuple[int, ...]
-    features_per_draw: int
-
-    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return parameters of ``n`` random features or groups, (n, p) float32."""
-        ...
-
-    def at(self, parameters: np.ndarray) -> Any:
-        """Return the finite family of these parameters."""
-        ...
-
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return what identifies the family."""
-        ...
+__all__ = ["Draws"]
 
 
 class Draws:
-    """What ``rounds`` rounds of ``n`` random draws each would give, evaluated only when asked for.
+    """What ``rounds`` rounds of ``n`` random draws each would give, computed only when asked for.
+
+    No feature family: nothing is fitted, and what is chosen is kept as the finite family that
+    :meth:`take` returns. The methods that both have have one meaning.
 
     Round t's draws depend on the seed and t alone, so a number stands for one feature for good:
     draw i of round t (from 1) has the features g·((t − 1)·n + i) … of that draw, g of them.
 
     Parameters
     ----------
-    family : ContinuousFamily
-        Fitted.
+    family : FeatureFamily
+        Fitted, with continuous parameters.
     n : int, default 500
-        Draws a round.
+        Draws per round.
     rounds : int, default 1000
         Rounds at most.
     random_state : int, default 0
@@ -59,20 +42,19 @@ class Draws:
     (30, [3, 4, 5], 2)
     """
 
-    name: ClassVar[str] = "draws"
-
     def __init__(
-        self, family: ContinuousFamily, n: int = 500, rounds: int = 1000, random_state: int = 0
+        self, family: FeatureFamily, n: int = 500, rounds: int = 1000, random_state: int = 0
     ) -> None:
-        for argument, value in (("n", n), ("rounds", rounds)):
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-                raise InputError(argument, value, "a whole number of at least 1")
+        check_whole("n", n)
+        check_whole("rounds", rounds)
+        if not family.is_continuous:
+            raise InputError("family", family.name, "a family with continuous parameters")
         self.family, self.n, self.rounds = family, int(n), int(rounds)
         self.random_state = int(random_state)
         self.image_shape_ = family.image_shape_
         self._width = family.features_per_draw
         self.n_features_ = self.n * self.rounds * self._width
-        self._held: tuple[int, np.ndarray] = (0, np.empty((0, 0)))
+        self._latest: tuple[int, np.ndarray] = (0, np.empty((0, 0)))
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -94,19 +76,19 @@ class Draws:
 
     def parameters(self, number: int) -> np.ndarray:
         """Return the parameters of all draws of one round, from 1."""
-        if self._held[0] != number:
+        if self._latest[0] != number:
             rng = np.random.default_rng([self.random_state, number])
-            self._held = (number, self.family.draw(self.n, rng))
-        return self._held[1]
+            self._latest = (number, self.family.draw(self.n, rng))
+        return self._latest[1]
 
     def take(self, features: np.ndarray) -> FeatureFamily:
         """Return a finite family of these features, in this order."""
         ids = check_features(features, self.n_features_)
-        drawn, place = np.unique(ids // self._width, return_inverse=True)
-        number, within = drawn // self.n + 1, drawn % self.n
-        found = [self.parameters(int(t))[i] for t, i in zip(number, within, strict=True)]
-        finite: FeatureFamily = self.family.at(np.array(found))
-        return finite.take(place.reshape(-1) * self._width + ids % self._width)
+        draws, draw_of = np.unique(ids // self._width, return_inverse=True)
+        number, within = draws // self.n + 1, draws % self.n
+        drawn = [self.parameters(int(t))[i] for t, i in zip(number, within, strict=True)]
+        finite = self.family.at(np.array(drawn))
+        return finite.take(draw_of.reshape(-1) * self._width + ids % self._width)
 
     def transform_columns(
         self,
@@ -119,7 +101,7 @@ class Draws:
         return self.take(features).transform_columns(images, None, n_jobs, dtype)
 
     def macs(self, features: np.ndarray) -> int:
-        """Return the multiply-accumulates an image of these features together."""
+        """Return the multiply-accumulates per image of these features together."""
         return self.take(features).macs() if len(features) else 0
 
     def added_macs(

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from visionshare.errors import DataError, InputError
-from visionshare.generators import FeatureFamily, family_from_state
+from visionshare.generators.base import FeatureFamily
+from visionshare.generators.registry import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 __all__ = ["FORMAT", "read_family", "write_family"]
@@ -16,7 +17,7 @@ _VERSION = 1
 
 
 def write_family(path: str | os.PathLike[str], family: FeatureFamily) -> None:
-    """Write a fitted family, whole or not at all."""
+    """Write a fitted family, atomically."""
     state, arrays = family.to_state()
     write_tensor_file(path, FORMAT, _VERSION, {"family": state}, arrays)
 
@@ -34,4 +35,4 @@ def read_family(path: str | os.PathLike[str]) -> FeatureFamily:
     try:
         return family_from_state(header["family"], arrays)
     except (InputError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise DataError(f"{path}: not a sound {FORMAT} file ({error})") from None
+        raise DataError(f"{path}: invalid {FORMAT} file ({error})") from None

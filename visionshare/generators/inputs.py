@@ -6,7 +6,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["check_scaling", "fit_scaling", "flattened", "rows_of"]
+__all__ = ["check_scaling", "fit_scaling", "flattened", "pixel_position", "rows_of"]
 
 
 def flattened(images: np.ndarray) -> np.ndarray:
@@ -18,6 +18,17 @@ def rows_of(images: np.ndarray) -> np.ndarray:
     """Return checked images as rows (n, p), float64; uint8 pixels between 0 and 1."""
     rows = flattened(images).astype(np.float64)
     return rows / 255 if images.dtype == np.uint8 else rows
+
+
+def pixel_position(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the row, column and channel of a value of a flattened image.
+
+    Examples
+    --------
+    >>> pixel_position(5, (2, 3))
+    (1, 2)
+    """
+    return tuple(int(i) for i in np.unravel_index(int(index), shape))
 
 
 def check_scaling(scaling: str) -> None:

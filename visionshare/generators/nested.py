@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators import FeatureFamily, family_from_state
+from visionshare.generators.base import FeatureFamily
+from visionshare.generators.registry import family_from_state
 
 __all__ = ["DEEPEST", "check_depth", "parts_from_state", "parts_to_state"]
 
@@ -27,10 +28,10 @@ def check_depth(states: Any) -> None:
     for _ in range(DEEPEST):
         if not isinstance(level, list) or not all(isinstance(s, Mapping) for s in level):
             raise InputError("parts", type(level).__name__, "a list of families")
-        held = [s["parts"] for s in level if "parts" in s]
-        if not all(isinstance(parts, list) for parts in held):
+        inner = [s["parts"] for s in level if "parts" in s]
+        if not all(isinstance(parts, list) for parts in inner):
             raise InputError("parts", "no list", "a list of families")
-        level = [part for parts in held for part in parts]
+        level = [part for parts in inner for part in parts]
     if level:
         raise InputError("parts", "families inside families", f"at most {DEEPEST} levels of them")
 
@@ -47,9 +48,9 @@ def parts_to_state(
     """
     states, arrays = [], {}
     for number, part in enumerate(parts):
-        state, held = part.to_state()
+        state, part_arrays = part.to_state()
         states.append(state)
-        arrays.update({f"{number}.{name}": array for name, array in held.items()})
+        arrays.update({f"{number}.{name}": array for name, array in part_arrays.items()})
     check_depth(states)
     return states, arrays
 
@@ -74,10 +75,10 @@ def parts_from_state(
     states: Any = state.get("parts")
     check_depth(states)
     parts = []
-    for number, held in enumerate(states):
+    for number, part_state in enumerate(states):
         prefix = f"{number}."
-        own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-        part = family_from_state(held, own)
+        part_arrays = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        part = family_from_state(part_state, part_arrays)
         if tuple(part.image_shape_) != shape:
             raise InputError("parts", part.image_shape_, f"families of images of shape {shape}")
         parts.append(part)

@@ -36,9 +36,9 @@ class Tunable(Protocol):
         ...
 
     def moved(self) -> None:
-        """Take on the parameters as they are now."""
+        """Take on the current parameters."""
         ...
 
     def family(self) -> Any:
-        """Return the family of these features with the parameters as they are now."""
+        """Return the family of these features with the current parameters."""
         ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from visionshare.durable import is_partial
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
-from visionshare.generators.registry import former_state
+from visionshare.generators.registry import family_fingerprints
 from visionshare.resources import parse_size
 from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from visionshare.store.store_columns import StoreColumns
@@ -143,14 +142,8 @@ def open_store(
     """
     folder = Path(path)
     manifest = read_manifest(folder)
-    if family is not None and manifest.family_sha256 not in _family_digests(family):
+    if family is not None and manifest.family_sha256 not in family_fingerprints(family):
         raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
     if images is not None and images_fingerprint(images) != manifest.images_sha256:
         raise StoreError(f"{folder}: belongs to other images; give another folder")
     return StoreColumns(folder, manifest, family, images, memory, n_jobs)
-
-
-def _family_digests(family: Any) -> set[str]:
-    """Return the digests by which a store may name a family: today's, and versions' before 0.2."""
-    state, arrays = family.to_state()
-    return {spec_fingerprint(state, arrays), spec_fingerprint(former_state(state), arrays)}

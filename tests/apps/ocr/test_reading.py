@@ -28,8 +28,8 @@ def _pasted(*parts):
     width = max(left + part.shape[1] for _, left, part in parts)
     page = np.full((height, width), 255, np.uint8)
     for top, left, part in parts:
-        place = slice(top, top + part.shape[0]), slice(left, left + part.shape[1])
-        page[place] = np.minimum(page[place], part)
+        window = slice(top, top + part.shape[0]), slice(left, left + part.shape[1])
+        page[window] = np.minimum(page[window], part)
     return page
 
 

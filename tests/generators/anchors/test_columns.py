@@ -10,7 +10,6 @@ from visionshare import KernelAnchors, Pixels, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.anchors import AnchorColumns
-from visionshare.generators.anchors import columns as anchor_columns
 from visionshare.search import Pool
 from visionshare.testing import check_columns
 
@@ -66,10 +65,10 @@ def test_examples_that_were_not_learned_from(family):
     )
 
 
-def test_evaluation_in_parts_changes_nothing(family, digits, monkeypatch):
-    columns = AnchorColumns(family, digits[0])
-    whole = columns.columns_of(scaled=False)
-    monkeypatch.setattr(anchor_columns, "_SPAN_BYTES", 4 * 600 * 7)
+def test_computing_in_batches_changes_nothing(family, digits):
+    whole = AnchorColumns(family, digits[0]).columns_of(scaled=False)
+    columns = AnchorColumns(family, digits[0], span_bytes=4 * 600 * 7)
+    assert max(len(span.offsets) for span in columns.spans(None)) == 7
     assert_array_equal(columns.columns_of(scaled=False), whole)
     assert_array_equal(columns.columns_of(np.arange(40, 3, -1), scaled=False), whole[40:3:-1])
 
@@ -172,9 +171,9 @@ def test_other_families_and_parts_are_refused(family, digits):
         AnchorColumns(family, X[:, 1:])
 
 
-def test_all_columns_are_not_taken_where_they_would_not_fit(family, digits, monkeypatch):
-    columns = AnchorColumns(family, digits[0])
-    monkeypatch.setattr(anchor_columns, "_LARGEST_TAKEN", 4 * 600 * columns.shape[1] - 1)
+def test_all_columns_are_not_taken_where_they_would_not_fit(family, digits):
+    most = 4 * 600 * family.n_features_ - 1
+    columns = AnchorColumns(family, digits[0], largest_taken=most)
     for function in (columns.columns_of, columns.take):
         with pytest.raises(InputError, match=r"^ids: got None"):
             function()

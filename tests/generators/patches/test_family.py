@@ -30,7 +30,7 @@ def _fitted(shape, dtype, options):
 
 
 def _by_loops(family, images):
-    q, (pad_y, pad_x) = family.patch_size, family._pads
+    q, (pad_y, pad_x) = family.patch_size, family.pads_
     unit = 255 if images.dtype == np.uint8 else 1
     images = images.astype(np.float64) / unit
     if images.ndim == 2:

@@ -21,9 +21,9 @@ def family(images):
 
 def responses(family, image):
     """Return the masked responses (features, rows, cols) of one image, position by position."""
-    q, (pad_y, pad_x) = family.patch_size, family._pads
+    q, (pad_y, pad_x) = family.patch_size, family.pads_
     padded = np.pad(image / 255.0, ((pad_y, pad_y), (pad_x, pad_x), (0, 0)))
-    rows, cols = family._positions
+    rows, cols = family.positions_
     out = np.zeros((family.n_features_, rows, cols))
     for f, (t, a, b) in enumerate(family.layout_):
         for y in range(rows):
@@ -37,7 +37,7 @@ def test_places_are_where_the_maxima_are(family, images):
     features = TunableTemplates(family)
     values, places = features.forward(images)
     assert np.array_equal(values, family.transform(images))
-    cols = family._positions[1]
+    cols = family.positions_[1]
     for i in range(12):
         masked = responses(family, images[i])
         for f in range(family.n_features_):

@@ -231,7 +231,7 @@ def test_other_wrong_things_are_named(pixels):
     with pytest.raises(InputError, match=r"^images: got"):
         SourceClassifiers([pixels]).fit(IMAGES[:0])
     changing = SourceClassifiers([lambda images: images[:, : len(images), 0]]).fit(IMAGES)
-    with pytest.raises(InputError, match="3 scores an image"):
+    with pytest.raises(InputError, match="3 scores per image"):
         changing.transform(IMAGES[:2])
     large = SourceClassifiers([lambda images: images[:, 0, 0] * 1e6]).fit(IMAGES)
     assert large.transform_columns(IMAGES).max() > 65504

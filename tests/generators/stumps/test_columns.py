@@ -79,12 +79,10 @@ def test_a_part_of_the_stumps():
     assert columns.macs(np.arange(5)) == 0
 
 
-def test_all_columns_come_some_at_a_time(monkeypatch):
-    import visionshare.generators.stumps.columns as module
-
-    columns = StumpColumns.from_images(IMAGES["numbers"])
-    whole = columns.columns_of()
-    monkeypatch.setattr(module, "_BYTES", 4 * 300 * 7)
+def test_all_columns_come_in_batches():
+    whole = StumpColumns.from_images(IMAGES["numbers"]).columns_of()
+    family = Stumps().fit(IMAGES["numbers"])
+    columns = StumpColumns(family, IMAGES["numbers"], span_bytes=4 * 300 * 7)
     assert max(len(span.offsets) for span in columns.spans(None)) == 7
     assert_array_equal(columns.columns_of(), whole)
     ids = np.arange(30)[::-1]

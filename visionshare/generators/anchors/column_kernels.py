@@ -3,7 +3,7 @@
 An anchor's radii cut the examples into rings, and a column is [v, 1] over the rings inside its
 radius. A sum over every column of an anchor is then a sum over each ring, added up from the
 innermost: what one radius costs, all of them cost. An anchor is one thread's, in an order of its
-own examples, so that its result depends on nothing else.
+examples, so that its result depends on nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _sorted_by_ring(rings: np.ndarray, n_radii: int) -> tuple[np.ndarray, np.nda
 def ball_products(
     V: np.ndarray, R: np.ndarray, rings: np.ndarray, anchors: np.ndarray, n_radii: int
 ) -> np.ndarray:
-    """Return XᵀR of all columns of some anchors.
+    """Return XᵀR of all columns of given anchors.
 
     Products are float32 in blocks of 256 examples, sums of blocks are float64.
 
@@ -98,13 +98,13 @@ def ball_moments(V: np.ndarray, omega: np.ndarray, rings: np.ndarray, n_radii: i
         sums = np.zeros((n_radii + 1, 3, width), np.float64)
         for i in range(V.shape[0]):
             if omega[i] > 0:
-                held = sums[rings[a, i]]
+                ring = sums[rings[a, i]]
                 for t in range(width):
                     x = np.float64(V[i, t])
                     weighted = omega[i] * x
-                    held[0, t] += weighted
-                    held[1, t] += weighted * x
-                    held[2, t] = max(held[2, t], abs(x))
+                    ring[0, t] += weighted
+                    ring[1, t] += weighted * x
+                    ring[2, t] = max(ring[2, t], abs(x))
         for b in range(n_radii):
             for t in range(width):
                 if b > 0:
@@ -129,7 +129,7 @@ def ball_columns(
     rings, n_radii
         As in :func:`ball_products`.
     ids : ndarray of shape (n,), int64
-        (anchor · n_radii + radius) · w + place in [v, 1].
+        (anchor · n_radii + radius) · w + index in [v, 1].
     out : ndarray of shape (n, m), float32
     """
     width = V.shape[0]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from visionshare.columns.base import Columns, Span
 from visionshare.errors import InputError
+from visionshare.generators.anchors.family import KernelAnchors
 from visionshare.resources import thread_limit
 
 __all__ = ["AnchorColumns"]
@@ -33,6 +33,10 @@ class AnchorColumns(Columns):
     images : ndarray of shape (m, p), (m, H, W) or (m, H, W, C)
     n_jobs : int, default 1
         Threads; no result depends on it.
+    span_bytes : int, default 64 MiB
+        Of columns that are computed at a time.
+    largest_taken : int, default 1 GiB
+        Of columns that :meth:`columns_of` gives at once.
 
     Raises
     ------
@@ -55,15 +59,21 @@ class AnchorColumns(Columns):
     ((40, 80), (80, 2))
     """
 
-    def __init__(self, family: Any, images: np.ndarray, n_jobs: int = 1) -> None:
-        from visionshare.generators.anchors.family import KernelAnchors
-
+    def __init__(
+        self,
+        family: KernelAnchors,
+        images: np.ndarray,
+        n_jobs: int = 1,
+        *,
+        span_bytes: int = _SPAN_BYTES,
+        largest_taken: int = _LARGEST_TAKEN,
+    ) -> None:
         if not isinstance(family, KernelAnchors):
             raise InputError("family", type(family).__name__, "KernelAnchors")
         v = family.vectors(images, n_jobs)
         self._rings = family.bins(v, n_jobs)
         super().__init__((len(v), family.n_features_), "float32", family.groups, n_jobs)
-        self._family = family
+        self._family, self._span_bytes, self._largest_taken = family, span_bytes, largest_taken
         self._V = np.ones((len(v), v.shape[1] + 1), np.float32)
         self._V[:, :-1] = v
         self._n_radii = len(family.pairs_) // family.n_anchors_
@@ -72,7 +82,7 @@ class AnchorColumns(Columns):
         self._one_ring = np.zeros((1, len(v)), np.uint8)
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates an image of these features."""
+        """Return the multiply-accumulates per image of these features."""
         return self._family.macs(ids)
 
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
@@ -88,21 +98,21 @@ class AnchorColumns(Columns):
         Raises
         ------
         InputError
-            If all are asked for and they take more than 1 GiB.
+            If all are asked for and they take more than ``largest_taken``.
         """
         size = 4 * self.shape[0] * self.shape[1]
-        if ids is None and size > _LARGEST_TAKEN:
+        if ids is None and size > self._largest_taken:
             raise InputError("ids", None, f"some columns: all of them take {size} bytes")
         return super().columns_of(ids, scaled)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
-        """Yield the columns, evaluated some at a time."""
+        """Yield the columns, computed in batches."""
         from visionshare.generators.anchors.column_kernels import ball_columns
 
         m, d = self.shape
         which = np.arange(d) if ids is None else ids
         V = np.ascontiguousarray(self._V.T)
-        step = max(1, _SPAN_BYTES // max(1, 4 * m))
+        step = max(1, self._span_bytes // max(1, 4 * m))
         for start in range(0, len(which), step):
             part = which[start : start + step]
             values = np.empty((len(part), m), np.float32)
@@ -112,7 +122,7 @@ class AnchorColumns(Columns):
     def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
         from visionshare.generators.anchors.column_kernels import ball_products
 
-        anchors, places = self._anchors_of(ids)
+        anchors, columns = self._anchors_of(ids)
         R = np.ascontiguousarray(R, np.float32)
         with thread_limit(self.n_jobs):
             whole = ball_products(self._V, R, self._one_ring, np.zeros(1, np.int64), 1)
@@ -120,10 +130,10 @@ class AnchorColumns(Columns):
         # The same columns get the same bits: ties go to the lowest number, not to rounding.
         G[self._full[anchors]] = whole[0, 0]
         G = G.reshape(-1, R.shape[1])
-        return G if places is None else G[places]
+        return G if columns is None else G[columns]
 
     def _anchors_of(self, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the anchors of columns, ascending, and the columns' places among all of theirs.
+        """Return the anchors of columns, ascending, and where the columns are among all of theirs.
 
         None stands for all columns in order.
         """
@@ -131,15 +141,15 @@ class AnchorColumns(Columns):
         if ids is None or (len(ids) == d and np.array_equal(ids, np.arange(d))):
             return np.arange(n), None
         anchor, part = np.divmod(ids, d // n)
-        wanted = np.zeros(n, bool)
-        wanted[anchor] = True
-        return np.flatnonzero(wanted), (np.cumsum(wanted) - 1)[anchor] * (d // n) + part
+        used = np.zeros(n, bool)
+        used[anchor] = True
+        return np.flatnonzero(used), (np.cumsum(used) - 1)[anchor] * (d // n) + part
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
         from visionshare.generators.anchors.column_kernels import ball_moments
 
         omega = np.ascontiguousarray(omega, np.float64)
         with thread_limit(self.n_jobs):
-            found = ball_moments(self._V, omega, self._rings, self._n_radii)
-            found[self._full] = ball_moments(self._V, omega, self._one_ring, 1)[0, 0]
-        return found.reshape(-1, 3)
+            moments = ball_moments(self._V, omega, self._rings, self._n_radii)
+            moments[self._full] = ball_moments(self._V, omega, self._one_ring, 1)[0, 0]
+        return moments.reshape(-1, 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +13,13 @@ from visionshare.generators.anchors import fitting
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
-    unfitted,
 )
+from visionshare.generators.checks import check_choice, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+from visionshare.generators.states import check_state, family_state, unfitted
 from visionshare.resources import thread_limit
 
 __all__ = ["KernelAnchors"]
@@ -70,7 +69,7 @@ class KernelAnchors(FeatureFamily):
     radii_ : ndarray of shape (n_pairs,), float32
         Radius or σ of each pair; the largest float32 is a radius without limit.
     ids_ : ndarray of shape (n_features_,), int64
-        (q + 1) · pair + place in [v, 1] for "linear", the pair for "gaussian".
+        (q + 1) · pair + index in [v, 1] for "linear", the pair for "gaussian".
     components_, mean_ : ndarray of shape (q, p) and (p,), float32, or None
         Of the PCA of scaled inputs.
     input_offset_, input_scale_ : ndarray of shape (p,), float32
@@ -143,15 +142,11 @@ class KernelAnchors(FeatureFamily):
         InputError
             If a parameter is out of range.
         """
-        for name, accepted in (("kind", KINDS), ("centers", fitting.CENTERS)):
-            if getattr(self, name) not in accepted:
-                raise InputError(name, getattr(self, name), " or ".join(map(repr, accepted)))
-        for name, most in (("n_anchors", _LARGEST_POOL), ("n_radii", 255), ("n_components", 65536)):
-            n = getattr(self, name)
-            if name == "n_components" and n is None:
-                continue
-            if isinstance(n, bool) or not isinstance(n, Integral) or not 1 <= int(n) <= most:
-                raise InputError(name, n, f"a whole number from 1 to {most}")
+        check_choice("kind", self.kind, KINDS)
+        check_choice("centers", self.centers, fitting.CENTERS)
+        check_whole("n_anchors", self.n_anchors, most=_LARGEST_POOL)
+        check_whole("n_radii", self.n_radii, most=255)
+        check_whole("n_components", self.n_components, most=65536, optional=True)
         check_scaling(self.scaling)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> KernelAnchors:
@@ -169,10 +164,8 @@ class KernelAnchors(FeatureFamily):
             the pool is too large to number.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        X = rows_of(check_images(images))
+        X = rows_of(self._see(images))
         self._check_sizes(*X.shape)
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
         self.components_ = self.mean_ = None
         if self.n_components is not None:
@@ -306,11 +299,11 @@ class KernelAnchors(FeatureFamily):
         from visionshare.generators.anchors import kernels
 
         out = np.empty((len(V), self.n_features_), np.float32)
-        held = (V, self._anchors, self.pairs_)
+        around = (V, self._anchors, self.pairs_)
         if self.kind == "linear":
-            kernels.piecewise_linear(*held, self._limits, self._pair, self._part, out)
+            kernels.piecewise_linear(*around, self._limits, self._pair, self._part, out)
         else:
-            kernels.gaussian(*held, 2 * self._limits, self._pair, out)
+            kernels.gaussian(*around, 2 * self._limits, self._pair, out)
         return out
 
     def transform_columns(
@@ -344,7 +337,7 @@ class KernelAnchors(FeatureFamily):
         return np.split(ids[order], np.flatnonzero(np.diff(anchor[order])) + 1)
 
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image.
+        """Return the multiply-accumulates per image.
 
         Scaling is counted once (p), so is the projection (p · q), and each anchor once (q, its
         distance), however many of its radii are used. A linear feature itself is only v let
@@ -362,10 +355,10 @@ class KernelAnchors(FeatureFamily):
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the function, the anchor as an image, and the radius (None: no limit) or width.
 
-        A piece-wise linear feature has the place in v that it lets through, None for the
-        constant.
+        A piece-wise linear feature has the index in v of the number that it lets through, None
+        for the constant.
         """
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        number = check_feature(feature, self.n_features_)
         pair, part = int(self._pair[number]), int(self._part[number])
         radius = float(self.radii_[pair])
         described = {
@@ -389,23 +382,17 @@ class KernelAnchors(FeatureFamily):
     def take(self, features: np.ndarray) -> KernelAnchors:
         """Return the family restricted to these features, in this order."""
         chosen = check_features(features, self.n_features_)
-        pairs, place = np.unique(self._pair[chosen], return_inverse=True)
-        anchors, pair_place = np.unique(self.pairs_[pairs], return_inverse=True)
-        ids = self._width * place.reshape(-1).astype(np.int64) + self._part[chosen]
+        pairs, pair_of = np.unique(self._pair[chosen], return_inverse=True)
+        anchors, anchor_of = np.unique(self.pairs_[pairs], return_inverse=True)
+        ids = self._width * pair_of.reshape(-1).astype(np.int64) + self._part[chosen]
         other = self._like()
-        return other._with(self.anchors_[anchors], pair_place.reshape(-1), self.radii_[pairs], ids)
+        return other._with(self.anchors_[anchors], anchor_of.reshape(-1), self.radii_[pairs], ids)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values; scaling, projection, anchors and pairs as arrays."""
         parameters = self.get_params()
         for name in ("n_anchors", "n_radii", "n_components"):
             parameters[name] = None if parameters[name] is None else int(parameters[name])
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": parameters,
-        }
         arrays = {
             "offset": self.input_offset_,
             "scale": self.input_scale_,
@@ -416,7 +403,7 @@ class KernelAnchors(FeatureFamily):
         }
         if self.components_ is not None and self.mean_ is not None:
             arrays |= {"components": self.components_, "mean": self.mean_}
-        return state, arrays
+        return family_state(self, parameters=parameters), arrays
 
     @classmethod
     def from_state(
@@ -429,10 +416,8 @@ class KernelAnchors(FeatureFamily):
         InputError
             If the description is of another family or its parts do not fit together.
         """
-        wanted = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
-        check_state(state, arrays, cls.name, wanted)
-        family = unfitted(cls, state)
-        family.image_shape_ = check_image_shape(state.get("image_shape"))
+        dimensions = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
+        family = unfitted(cls, state, arrays, dimensions)
         p = q = int(np.prod(family.image_shape_))
         sizes: dict[str, tuple[int, ...]] = {"offset": (p,), "scale": (p,)}
         family.components_ = family.mean_ = None
@@ -456,7 +441,8 @@ class KernelAnchors(FeatureFamily):
         if (radii <= 0).any():
             raise InputError("radii", float(radii.min()), "numbers above 0")
         width = anchors.shape[1] + 1 if self.kind == "linear" else 1
-        for name, held, count in (("pairs", pairs, len(anchors)), ("ids", ids, len(pairs) * width)):
-            if held.dtype != np.int64 or (held < 0).any() or (held >= count).any():
-                raise InputError(name, held.dtype, f"int64 from 0 to {count - 1}")
+        counts = {"pairs": (pairs, len(anchors)), "ids": (ids, len(pairs) * width)}
+        for name, (numbers, count) in counts.items():
+            if numbers.dtype != np.int64 or (numbers < 0).any() or (numbers >= count).any():
+                raise InputError(name, numbers.dtype, f"int64 from 0 to {count - 1}")
         return self._with(anchors, pairs, radii, ids)

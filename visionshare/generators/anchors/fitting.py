@@ -33,7 +33,7 @@ def projection(X: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray
     # Exact both, and without random numbers.
     solver = "covariance_eigh" if len(X) >= X.shape[1] else "full"
     pca = PCA(n_components, svd_solver=solver)
-    # Constant inputs have no variance to be a share of.
+    # Constant inputs have no variance to explain.
     with threadpool_limits(limits=1), np.errstate(divide="ignore", invalid="ignore"):
         pca.fit(X)
     return np.ascontiguousarray(pca.components_, np.float32), pca.mean_.astype(np.float32)
@@ -72,17 +72,17 @@ def radii(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:
     """Return n radii for each anchor, ascending, (n_anchors · n,) float32.
 
     The i-th holds the ⌈i m / n⌉ nearest of the m examples, ties included, and lies midway to the
-    next one, so that no example's place hangs on a rounding; the last has no limit.
+    next one, so that rounding decides on no example; the last has no limit.
     """
     from visionshare.generators.anchors.kernels import squared_distances
 
-    found = np.empty((len(anchors), n))
+    out = np.empty((len(anchors), n))
     for a in range(0, len(anchors), _ANCHORS):
         with thread_limit(1):
             square = squared_distances(V, _transposed(anchors[a : a + _ANCHORS]))
-        for distances, place in zip(np.sqrt(square.T), found[a : a + _ANCHORS], strict=True):
-            place[:] = _radii(np.sort(distances), n)
-    return _positive(found).ravel()
+        for distances, row in zip(np.sqrt(square.T), out[a : a + _ANCHORS], strict=True):
+            row[:] = _radii(np.sort(distances), n)
+    return _positive(out).ravel()
 
 
 def _radii(ordered: np.ndarray, n: int) -> np.ndarray:
@@ -108,8 +108,8 @@ def widths(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:
     square = square[square > 0]
     if len(square) == 0:
         return np.ones(len(anchors) * n, np.float32)
-    found = np.quantile(np.sqrt(square), np.arange(1, n + 1) / n)
-    return np.tile(_positive(found), len(anchors))
+    quantiles = np.quantile(np.sqrt(square), np.arange(1, n + 1) / n)
+    return np.tile(_positive(quantiles), len(anchors))
 
 
 def _transposed(anchors: np.ndarray) -> np.ndarray:

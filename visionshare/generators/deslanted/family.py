@@ -9,14 +9,9 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import (
-    FeatureFamily,
-    check_features,
-    check_image_shape,
-    check_images,
-    check_state,
-)
+from visionshare.generators.base import FeatureFamily, check_features, check_images
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.states import check_image_shape, check_state, family_state
 from visionshare.generators.tuning import Tunable
 from visionshare.resources import thread_limit
 
@@ -24,7 +19,7 @@ __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
 _MACS_A_VALUE = 4
-# Fewer images than these are done before threads are ready.
+# Fewer images than these are deslanted before threads are ready.
 _FEW = 64
 
 
@@ -37,7 +32,7 @@ def deslanted(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     Parameters
     ----------
     images : ndarray of shape (n, H, W) or (n, H, W, C), uint8 or float
-        Light ink on a dark ground: values weigh as they are, negative ones not at all.
+        Light ink on a dark ground: a value is a weight, a negative one no weight.
     n_jobs : int, default 1
         Threads; no image depends on it.
 
@@ -67,13 +62,13 @@ def _deslanted(images: np.ndarray, n_jobs: int) -> np.ndarray:
     """Return deslanted images of checked ones, (n, H, W, C)."""
     from visionshare.generators.deslanted.kernels import deslant_few, deslant_many
 
-    held = np.ascontiguousarray(images)
-    out, half = np.empty_like(held), np.float32(0.5 if held.dtype == np.uint8 else 0)
-    if len(held) < _FEW:
-        deslant_few(held, half, out)
+    images = np.ascontiguousarray(images)
+    out, half = np.empty_like(images), np.float32(0.5 if images.dtype == np.uint8 else 0)
+    if len(images) < _FEW:
+        deslant_few(images, half, out)
     else:
         with thread_limit(n_jobs):
-            deslant_many(held, half, out)
+            deslant_many(images, half, out)
     return out
 
 
@@ -121,8 +116,7 @@ class Deslanted(FeatureFamily):
     @classmethod
     def of(cls, part: FeatureFamily) -> Deslanted:
         """Return the features of a fitted family, of deslanted images."""
-        made = cls(clone(part, safe=False))
-        return made._with(part)
+        return cls(clone(part, safe=False))._with(part)
 
     def _with(self, part: FeatureFamily) -> Deslanted:
         self.part_, self.n_features_ = part, part.n_features_
@@ -159,8 +153,7 @@ class Deslanted(FeatureFamily):
         InputError
             If they are of another shape.
         """
-        held = check_images(images, self.image_shape_)
-        return _deslanted(held, n_jobs).reshape(np.shape(images))
+        return _deslanted(check_images(images, self.image_shape_), n_jobs).reshape(np.shape(images))
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``n`` different feature ids."""
@@ -187,11 +180,11 @@ class Deslanted(FeatureFamily):
         return self.part_.weighted_sums(self.prepared(images, n_jobs), weights, n_jobs)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids in groups that are cheap to evaluate together."""
+        """Return these ids in the groups of the family."""
         return self.part_.block_ids(features)
 
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image of these features together."""
+        """Return the multiply-accumulates per image of these features together."""
         if len(check_features(features, self.n_features_)) == 0:
             return 0
         return self.part_.macs(features) + _MACS_A_VALUE * int(np.prod(self.image_shape_))
@@ -223,8 +216,7 @@ class Deslanted(FeatureFamily):
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays from which the family can be made again."""
         states, arrays = parts_to_state([self.part_])
-        shape = list(self.image_shape_)
-        return {"family": self.name, "version": 1, "image_shape": shape, "parts": states}, arrays
+        return family_state(self, parts=states), arrays
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Deslanted:

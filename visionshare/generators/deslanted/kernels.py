@@ -17,16 +17,16 @@ def _slant(image: np.ndarray) -> tuple[float, float]:
     H, W, C = image.shape
     mass = first = second = across = both = 0.0
     for y in range(H):
-        own = moment = 0.0
+        row = moment = 0.0
         for x in range(W):
             w = 0.0
             for c in range(C):
                 w += max(np.float64(image[y, x, c]), 0.0)
-            own += w
+            row += w
             moment += w * x
-        mass += own
-        first += own * y
-        second += own * y * y
+        mass += row
+        first += row * y
+        second += row * y * y
         across += moment
         both += moment * y
     if mass <= 0:

@@ -30,7 +30,7 @@ class TunableDeslanted:
         self.parameters = self._part.parameters
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
-        """Return features (n, n_features), float32, and the deslanted images and their own."""
+        """Return features (n, n_features), float32, and what :meth:`backward` needs."""
         straight = self._family.prepared(images, n_jobs)
         values, seen = self._part.forward(straight, n_jobs)
         return values, (straight, seen)
@@ -42,9 +42,9 @@ class TunableDeslanted:
         return self._part.backward(seen[0], values, seen[1], G, n_jobs)
 
     def moved(self) -> None:
-        """Take on the parameters as they are now."""
+        """Take on the current parameters."""
         self._part.moved()
 
     def family(self) -> Deslanted:
-        """Return the family with the parameters as they are now."""
+        """Return the family with the current parameters."""
         return Deslanted.of(self._part.family())

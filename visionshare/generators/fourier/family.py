@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,13 +12,13 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
-    unfitted,
 )
+from visionshare.generators.checks import check_choice, check_positive, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import thread_limit
 
 __all__ = ["RandomFourier"]
@@ -120,14 +119,9 @@ class RandomFourier(FeatureFamily):
         InputError
             If a parameter is out of range.
         """
-        n = self.n_pairs
-        if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-            raise InputError("n_pairs", n, "a whole number of at least 1")
-        if self.kernel not in KERNELS:
-            raise InputError("kernel", self.kernel, " or ".join(map(repr, KERNELS)))
-        listed = isinstance(self.bandwidths, (list, tuple, np.ndarray)) and len(self.bandwidths) > 0
-        if not listed or not all(isinstance(b, Real) and 0 < b < np.inf for b in self.bandwidths):
-            raise InputError("bandwidths", self.bandwidths, "a list of one or more numbers above 0")
+        check_whole("n_pairs", self.n_pairs)
+        check_choice("kernel", self.kernel, KERNELS)
+        check_positive("bandwidths", self.bandwidths)
         check_scaling(self.scaling)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> RandomFourier:
@@ -144,9 +138,7 @@ class RandomFourier(FeatureFamily):
             If a parameter is out of range.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        X = rows_of(check_images(images))
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        X = rows_of(self._see(images))
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
         rng = np.random.default_rng(self.random_state)
         return self._with(self.draw(self.n_pairs, rng))
@@ -211,14 +203,14 @@ class RandomFourier(FeatureFamily):
             return np.ascontiguousarray(self.transform_columns(images, ids, n_jobs).T)
         from visionshare.generators.fourier.kernels import chosen_pairs
 
-        pairs, place = np.unique(self.ids_[ids] // 2, return_inverse=True)
+        pairs, pair_of = np.unique(self.ids_[ids] // 2, return_inverse=True)
         X = rows_of(check_images(images, self.image_shape_))
         out = np.empty((len(X), len(ids)), np.float32)
         V = np.ascontiguousarray(self.frequencies_[pairs].T.astype(np.float64))
         if len(ids):
             offset, scale = (a.astype(np.float64) for a in (self.input_offset_, self.input_scale_))
             with thread_limit(n_jobs if len(X) > 1 else 1):
-                chosen_pairs(X, offset, scale, V, place, self.ids_[ids] % 2, out)
+                chosen_pairs(X, offset, scale, V, pair_of, self.ids_[ids] % 2, out)
         return out
 
     def transform_columns(
@@ -240,21 +232,21 @@ class RandomFourier(FeatureFamily):
         X = rows_of(check_images(images, self.image_shape_))
         out = np.empty((len(ids), len(X)), dtype)
         blocks = self.ids_[ids] // (2 * _BLOCK)
-        wanted = [(int(b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)]
+        columns_of = [(int(b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)]
 
         def tile(start: int) -> None:
             rows = np.zeros((_TILE, X.shape[1]))
             part = X[start : start + _TILE]
             rows[: len(part)] = (part - self.input_offset_) * self.input_scale_
-            for b, places in wanted:
+            for b, columns in columns_of:
                 V = np.zeros((_BLOCK, X.shape[1]))
-                held = self.frequencies_[b * _BLOCK : (b + 1) * _BLOCK]
-                V[: len(held)] = held
+                frequencies = self.frequencies_[b * _BLOCK : (b + 1) * _BLOCK]
+                V[: len(frequencies)] = frequencies
                 phase = np.dot(rows, V.T)[: len(part)]
                 both = np.stack([np.cos(phase), np.sin(phase)], axis=2).reshape(len(part), -1)
-                chosen = both[:, self.ids_[ids[places]] - 2 * _BLOCK * b].T
+                chosen = both[:, self.ids_[ids[columns]] - 2 * _BLOCK * b].T
                 # Through float32, so that a column has one value whatever it is kept in.
-                out[places, start : start + len(part)] = chosen.astype(np.float32)
+                out[columns, start : start + len(part)] = chosen.astype(np.float32)
 
         with thread_limit(n_jobs) as threads, ThreadPoolExecutor(threads) as pool:
             list(pool.map(tile, range(0, len(X), _TILE)))
@@ -267,7 +259,7 @@ class RandomFourier(FeatureFamily):
         return [ids[block == b] for b in np.unique(block)]
 
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image: a projection a pair, cosine or sine or both."""
+        """Return the multiply-accumulates per image: a projection for each pair in use."""
         ids = check_features(features, self.n_features_)
         return len(np.unique(self.ids_[ids] // 2)) * self.frequencies_.shape[1]
 
@@ -282,8 +274,7 @@ class RandomFourier(FeatureFamily):
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the function, the frequency in the shape of an image, and the bandwidth."""
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
-        pair, part = divmod(int(self.ids_[number]), 2)
+        pair, part = divmod(int(self.ids_[check_feature(feature, self.n_features_)]), 2)
         return {
             "kind": "fourier",
             "function": ("cos", "sin")[part],
@@ -294,9 +285,9 @@ class RandomFourier(FeatureFamily):
     def take(self, features: np.ndarray) -> RandomFourier:
         """Return the family restricted to these features, in this order."""
         ids = self.ids_[check_features(features, self.n_features_)]
-        pairs, place = np.unique(ids // 2, return_inverse=True)
+        pairs, pair_of = np.unique(ids // 2, return_inverse=True)
         chosen = RandomFourier(**self.get_params())
-        chosen.ids_ = 2 * place.reshape(-1) + ids % 2
+        chosen.ids_ = 2 * pair_of.reshape(-1) + ids % 2
         chosen.frequencies_, chosen.bandwidths_ = self.frequencies_[pairs], self.bandwidths_[pairs]
         chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
         chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(ids)
@@ -307,13 +298,7 @@ class RandomFourier(FeatureFamily):
         """Return parameters as plain values; frequencies, scaling and ids as arrays."""
         parameters = self.get_params()
         parameters["bandwidths"] = [float(b) for b in self.bandwidths]
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": parameters,
-            "whole_pool": self._whole_pool,
-        }
+        state = family_state(self, parameters=parameters, whole_pool=self._whole_pool)
         arrays = {
             "frequencies": self.frequencies_,
             "bandwidths": self.bandwidths_,
@@ -328,11 +313,9 @@ class RandomFourier(FeatureFamily):
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> RandomFourier:
         """Return the family that :meth:`to_state` described."""
-        wanted = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
-        check_state(state, arrays, cls.name, wanted)
-        shape = check_image_shape(state.get("image_shape"))
-        family = unfitted(cls, state)
-        p, V = int(np.prod(shape)), arrays["frequencies"]
+        dimensions = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
+        family = unfitted(cls, state, arrays, dimensions)
+        p, V = int(np.prod(family.image_shape_)), arrays["frequencies"]
         for name in ("frequencies", "bandwidths", "offset", "scale"):
             fits = arrays[name].shape[-1] == (len(V) if name == "bandwidths" else p)
             if arrays[name].dtype != np.float32 or not fits:
@@ -343,6 +326,6 @@ class RandomFourier(FeatureFamily):
             raise InputError("ids", "another order", "all features in order")
         family.frequencies_, family.bandwidths_, family.ids_ = V, arrays["bandwidths"], ids
         family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
-        family.image_shape_, family.n_features_ = shape, len(ids)
+        family.n_features_ = len(ids)
         family._whole_pool = whole
         return family

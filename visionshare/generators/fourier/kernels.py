@@ -14,11 +14,11 @@ def chosen_pairs(
     offset: np.ndarray,
     scale: np.ndarray,
     V: np.ndarray,
-    place: np.ndarray,
+    pair_of: np.ndarray,
     part: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write cosines and sines of projections, an image at a time.
+    """Write cosines and sines of projections, one image at a time.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def chosen_pairs(
     offset, scale : ndarray of shape (p,), float64
         An input is (x − offset) · scale.
     V : ndarray of shape (p, pairs), float64
-    place, part : ndarray of int64, shape (n_features,)
+    pair_of, part : ndarray of int64, shape (n_features,)
         Pair of each feature; 0 for the cosine, 1 for the sine.
     out : ndarray of shape (n, n_features), float32
     """
@@ -38,5 +38,5 @@ def chosen_pairs(
             for j in range(pairs):
                 phase[j] += x * V[d, j]
         for f in range(out.shape[1]):
-            angle = phase[place[f]]
+            angle = phase[pair_of[f]]
             out[i, f] = np.float32(np.cos(angle) if part[f] == 0 else np.sin(angle))

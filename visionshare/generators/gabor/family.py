@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +11,12 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
-    unfitted,
 )
+from visionshare.generators.checks import check_choice, check_flag, check_positive, check_whole
+from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import thread_limit
 
 __all__ = ["GaborBank", "gabor_values"]
@@ -53,7 +52,7 @@ def gabor_values(
     reach : ndarray of shape (n,), optional
         Pixels from the center beyond which each is zero; 3 times the larger σ when omitted.
     zero_mean : bool, default False
-        Take the share of the Gaussian away that brings the sum of these values to 0.
+        Subtract the multiple of the Gaussian that brings the sum of these values to 0.
 
     Returns
     -------
@@ -70,10 +69,10 @@ def gabor_values(
     y0 = -z * np.sin(theta) + y * np.cos(theta)
     envelope = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))
     limit = (_reach(parameters) if reach is None else np.asarray(reach))[:, None, None]
-    held = (np.abs(z) <= limit) & (np.abs(y) <= limit)
-    values = np.where(held, envelope * np.cos(2 * np.pi * f0 * z0 + phase), 0)
+    inside = (np.abs(z) <= limit) & (np.abs(y) <= limit)
+    values = np.where(inside, envelope * np.cos(2 * np.pi * f0 * z0 + phase), 0)
     if zero_mean:
-        envelope = np.where(held, envelope, 0)
+        envelope = np.where(inside, envelope, 0)
         values -= envelope * (values.sum(axis=(1, 2)) / envelope.sum(axis=(1, 2)))[:, None, None]
     return values.astype(np.float32)
 
@@ -81,7 +80,7 @@ def gabor_values(
 def _reach(parameters: np.ndarray) -> np.ndarray:
     """Return how many pixels a filter's support reaches from its center."""
     reach = np.ceil(_CUT * np.asarray(parameters, np.float64)[:, 2:4].max(axis=1))
-    # No image is larger, and no integer holds what a stranger's widths may be.
+    # No image is larger, and no integer holds what the widths of an untrusted file may be.
     return np.minimum(reach, _FURTHEST).astype(np.int64)
 
 
@@ -145,6 +144,7 @@ class GaborBank(FeatureFamily):
     """
 
     name: ClassVar[str] = "gabor"
+    block_size: ClassVar[int | None] = _AT_ONCE
 
     def __init__(
         self,
@@ -187,27 +187,20 @@ class GaborBank(FeatureFamily):
         InputError
             If a parameter is out of range.
         """
-        for name in ("n_filters", "values", "step", "reach"):
-            value = getattr(self, name)
-            if name in ("values", "reach") and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(name, value, "a whole number of at least 1")
-        for name in ("frequencies", "sigmas"):
-            value = getattr(self, name)
-            pair = isinstance(value, (list, tuple, np.ndarray)) and len(value) == 2
-            if not pair or not all(isinstance(v, Real) and 0 < float(v) < np.inf for v in value):
-                raise InputError(name, value, "two numbers above 0")
-            if float(value[0]) > float(value[1]):
-                raise InputError(name, value, "the least before the largest")
-        for name in ("phases", "zero_mean"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(name, getattr(self, name), "true or false")
+        check_whole("n_filters", self.n_filters)
+        check_whole("step", self.step)
+        check_whole("values", self.values, optional=True)
+        check_whole("reach", self.reach, optional=True)
+        for name, values in (("frequencies", self.frequencies), ("sigmas", self.sigmas)):
+            check_positive(name, values)
+            if len(values) != 2 or float(values[0]) > float(values[1]):
+                raise InputError(name, values, "two numbers above 0, the least before the largest")
+        check_flag("phases", self.phases)
+        check_flag("zero_mean", self.zero_mean)
         if self.positions is not None:
             _check_positions(self.positions, self.border)
-        for name, known in (("pooling", POOLINGS), ("border", BORDERS)):
-            if getattr(self, name) not in known:
-                raise InputError(name, getattr(self, name), " or ".join(map(repr, known)))
+        check_choice("pooling", self.pooling, POOLINGS)
+        check_choice("border", self.border, BORDERS)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> GaborBank:
         """Take the size of the images and draw the filters.
@@ -223,9 +216,7 @@ class GaborBank(FeatureFamily):
             If a parameter is out of range.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        check_images(images)
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._see(images)
         self._check_inside()
         if self.values is None:
             self.filters_ = self.draw(self.n_filters, np.random.default_rng(self.random_state))
@@ -235,9 +226,10 @@ class GaborBank(FeatureFamily):
         return self
 
     def _check_inside(self) -> None:
-        for held, side in zip(self.positions or (), self._size, strict=False):
-            if max(held) >= side:
-                raise InputError("positions", max(held), f"rows and columns of {self._size} pixels")
+        for positions, side in zip(self.positions or (), self._size, strict=False):
+            if max(positions) >= side:
+                accepted = f"rows and columns of {self._size} pixels"
+                raise InputError("positions", max(positions), accepted)
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return parameters of ``n`` filters, (n, 5) float32, drawn from the ranges."""
@@ -279,33 +271,18 @@ class GaborBank(FeatureFamily):
         limit, shorter = self.reach, min(self._size)
         if self.border == "inside":
             limit = min(shorter // 4 if limit is None else limit, (shorter - 1) // 2)
-        own = _reach(self.filters_[ids])
-        return own if limit is None else np.minimum(own, limit)
+        reach = _reach(self.filters_[ids])
+        return reach if limit is None else np.minimum(reach, limit)
 
     def _by_positions(self, reach: np.ndarray) -> Iterator[tuple[np.ndarray, _Axes]]:
-        """Yield the places of filters that have the same positions, and rows and columns."""
+        """Yield the indices of filters that have the same positions, and rows and columns."""
         margins = reach if self.border == "inside" else np.zeros_like(reach)
         for margin in np.unique(margins):
-            axes = [np.array(sorted(held), np.int64) for held in self.positions or ()]
+            axes = [np.array(sorted(given), np.int64) for given in self.positions or ()]
             for side in self._size if self.positions is None else ():
                 first = margin + (side - 2 * margin - 1) % self.step // 2
                 axes.append(np.arange(first, side - margin, self.step))
             yield np.flatnonzero(margins == margin), (axes[0], axes[1])
-
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
-        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     def transform_columns(
         self,
@@ -326,18 +303,18 @@ class GaborBank(FeatureFamily):
         out = np.empty((len(ids), n), dtype)
         reach = self._reach(ids)
         with thread_limit(n_jobs):
-            for places, (ys, xs) in self._by_positions(reach):
-                for start in range(0, len(places), _AT_ONCE):
-                    some = places[start : start + _AT_ONCE]
-                    values = self._values(ids[some], reach[some])
-                    part = np.empty((len(some), len(tiles), TILE), np.float32)
+            for filters, (ys, xs) in self._by_positions(reach):
+                for start in range(0, len(filters), _AT_ONCE):
+                    batch = filters[start : start + _AT_ONCE]
+                    values = self._values(ids[batch], reach[batch])
+                    part = np.empty((len(batch), len(tiles), TILE), np.float32)
                     pooled_responses(
-                        tiles, values, reach[some], *self._size, ys, xs,
+                        tiles, values, reach[batch], *self._size, ys, xs,
                         self.pooling == "max", part,
                     )  # fmt: skip
                     if self.pooling == "mean":
                         part *= np.float32(1 / (len(ys) * len(xs)))
-                    out[some] = part.reshape(len(some), -1)[:, :n]
+                    out[batch] = part.reshape(len(batch), -1)[:, :n]
         return out
 
     def _values(self, ids: np.ndarray, reach: np.ndarray) -> np.ndarray:
@@ -380,44 +357,39 @@ class GaborBank(FeatureFamily):
         corner = int(ys[0]), int(xs[0])
         out = np.empty((len(ids), len(ys), len(xs)), np.float32)
         with thread_limit(n_jobs):
-            for places, (rows, cols) in self._by_positions(reach):
-                part = np.empty((len(places), *out.shape[1:]), np.float32)
+            for filters, (rows, cols) in self._by_positions(reach):
+                part = np.empty((len(filters), *out.shape[1:]), np.float32)
                 shared_responses(
-                    gray, self._values(places, reach[places]), reach[places], rows, cols,
+                    gray, self._values(filters, reach[filters]), reach[filters], rows, cols,
                     corner, (strides[0], strides[1]), self.pooling == "max", part,
                 )  # fmt: skip
                 if self.pooling == "mean":
                     part *= np.float32(1 / (len(rows) * len(cols)))
-                out[places] = part
+                out[filters] = part
         return out
 
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids in groups that are evaluated together."""
-        ids = check_features(features, self.n_features_)
-        return [ids[i : i + _AT_ONCE] for i in range(0, len(ids), _AT_ONCE)]
-
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image: each filter's support at each position."""
+        """Return the multiply-accumulates per image: each filter's support at each position."""
         return int(self._costs(check_features(features, self.n_features_)).sum())
 
     def _costs(self, ids: np.ndarray) -> np.ndarray:
         """Return each filter's multiply-accumulates, int64."""
         reach, costs = self._reach(ids), np.ones(len(ids), np.int64)
-        for places, axes in self._by_positions(reach):
+        for filters, axes in self._by_positions(reach):
             for positions, side in zip(axes, self._size, strict=True):
-                near = np.minimum(reach[places], side)[:, None]
+                near = np.minimum(reach[filters], side)[:, None]
                 first = np.maximum(positions - near, 0)
                 last = np.minimum(positions + near, side - 1)
-                costs[places] *= (last - first + 1).sum(axis=1)
+                costs[filters] *= (last - first + 1).sum(axis=1)
         return costs
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return each filter's own cost, (n,) int64: filters share nothing."""
+        """Return each filter's cost, (n,) int64: filters share nothing."""
         return self._costs(features)
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the filter's parameters and its values around the center."""
-        number = check_features(np.array([feature]), self.n_features_)
+        number = np.array([check_feature(feature, self.n_features_)])
         theta, f0, sigma_z, sigma_y, phase = map(float, self.filters_[number[0]])
         return {
             "kind": "gabor",
@@ -440,31 +412,24 @@ class GaborBank(FeatureFamily):
         for name in ("frequencies", "sigmas"):
             parameters[name] = [float(v) for v in parameters[name]]
         if parameters["positions"] is not None:
-            parameters["positions"] = [list(held) for held in parameters["positions"]]
+            parameters["positions"] = [list(axis) for axis in parameters["positions"]]
         for name, first in _LATER.items():
-            # Left out, older library versions can read what they can evaluate.
+            # Without it, older library versions can read what they can compute.
             if parameters[name] == first:
                 del parameters[name]
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": parameters,
-        }
-        return state, {"filters": self.filters_}
+        return family_state(self, parameters=parameters), {"filters": self.filters_}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GaborBank:
         """Return the family that :meth:`to_state` described."""
-        check_state(state, arrays, cls.name, {"filters": 2})
-        shape = check_image_shape(state.get("image_shape"))
-        family, filters = unfitted(cls, state, _LATER), arrays["filters"]
+        family = unfitted(cls, state, arrays, {"filters": 2}, _LATER)
+        filters, (height, width) = arrays["filters"], family._size
         if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():
             raise InputError("filters", filters.shape, "float32 of shape (n, 5), widths above 0")
-        height, width = (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
         if height * width > _FURTHEST:
-            raise InputError("image_shape", shape, "at most 65536 pixels for Gabor filters")
-        family.image_shape_, family.filters_, family.n_features_ = shape, filters, len(filters)
+            accepted = "at most 65536 pixels for Gabor filters"
+            raise InputError("image_shape", family.image_shape_, accepted)
+        family.filters_, family.n_features_ = filters, len(filters)
         family._check_inside()
         return family
 
@@ -473,10 +438,10 @@ def _check_positions(positions: Any, border: str) -> None:
     accepted = "rows and columns, different whole numbers each"
     if not isinstance(positions, (list, tuple)) or len(positions) != 2:
         raise InputError("positions", positions, accepted)
-    for held in positions:
-        whole = isinstance(held, (list, tuple)) and all(type(v) is int and v >= 0 for v in held)
-        if not whole or not held or len(set(held)) < len(held):
-            raise InputError("positions", held, accepted)
+    for axis in positions:
+        whole = isinstance(axis, (list, tuple)) and all(type(v) is int and v >= 0 for v in axis)
+        if not whole or not axis or len(set(axis)) < len(axis):
+            raise InputError("positions", axis, accepted)
     if border != "cut":
         raise InputError("positions", "given", "None, where positions follow from the border")
 
@@ -490,7 +455,7 @@ def _gray(images: np.ndarray) -> np.ndarray:
 
 
 def _tiles(images: np.ndarray, size: int) -> tuple[np.ndarray, int]:
-    """Return images (tiles, H·W, size), an image a column, and their number."""
+    """Return images (tiles, H·W, size), one image per column, and their number."""
     n = len(images)
     gray = _gray(images).reshape(n, -1)
     padded = np.zeros((-(-n // size) * size, gray.shape[1]), np.float32)

@@ -35,11 +35,11 @@ def _shifted(values: np.ndarray, ys: np.ndarray, xs: np.ndarray, top: int, botto
 def _pool(responses: np.ndarray, largest: bool, pooled: np.ndarray) -> None:
     for p in range(responses.shape[0]):
         for i in range(TILE):
-            value, held = abs(responses[p, i]), pooled[i]
+            value, before = abs(responses[p, i]), pooled[i]
             if largest:
-                pooled[i] = value if value > held else held
+                pooled[i] = value if value > before else before
             else:
-                pooled[i] = held + value
+                pooled[i] = before + value
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -59,7 +59,7 @@ def pooled_responses(
     Parameters
     ----------
     tiles : ndarray of shape (n_tiles, H·W, 16), float32
-        Images, an image a column.
+        Images, one per column.
     filters : ndarray of shape (n_filters, 2H − 1, 2W − 1), float32
         Each filter's values at all offsets from its center.
     reach : ndarray of shape (n_filters,), int64
@@ -79,10 +79,10 @@ def pooled_responses(
             rows = ys[c : c + together]
             top, bottom = max(0, rows[0] - reach[f]), min(height, rows[-1] + reach[f] + 1)
             shifted = _shifted(filters[f], rows, xs, top, bottom, height, width)
-            found = responses[: len(shifted)]
+            products = responses[: len(shifted)]
             for t in range(tiles.shape[0]):
-                np.dot(shifted, tiles[t, top * width : bottom * width], found)
-                _pool(found, largest, out[f, t])
+                np.dot(shifted, tiles[t, top * width : bottom * width], products)
+                _pool(products, largest, out[f, t])
 
 
 @njit(cache=True, nogil=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from visionshare.columns.arrays import ArrayColumns
 from visionshare.columns.base import Columns, Span, check_ids, example_weights
 from visionshare.errors import InputError
+from visionshare.generators.base import FeatureFamily
+from visionshare.generators.checks import check_whole
 from visionshare.generators.monomials.family import Monomials
 
 __all__ = ["ProductColumns"]
@@ -46,11 +47,10 @@ class ProductColumns(Columns):
     True
     """
 
-    def __init__(self, base: Columns, family: Any, entries: int = 1000) -> None:
+    def __init__(self, base: Columns, family: FeatureFamily, entries: int = 1000) -> None:
         if base.groups is not None:
             raise InputError("base", "columns in groups", "columns without groups")
-        if isinstance(entries, bool) or not hasattr(entries, "__index__") or entries < 1:
-            raise InputError("entries", entries, "a whole number of at least 1")
+        check_whole("entries", entries)
         m, self.d = base.shape
         self.base, self.base_family, self.entries = base, family, int(entries)
         super().__init__((m, self.d + entries * (entries + 1) // 2), "float32", None, base.n_jobs)
@@ -106,7 +106,7 @@ class ProductColumns(Columns):
         return self._factors[j]
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates an image of these features together."""
+        """Return the multiply-accumulates per image of these features together."""
         if self.base.macs(np.empty(0, np.int64)) is None:
             return None
         return Monomials.of(self.base_family, self.monomials(ids)).macs()
@@ -135,7 +135,7 @@ class ProductColumns(Columns):
         return super().scaling_of(ids)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
-        """Yield the columns: the others where they lie, products some at a time."""
+        """Yield the columns: the others where they lie, products in batches."""
         if ids is None:
             raise InputError("ids", None, "some columns: products follow from what is chosen")
         ids = np.asarray(check_ids(ids, self.shape[1]))
@@ -146,12 +146,12 @@ class ProductColumns(Columns):
         new = np.flatnonzero(ids >= self.d)
         m = self.shape[0]
         for i in range(0, len(new), _AT_ONCE):
-            places = new[i : i + _AT_ONCE]
-            values = self._evaluate(ids[places])
-            yield Span(values.reshape(-1), np.arange(len(places)) * m, places)
+            batch = new[i : i + _AT_ONCE]
+            values = self._products_of(ids[batch])
+            yield Span(values.reshape(-1), np.arange(len(batch)) * m, batch)
 
-    def _evaluate(self, ids: np.ndarray) -> np.ndarray:
-        """Return products (n, m), float32, as they are; learn their scaling."""
+    def _products_of(self, ids: np.ndarray) -> np.ndarray:
+        """Return unscaled products (n, m), float32; learn their scaling."""
         monomials = self.monomials(ids)
         used = np.unique(np.concatenate(monomials))
         values = self.base.columns_of(used, scaled=False).astype(np.float32)
@@ -159,18 +159,17 @@ class ProductColumns(Columns):
         widths = np.array([len(factors) for factors in monomials])
         for width in np.unique(widths):
             rows = np.flatnonzero(widths == width)
-            places = np.searchsorted(used, [monomials[row] for row in rows])
-            held = values[places[:, 0]]
-            for place in places.T[1:]:
-                held *= values[place]
-            out[rows] = held
+            factors = np.searchsorted(used, [monomials[row] for row in rows])
+            product = values[factors[:, 0]]
+            for factor in factors.T[1:]:
+                product *= values[factor]
+            out[rows] = product
         fresh = np.flatnonzero(~self._known[ids])
         if len(fresh) and self._scaling is not None:
             part = ArrayColumns(columns=out[fresh])
             part.fit_scaling(self._kind, self._omega)
-            for held, found in zip(
-                self._scaling, (part.offset, part.scale, part.variance), strict=True
-            ):
-                held[ids[fresh]] = found
+            learned = (part.offset, part.scale, part.variance)
+            for known, values_of in zip(self._scaling, learned, strict=True):
+                known[ids[fresh]] = values_of
             self._known[ids[fresh]] = True
         return out

@@ -12,12 +12,12 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
 )
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.states import check_image_shape, check_state, family_state
 from visionshare.resources import thread_limit
 
 __all__ = ["Monomials"]
@@ -37,7 +37,7 @@ class Monomials(FeatureFamily):
     Parameters
     ----------
     family : FeatureFamily
-        Where the factors come from; fitted anew by :meth:`fit`.
+        Where the factors come from; :meth:`fit` fits a copy of it.
     monomials : sequence of sequences of int, optional
         Ids of each monomial's factors; every feature alone when omitted.
 
@@ -63,10 +63,9 @@ class Monomials(FeatureFamily):
     """
 
     name: ClassVar[str] = "monomials"
-    base_: Any
+    block_size: ClassVar[int | None] = 1000
+    base_: FeatureFamily
     factors_: list[np.ndarray]
-    image_shape_: tuple[int, ...]
-    n_features_: int
     _flattened: tuple[np.ndarray, np.ndarray] | None
 
     def __init__(self, family: Any = None, monomials: Sequence[Sequence[int]] | None = None):
@@ -112,7 +111,7 @@ class Monomials(FeatureFamily):
         return self
 
     @classmethod
-    def of(cls, base: Any, monomials: Iterable[Any]) -> Monomials:
+    def of(cls, base: FeatureFamily, monomials: Iterable[Any]) -> Monomials:
         """Return monomials of a fitted family.
 
         Parameters
@@ -122,14 +121,14 @@ class Monomials(FeatureFamily):
         monomials : iterable of sequences of int
             Ids in ``base`` of each monomial's factors.
         """
-        held = [np.sort(check_features(np.asarray(m), base.n_features_)) for m in monomials]
-        used = np.unique(np.concatenate([np.empty(0, np.int64), *held]))
-        made = cls(clone(base, safe=False), None)
-        made.base_ = base.take(used)
-        made.factors_ = [np.searchsorted(used, m) for m in held]
-        made.image_shape_, made.n_features_ = tuple(base.image_shape_), len(held)
-        made._flattened = None
-        return made
+        factors = [np.sort(check_features(np.asarray(m), base.n_features_)) for m in monomials]
+        used = np.unique(np.concatenate([np.empty(0, np.int64), *factors]))
+        family = cls(clone(base, safe=False), None)
+        family.base_ = base.take(used)
+        family.factors_ = [np.searchsorted(used, m) for m in factors]
+        family.image_shape_, family.n_features_ = tuple(base.image_shape_), len(factors)
+        family._flattened = None
+        return family
 
     def _used(self, ids: np.ndarray) -> np.ndarray:
         """Return the factors that these monomials need, ascending."""
@@ -222,20 +221,15 @@ class Monomials(FeatureFamily):
         values = np.ascontiguousarray(self.base_.transform_columns(images, used, n_jobs).T)
         return np.ascontiguousarray(self._products(values, used, ids, n_jobs).T, dtype)
 
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids in groups of a thousand."""
-        ids = check_features(features, self.n_features_)
-        return [ids[i : i + 1000] for i in range(0, len(ids), 1000)]
-
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image: the factors, once each, and the products."""
+        """Return the multiply-accumulates per image: the factors, once each, and the products."""
         ids = check_features(features, self.n_features_)
         products = sum(len(self.factors_[i]) - 1 for i in ids)
         return int(self.base_.macs(self._used(ids))) + products
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the descriptions of the factors."""
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
+        number = check_feature(feature, self.n_features_)
         factors = [self.base_.describe(int(j)) for j in self.factors_[number]]
         return factors[0] if len(factors) == 1 else {"kind": "monomial", "factors": factors}
 
@@ -247,12 +241,7 @@ class Monomials(FeatureFamily):
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the factors' family in a list of one part; ids and where each monomial begins."""
         states, arrays = parts_to_state([self.base_])
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parts": states,
-        }
+        state = family_state(self, parts=states)
         flat, starts = self._flat()
         return state, {"factors": flat, "starts": starts, **arrays}
 
@@ -265,8 +254,8 @@ class Monomials(FeatureFamily):
         flat, starts = arrays["factors"], arrays["starts"]
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family of factors")
-        sound = starts.dtype == np.int64 and len(starts) > 0 and starts[0] == 0
-        if not sound or starts[-1] != len(flat) or (np.diff(starts) < 1).any():
+        valid = starts.dtype == np.int64 and len(starts) > 0 and starts[0] == 0
+        if not valid or starts[-1] != len(flat) or (np.diff(starts) < 1).any():
             raise InputError("starts", starts.shape, "int64, from 0 up to the number of factors")
         if len(flat) > _MOST_FACTORS:
             raise InputError("factors", len(flat), f"at most {_MOST_FACTORS}")

@@ -26,15 +26,15 @@ def _multiplied(
     out : ndarray of shape (n, n_monomials), float32
     """
     for i in prange(values.shape[0]):
-        own, written = values[i], out[i]
+        row, written = values[i], out[i]
         for m in range(starts.shape[0] - 1):
             first = starts[m]
             if starts[m + 1] - first == 2:
-                written[m] = own[factors[first]] * own[factors[first + 1]]
+                written[m] = row[factors[first]] * row[factors[first + 1]]
                 continue
-            product = own[factors[first]]
-            for place in range(first + 1, starts[m + 1]):
-                product *= own[factors[place]]
+            product = row[factors[first]]
+            for k in range(first + 1, starts[m + 1]):
+                product *= row[factors[k]]
             written[m] = product
 
 
@@ -56,8 +56,8 @@ def _side_by_side(
                 row[i] = first[i] * second[i]
             continue
         row[:] = first
-        for place in range(starts[m] + 1, starts[m + 1]):
-            factor = values[factors[place]]
+        for k in range(starts[m] + 1, starts[m + 1]):
+            factor = values[factors[k]]
             for i in range(row.shape[0]):
                 row[i] *= factor[i]
 

@@ -52,7 +52,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     """
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    q, (pad_y, pad_x) = family.patch_size, family._pads
+    q, (pad_y, pad_x) = family.patch_size, family.pads_
     plain = _tables(family)
     rows, cols = plain.row_masks.shape[1], plain.col_masks.shape[1]
     stride, plane = cols + q - 1, (cols + q - 1) * (rows + q - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,18 +12,18 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
-    unfitted,
 )
+from visionshare.generators.checks import check_choice, check_positive, check_whole
 from visionshare.generators.patches.masks import axis_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     RestrictedPlan,
     added_templates_macs,
     templates_macs,
 )
+from visionshare.generators.states import family_state, unfitted
 from visionshare.generators.tuning import Tunable
 from visionshare.resources import thread_limit
 
@@ -56,7 +56,7 @@ class PatchTemplates(FeatureFamily):
         Zero pixels around the image; more where the image is smaller than a patch.
     contrast : {"unit", "mean", "none"}, default "unit"
         Whether patches and templates are brought to zero mean and unit norm, to zero mean, or
-        left as they are. The responses of zero-mean templates ignore a patch's brightness.
+        left unchanged. The responses of zero-mean templates ignore a patch's brightness.
     n_patches : int, default 200_000
         Patches drawn from the images for k-means.
     random_state : int, default 0
@@ -68,6 +68,8 @@ class PatchTemplates(FeatureFamily):
     row_masks_, col_masks_ : ndarray of shape (widths · grid, positions), float32
     layout_ : ndarray of shape (n_features_, 3), int64
         Template, row mask and column mask of each feature.
+    pads_, positions_ : tuple of int
+        Zero rows above and below and zero columns at the sides; rows and columns of responses.
     n_features_ : int
     image_shape_ : tuple of int
 
@@ -86,6 +88,7 @@ class PatchTemplates(FeatureFamily):
     """
 
     name: ClassVar[str] = "patches"
+    _plan: RestrictedPlan | None = None
 
     def __init__(
         self,
@@ -123,13 +126,11 @@ class PatchTemplates(FeatureFamily):
             If a parameter is out of range or the images hold too few different patches.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        held = check_images(images)
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
-        self._set_geometry(held.shape[1:])
+        raster = self._see(images)
+        self._set_geometry(raster.shape[1:])
         rng = np.random.default_rng(self.random_state)
-        self.templates_ = self._cluster(self._collect(held, rng))
-        rows, cols = self._positions
+        self.templates_ = self._cluster(self._collect(raster, rng))
+        rows, cols = self.positions_
         self.row_masks_ = axis_masks(rows, self.grid, self.widths, self.cut)
         self.col_masks_ = axis_masks(cols, self.grid, self.widths, self.cut)
         t, w, r, c = np.indices((len(self.templates_), len(self.widths), self.grid, self.grid))
@@ -147,43 +148,40 @@ class PatchTemplates(FeatureFamily):
         InputError
             If a parameter is out of range.
         """
-        sizes = {"patch_size": 1, "n_templates": 1, "grid": 1, "n_patches": 1, "padding": 0}
-        for name, least in sizes.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(name, value, f"a whole number of at least {least}")
+        check_whole("patch_size", self.patch_size)
+        check_whole("n_templates", self.n_templates)
+        check_whole("grid", self.grid)
+        check_whole("n_patches", self.n_patches)
+        check_whole("padding", self.padding, least=0)
         if not isinstance(self.cut, Real) or not 0 < self.cut < 1:
             raise InputError("cut", self.cut, "a level between 0 and 1")
-        listed = isinstance(self.widths, (list, tuple, np.ndarray)) and len(self.widths) > 0
-        if not listed or not all(isinstance(w, Real) and 0 < w < np.inf for w in self.widths):
-            raise InputError("widths", self.widths, "a list of one or more numbers above 0")
-        if self.contrast not in CONTRASTS:
-            raise InputError("contrast", self.contrast, " or ".join(map(repr, CONTRASTS)))
+        check_positive("widths", self.widths)
+        check_choice("contrast", self.contrast, CONTRASTS)
 
     def _set_geometry(self, shape: tuple[int, ...]) -> None:
         H, W, _ = shape
         q = self.patch_size
         pads = tuple(max(self.padding, -(-(q - side) // 2)) for side in (H, W))
-        self._pads = pads
-        self._positions = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
+        self.pads_ = pads
+        self.positions_ = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
 
     def _collect(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return random patches as rows, those without contrast left out."""
+        """Return random patches as rows, without those that have no contrast."""
         n, _, _, channels = images.shape
-        q, (pad_y, pad_x), (rows, cols) = self.patch_size, self._pads, self._positions
-        unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
+        q, (pad_y, pad_x), (rows, cols) = self.patch_size, self.pads_, self.positions_
+        unit = _unit(images)
         which = np.sort(rng.integers(n, size=self.n_patches))
         ys, xs = rng.integers(rows, size=self.n_patches), rng.integers(cols, size=self.n_patches)
-        found = np.empty((self.n_patches, q, q, channels), np.float32)
+        patches = np.empty((self.n_patches, q, q, channels), np.float32)
         for start in range(0, self.n_patches, 8192):
             part = slice(start, start + 8192)
             pads = ((0, 0), (pad_y, pad_y), (pad_x, pad_x), (0, 0))
-            drawn, place = np.unique(which[part], return_inverse=True)
+            drawn, index = np.unique(which[part], return_inverse=True)
             block = np.pad(images[drawn], pads)
             dy, dx = np.arange(q)[:, None], np.arange(q)[None, :]
             y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
-            found[part] = block[place[:, None, None], y, x] * unit
-        flat = found.reshape(self.n_patches, -1)
+            patches[part] = block[index[:, None, None], y, x] * unit
+        flat = patches.reshape(self.n_patches, -1)
         spread = flat.std(axis=1)
         return _contrasted(flat[spread > 0.05 * max(float(spread.max()), 1e-12)], self.contrast)
 
@@ -192,7 +190,7 @@ class PatchTemplates(FeatureFamily):
         from threadpoolctl import threadpool_limits
 
         if len(patches) < self.n_templates:
-            accepted = f"at most {len(patches)}, the patches with contrast that were found"
+            accepted = f"at most {len(patches)}, the patches with contrast"
             raise InputError("n_templates", self.n_templates, accepted)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         clusters = MiniBatchKMeans(
@@ -204,10 +202,6 @@ class PatchTemplates(FeatureFamily):
         centers = _contrasted(clusters.cluster_centers_.astype(np.float32), self.contrast)
         q = self.patch_size
         return np.ascontiguousarray(centers.reshape(self.n_templates, q, q, -1))
-
-    @property
-    def _unit_of(self) -> dict[str, np.float32]:
-        return {"uint8": np.float32(1 / 255), "float32": np.float32(1)}
 
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
@@ -230,10 +224,10 @@ class PatchTemplates(FeatureFamily):
     def _plan_of(self, ids: np.ndarray | None) -> RestrictedPlan:
         if ids is not None:
             return self.take(ids)._plan_of(None)
-        if getattr(self, "_plan", None) is None:
+        if self._plan is None:
             self._plan = RestrictedPlan(
                 self.templates_, self.row_masks_, self.col_masks_, self.layout_,
-                self._pads, self.image_shape_,
+                self.pads_, self.image_shape_,
             )  # fmt: skip
         return self._plan
 
@@ -255,24 +249,24 @@ class PatchTemplates(FeatureFamily):
             return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
         from visionshare.generators.patches.kernels import BLOCK, TILE_IMAGES, pool_columns
 
-        held = check_images(images, self.image_shape_)
+        raster = check_images(images, self.image_shape_)
         n_masks = self.n_features_ // len(self.templates_)
         blocks = self._blocks()
-        out = np.empty((len(ids), len(held)), np.uint16 if dtype == "float16" else np.float32)
-        wanted = np.full(len(blocks) * BLOCK * n_masks, -1, np.int64)
-        wanted[ids] = np.arange(len(ids))
-        per_block = wanted.reshape(len(blocks), -1)
+        out = np.empty((len(ids), len(raster)), np.uint16 if dtype == "float16" else np.float32)
+        row_of = np.full(len(blocks) * BLOCK * n_masks, -1, np.int64)
+        row_of[ids] = np.arange(len(ids))
+        per_block = row_of.reshape(len(blocks), -1)
         used = np.flatnonzero((per_block >= 0).any(axis=1))
         # So many blocks at once that a thread's tile of features stays within a few megabytes.
         together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
         spans = mask_spans(self.row_masks_), mask_spans(self.col_masks_)
         with thread_limit(n_jobs):
             for start in range(0, len(used), together):
-                some = used[start : start + together]
+                batch = used[start : start + together]
                 pool_columns(
-                    held, self._unit_of[held.dtype.name], *self._pads, self.patch_size,
-                    blocks[some], self.row_masks_, spans[0], self.col_masks_, spans[1],
-                    self.grid, per_block[some].ravel(), out, dtype == "float16",
+                    raster, _unit(raster), *self.pads_, self.patch_size,
+                    blocks[batch], self.row_masks_, spans[0], self.col_masks_, spans[1],
+                    self.grid, per_block[batch].ravel(), out, dtype == "float16",
                 )  # fmt: skip
         return out.view(np.float16) if dtype == "float16" else out
 
@@ -295,7 +289,7 @@ class PatchTemplates(FeatureFamily):
         return np.split(ids[order], np.flatnonzero(np.diff(block[order])) + 1) if len(ids) else []
 
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image of these features together.
+        """Return the multiply-accumulates per image of these features together.
 
         A template is counted once for all its masks, at the positions that they reach, and each
         mask with its multiplications.
@@ -316,7 +310,7 @@ class PatchTemplates(FeatureFamily):
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the template, the mask over all positions and its support."""
-        t, r, c = self.layout_[int(check_features(np.array([feature]), self.n_features_)[0])]
+        t, r, c = self.layout_[check_feature(feature, self.n_features_)]
         rows, cols = mask_spans(self.row_masks_[[r]])[0], mask_spans(self.col_masks_[[c]])[0]
         template = self.templates_[t]
         return {
@@ -324,20 +318,20 @@ class PatchTemplates(FeatureFamily):
             "template": template[..., 0] if template.shape[-1] == 1 else template,
             "mask": np.outer(self.row_masks_[r], self.col_masks_[c]),
             "support": (int(rows[0]), int(rows[1]), int(cols[0]), int(cols[1])),
-            "padding": tuple(int(p) for p in self._pads),
+            "padding": tuple(int(p) for p in self.pads_),
         }
 
     def take(self, features: np.ndarray) -> PatchTemplates:
         """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
         chosen = PatchTemplates(**self.get_params())
-        used, place = np.unique(self.layout_[ids, 0], return_inverse=True)
+        used, template = np.unique(self.layout_[ids, 0], return_inverse=True)
         chosen.layout_ = self.layout_[ids].copy()
-        chosen.layout_[:, 0] = place
+        chosen.layout_[:, 0] = template
         chosen.templates_ = self.templates_[used]
         chosen.row_masks_, chosen.col_masks_ = self.row_masks_, self.col_masks_
         chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(ids)
-        chosen._pads, chosen._positions = self._pads, self._positions
+        chosen.pads_, chosen.positions_ = self.pads_, self.positions_
         chosen._whole_pool = False
         return chosen
 
@@ -354,13 +348,7 @@ class PatchTemplates(FeatureFamily):
         """Return geometry as plain values; templates, masks and layout as arrays."""
         parameters = self.get_params()
         parameters["widths"] = [float(w) for w in self.widths]
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": parameters,
-            "whole_pool": self._whole_pool,
-        }
+        state = family_state(self, parameters=parameters, whole_pool=self._whole_pool)
         arrays = {
             "templates": self.templates_,
             "row_masks": self.row_masks_,
@@ -374,17 +362,15 @@ class PatchTemplates(FeatureFamily):
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> PatchTemplates:
         """Return the family that :meth:`to_state` described."""
-        wanted = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
-        check_state(state, arrays, cls.name, wanted)
-        shape = check_image_shape(state.get("image_shape"))
-        family = unfitted(cls, state)
+        dimensions = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
+        family = unfitted(cls, state, arrays, dimensions)
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
-        held: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-        family.image_shape_ = shape
-        family._set_geometry(held)
+        shape = family.image_shape_
+        raster: tuple[int, ...] = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
+        family._set_geometry(raster)
         family._whole_pool = state.get("whole_pool") is True
-        family._adopt(arrays, held[2])
+        family._adopt(arrays, raster[2])
         return family
 
     def _adopt(self, arrays: Mapping[str, np.ndarray], channels: int) -> None:
@@ -395,7 +381,7 @@ class PatchTemplates(FeatureFamily):
             raise InputError(
                 "templates", templates.shape, f"float32 of shape (n, {q}, {q}, {channels})"
             )
-        for mask, positions, side in zip(masks, self._positions, ("row", "col"), strict=True):
+        for mask, positions, side in zip(masks, self.positions_, ("row", "col"), strict=True):
             fits = mask.dtype == np.float32 and mask.shape[1] == positions and (mask >= 0).all()
             if not fits or not (mask > 0).any(axis=1).all():
                 raise InputError(f"{side}_masks", mask.shape, f"masks over {positions} positions")
@@ -425,8 +411,13 @@ class PatchTemplates(FeatureFamily):
         return state
 
 
+def _unit(images: np.ndarray) -> np.float32:
+    """Return what a pixel's value is multiplied with: bytes are read as 0 to 1."""
+    return np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
+
+
 def _contrasted(rows: np.ndarray, contrast: str) -> np.ndarray:
-    """Return rows brought to zero mean and unit norm, to zero mean, or as they are."""
+    """Return rows brought to zero mean and unit norm, to zero mean, or unchanged."""
     if contrast == "none":
         return rows
     rows = rows - rows.mean(axis=1, keepdims=True)

@@ -114,8 +114,8 @@ def _profiles(
         left, length, count = ranges[y, 0], ranges[y, 1] - ranges[y, 0], min(ROWS, rows - y)
         if length == 0:
             continue
-        place, positions = ranges[y, 2], count * length
-        np.dot(patches[place : place + positions], block, responses[:positions])
+        offset, positions = ranges[y, 2], count * length
+        np.dot(patches[offset : offset + positions], block, responses[:positions])
         flat = responses[:positions].reshape(-1)
         size = length * BLOCK
         for a in range(masks.shape[0]):

@@ -48,7 +48,7 @@ def emit(family: PatchTemplates, graph: Graph) -> str:
 
 def _canvas(family: PatchTemplates, graph: Graph) -> str:
     """Return the images (n, C, H, W) with zeros around them."""
-    (pad_y, pad_x), raster = family._pads, graph.raster()
+    (pad_y, pad_x), raster = family.pads_, graph.raster()
     if not (pad_y or pad_x):
         return raster
     pads = np.array([0, 0, pad_y, pad_x, 0, 0, pad_y, pad_x])

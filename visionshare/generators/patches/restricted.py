@@ -41,10 +41,10 @@ def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         windows[-i] = hull(windows[-i], windows[-j])
         members[-i] += members[-j]
         del windows[-j], members[-j]
-    place = np.empty(len(rectangles), np.int64)
-    for w, held in enumerate(members):
-        place[held] = w
-    return np.array(windows), place
+    window_of = np.empty(len(rectangles), np.int64)
+    for w, rectangles_of in enumerate(members):
+        window_of[rectangles_of] = w
+    return np.array(windows), window_of
 
 
 def template_windows(
@@ -62,7 +62,7 @@ def template_windows(
     -------
     templates, windows : ndarray of shape (n_windows,) and (n_windows, 4), int64
         Template and rectangle (y0, y1, x0, x1) of each window.
-    place, rectangles : ndarray of shape (n,) and (n, 4), int64
+    window_of, rectangles : ndarray of shape (n,) and (n, 4), int64
         Window of each feature, and the rectangle that its mask reaches inside of it.
 
     Examples
@@ -75,20 +75,20 @@ def template_windows(
     rectangles = np.concatenate([rows, cols], axis=1)
     templates: list[int] = []
     windows = [np.empty((0, 4), np.int64)]
-    place = np.empty(len(layout), np.int64)
+    window_of = np.empty(len(layout), np.int64)
     # In a whole pool all templates have the same rectangles: they are merged once.
     seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
     order = np.argsort(layout[:, 0], kind="stable")
     used, starts = np.unique(layout[order, 0], return_index=True)
-    for t, mine in zip(used, np.split(order, starts)[1:], strict=True):
-        key = rectangles[mine].tobytes()
+    for t, features in zip(used, np.split(order, starts)[1:], strict=True):
+        key = rectangles[features].tobytes()
         if key not in seen:
-            seen[key] = _merged(rectangles[mine])
-        held, where = seen[key]
-        place[mine] = len(templates) + where
-        templates += [int(t)] * len(held)
-        windows.append(held)
-    return np.array(templates, np.int64), np.concatenate(windows), place, rectangles
+            seen[key] = _merged(rectangles[features])
+        merged, number = seen[key]
+        window_of[features] = len(templates) + number
+        templates += [int(t)] * len(merged)
+        windows.append(merged)
+    return np.array(templates, np.int64), np.concatenate(windows), window_of, rectangles
 
 
 def templates_macs(
@@ -153,17 +153,17 @@ def added_templates_macs(
     """
     spans = mask_spans(row_masks), mask_spans(col_masks)
     before, added = (
-        np.concatenate([spans[0][held[:, 1]], spans[1][held[:, 2]]], axis=1)
-        for held in (chosen, layout)
+        np.concatenate([spans[0][features[:, 1]], spans[1][features[:, 2]]], axis=1)
+        for features in (chosen, layout)
     )
     heights, widths = added[:, 1] - added[:, 0], added[:, 3] - added[:, 2]
     positions = heights * widths
     # Only the windows of templates that are there already may merge with a candidate's.
-    held: dict[int, bytes] = {}
+    of_template: dict[int, bytes] = {}
     for t, rectangle in zip(chosen[:, 0].tolist(), before, strict=True):
-        held[t] = held.get(t, b"") + rectangle.tobytes()
+        of_template[t] = of_template.get(t, b"") + rectangle.tobytes()
     for c in np.flatnonzero(np.isin(layout[:, 0], chosen[:, 0])):
-        there = held[int(layout[c, 0])]
+        there = of_template[int(layout[c, 0])]
         positions[c] = _reached(there + added[c].tobytes()) - _reached(there)
     return taps * positions + heights * widths + widths
 
@@ -179,8 +179,8 @@ def _pairs(windows: np.ndarray) -> np.ndarray:
     _, group = np.unique(windows, axis=0, return_inverse=True)
     pairs: list[tuple[int, int]] = []
     for g in range(int(group.max(initial=-1)) + 1):
-        held = [*np.flatnonzero(group == g).tolist(), -1]
-        pairs += [(held[i], held[i + 1]) for i in range(0, len(held) - 1, 2)]
+        members = [*np.flatnonzero(group == g).tolist(), -1]
+        pairs += [(members[i], members[i + 1]) for i in range(0, len(members) - 1, 2)]
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
@@ -208,7 +208,7 @@ class RestrictedPlan:
         pads: tuple[int, ...],
         shape: tuple[int, ...],
     ) -> None:
-        used, windows, place, rectangles = template_windows(layout, row_masks, col_masks)
+        used, windows, window_of, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
         self._used = used
         self.q, self.pads = q, pads
@@ -228,8 +228,8 @@ class RestrictedPlan:
         columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2], widths - q + 1)
         self.windows = np.stack(columns, axis=1).astype(np.int64)
         self.pairs = _pairs(self.windows)
-        order = np.argsort(place, kind="stable")
-        self.members = np.searchsorted(place[order], np.arange(len(used) + 1)).astype(np.int64)
+        order = np.argsort(window_of, kind="stable")
+        self.members = np.searchsorted(window_of[order], np.arange(len(used) + 1)).astype(np.int64)
         y0, y1, x0, x1 = rectangles.T
         fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
         numbered = np.stack(fields, axis=1)
@@ -244,17 +244,20 @@ class RestrictedPlan:
 
     def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return features (n, n_features), float32, of images (n, H, W, C)."""
-        return self._evaluate(images, n_jobs, np.empty((0, 0), np.int32))
+        return self._transform(images, n_jobs, np.empty((0, 0), np.int32))
 
-    def evaluate_places(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def transform_with_positions(
+        self, images: np.ndarray, n_jobs: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return features, and where each maximum was found: (n, n_features), int32.
 
-        A place is row · positions + column of the template's response; −1 where the feature is 0.
+        A position is row · columns + column of the template's response; −1 where the feature
+        is 0.
         """
-        places = np.empty((len(images), len(self.features)), np.int32)
-        return self._evaluate(images, n_jobs, places), places
+        positions = np.empty((len(images), len(self.features)), np.int32)
+        return self._transform(images, n_jobs, positions), positions
 
-    def _evaluate(self, images: np.ndarray, n_jobs: int, places: np.ndarray) -> np.ndarray:
+    def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
         from visionshare.generators.patches.restricted_kernels import chosen_features_alone
         from visionshare.generators.patches.side_by_side_kernels import chosen_features_side_by_side
 
@@ -262,7 +265,7 @@ class RestrictedPlan:
         unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
         chosen = (
             self.windows, self.pairs, self.members, self.features, self.row_masks, self.col_masks,
-            out, places,
+            out, positions,
         )  # fmt: skip
         if len(images) < _FEW:
             chosen_features_alone(

@@ -73,7 +73,7 @@ def _respond(
 
 
 @njit(cache=True, nogil=True)
-def _place(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
+def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
            row_mask: np.ndarray, width: int) -> int:  # fmt: skip
     """Return row · width + column of the first position whose weighted response is the maximum.
 
@@ -93,7 +93,7 @@ def _place(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: n
 def _pool(
     response: np.ndarray, y0: int, x0: int, width: int, features: np.ndarray,
     row_masks: np.ndarray, col_masks: np.ndarray, profile: np.ndarray, out: np.ndarray,
-    places: np.ndarray,
+    maxima: np.ndarray,
 ) -> None:  # fmt: skip
     """Write the features of one template's response on a window that begins at (y0, x0)."""
     for f in range(features.shape[0]):
@@ -101,26 +101,26 @@ def _pool(
         b, left, right = features[f, 3], features[f, 4], features[f, 5]
         peak = profile[: right - left]
         peak[:] = np.float32(0)
-        place, y = (top - y0) * width + left - x0, top
+        offset, y = (top - y0) * width + left - x0, top
         while y + 4 <= end:
             # Four rows a pass: the maxima so far are read and written once for all.
             w = row_masks[a, y : y + 4]
-            raise_to_rows(response[place:], width, w[0], w[1], w[2], w[3], peak)
-            place, y = place + 4 * width, y + 4
+            raise_to_rows(response[offset:], width, w[0], w[1], w[2], w[3], peak)
+            offset, y = offset + 4 * width, y + 4
         for row in range(y, end):
-            raise_to(response[place : place + right - left], row_masks[a, row], peak)
-            place += width
+            raise_to(response[offset : offset + right - left], row_masks[a, row], peak)
+            offset += width
         best = np.float32(0)
         for x in range(right - left):
             v = peak[x] * col_masks[b, left + x]
             best = v if v > best else best
         out[features[f, 6]] = best
-        if places.size:
+        if maxima.size:
             first = (top - y0) * width + left - x0
-            found = _place(best, peak, col_masks[b, left:right], response[first:],
+            found = _position(best, peak, col_masks[b, left:right], response[first:],
                            row_masks[a, top:end], width)  # fmt: skip
             position = (top + found // width) * col_masks.shape[1] + left + found % width
-            places[features[f, 6]] = position if found >= 0 else -1
+            maxima[features[f, 6]] = position if found >= 0 else -1
 
 
 @njit(cache=True, nogil=True)
@@ -142,7 +142,7 @@ def chosen_features_alone(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     out: np.ndarray,
-    places: np.ndarray,
+    maxima: np.ndarray,
 ) -> None:
     """Write chosen features: a template once for all its masks, only where they reach.
 
@@ -173,7 +173,7 @@ def chosen_features_alone(
         Row mask and its span, column mask and its span, place in ``out``.
     row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
     out : ndarray of shape (n, n_features), float32
-    places : ndarray of shape (n, n_features), int32, or (0, 0)
+    maxima : ndarray of shape (n, n_features), int32, or (0, 0)
         Where each maximum was found, row · positions + column; −1 where the feature is zero.
         Not written when empty.
     """
@@ -183,7 +183,7 @@ def chosen_features_alone(
         one, two = np.empty(scratch, np.float32), np.empty(scratch, np.float32)
         profile = np.empty(col_masks.shape[1], np.float32)
         _strips(images[i], unit, pad_y, pad_x, strips, starts, height, pixels)
-        found = places[i] if places.size else nowhere
+        found = maxima[i] if maxima.size else nowhere
         for pair in range(pairs.shape[0]):
             t, u = pairs[pair, 0], pairs[pair, 1]
             strip, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]

@@ -25,9 +25,9 @@ def _interleave(images: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, he
     for c in range(channels):
         for y in range(H):
             for x in range(W):
-                place = ((c * height + y + pad_y) * width + x + pad_x) * WIDE
+                offset = ((c * height + y + pad_y) * width + x + pad_x) * WIDE
                 for i in range(n):
-                    out[place + i] = np.float32(images[i, y, x, c]) * unit
+                    out[offset + i] = np.float32(images[i, y, x, c]) * unit
 
 
 # A sum takes four taps at a time, and the rest: in the same order as the kernel of few images does.
@@ -156,7 +156,7 @@ def _first_row(response: np.ndarray, size: int, row_mask: np.ndarray, peak: np.f
 def _pool(
     response: np.ndarray, y0: int, x0: int, size: int, features: np.ndarray,
     row_masks: np.ndarray, col_masks: np.ndarray, peaks: np.ndarray, best: np.ndarray,
-    column: np.ndarray, out: np.ndarray, places: np.ndarray,
+    column: np.ndarray, out: np.ndarray, maxima: np.ndarray,
 ) -> None:  # fmt: skip
     """Write the features of one template's response on a window that begins at (y0, x0)."""
     for f in range(features.shape[0]):
@@ -165,25 +165,25 @@ def _pool(
         peak = peaks[: (right - left) * WIDE]
         peak[:] = np.float32(0)
         begin = (top - y0) * size + (left - x0) * WIDE
-        place, y = begin, top
+        offset, y = begin, top
         while y + 4 <= end:
             w = row_masks[a, y : y + 4]
-            raise_to_rows(response[place:], size, w[0], w[1], w[2], w[3], peak)
-            place, y = place + 4 * size, y + 4
+            raise_to_rows(response[offset:], size, w[0], w[1], w[2], w[3], peak)
+            offset, y = offset + 4 * size, y + 4
         for row in range(y, end):
-            raise_to(response[place : place + peak.shape[0]], row_masks[a, row], peak)
-            place += size
+            raise_to(response[offset : offset + peak.shape[0]], row_masks[a, row], peak)
+            offset += size
         _highest(peak, col_masks[b, left:right], best, column)
         for i in range(out.shape[0]):
             out[i, name] = best[i]
-        for i in range(places.shape[0]):
-            places[i, name] = -1
+        for i in range(maxima.shape[0]):
+            maxima[i, name] = -1
             if column[i] >= 0:
                 offset = column[i] * WIDE + i
                 found = _first_row(response[begin + offset :], size, row_masks[a, top:end],
                                    peak[offset])  # fmt: skip
                 position = (top + found) * col_masks.shape[1] + left + column[i]
-                places[i, name] = position
+                maxima[i, name] = position
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -203,7 +203,7 @@ def chosen_features_side_by_side(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     out: np.ndarray,
-    places: np.ndarray,
+    maxima: np.ndarray,
 ) -> None:
     """Write chosen features: a template once for all its masks, only where they reach.
 
@@ -214,7 +214,7 @@ def chosen_features_side_by_side(
         here.
     height, width : int
         Of the padded image.
-    places : ndarray of shape (n, n_features) or (0, 0), int32
+    maxima : ndarray of shape (n, n_features) or (0, 0), int32
         Not written when empty.
     """
     channels, row, largest = taps.shape[1], width * WIDE, 0
@@ -230,7 +230,7 @@ def chosen_features_side_by_side(
         peaks = np.empty(col_masks.shape[1] * WIDE, np.float32)
         best, column = np.empty(WIDE, np.float32), np.empty(WIDE, np.int32)
         _interleave(images[start:end], unit, pad_y, pad_x, height, width, pixels)
-        found = places[start:end] if places.size else places
+        found = maxima[start:end] if maxima.size else maxima
         for pair in range(pairs.shape[0]):
             t, u = pairs[pair, 0], pairs[pair, 1]
             y0, rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE

@@ -13,7 +13,7 @@ __all__ = ["TunableTemplates"]
 
 
 class TunableTemplates:
-    """Patch features whose templates and masks move; where the masks reach stays as it is.
+    """Patch features whose templates and masks move; the supports of the masks stay the same.
 
     Every feature gets masks of its own. What is computed, and so the cost, stays.
 
@@ -42,32 +42,34 @@ class TunableTemplates:
     """
 
     def __init__(self, family: PatchTemplates) -> None:
-        self._family = held = family.take(np.arange(family.n_features_))
-        held.row_masks_ = held.row_masks_[held.layout_[:, 1]]
-        held.col_masks_ = held.col_masks_[held.layout_[:, 2]]
-        held.layout_[:, 1] = held.layout_[:, 2] = np.arange(held.n_features_)
-        size = np.sqrt(np.mean(np.square(held.templates_), axis=(1, 2, 3), keepdims=True))
+        self._family = copy = family.take(np.arange(family.n_features_))
+        copy.row_masks_ = copy.row_masks_[copy.layout_[:, 1]]
+        copy.col_masks_ = copy.col_masks_[copy.layout_[:, 2]]
+        copy.layout_[:, 1] = copy.layout_[:, 2] = np.arange(copy.n_features_)
+        size = np.sqrt(np.mean(np.square(copy.templates_), axis=(1, 2, 3), keepdims=True))
         self._size = np.where(size > 0, size, 1).astype(np.float32)
-        self._reached = held.row_masks_ > 0, held.col_masks_ > 0
+        self._reached = copy.row_masks_ > 0, copy.col_masks_ > 0
         logs = [
             np.log(np.where(reached, masks, 1)).astype(np.float32)
             for masks, reached in zip(
-                (held.row_masks_, held.col_masks_), self._reached, strict=True
+                (copy.row_masks_, copy.col_masks_), self._reached, strict=True
             )
         ]
-        self.parameters: list[np.ndarray] = [held.templates_ / self._size, *logs]
+        self.parameters: list[np.ndarray] = [copy.templates_ / self._size, *logs]
         self._plan = RestrictedPlan(
-            held.templates_, held.row_masks_, held.col_masks_, held.layout_,
-            held._pads, held.image_shape_,
+            copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_,
+            copy.pads_, copy.image_shape_,
         )  # fmt: skip
-        template = held.layout_[:, 0]
+        template = copy.layout_[:, 0]
         self._order = np.argsort(template, kind="stable")
-        numbers = np.arange(len(held.templates_) + 1)
+        numbers = np.arange(len(copy.templates_) + 1)
         self._starts = np.searchsorted(template[self._order], numbers)
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return features (n, n_features), float32, and where each maximum was found."""
-        return self._plan.evaluate_places(check_images(images, self._family.image_shape_), n_jobs)
+        return self._plan.transform_with_positions(
+            check_images(images, self._family.image_shape_), n_jobs
+        )
 
     def backward(
         self,
@@ -91,31 +93,31 @@ class TunableTemplates:
         """
         from visionshare.generators.patches.tuning_kernels import mask_gradients, template_gradients
 
-        family, held = self._family, check_images(images, self._family.image_shape_)
+        family, raster = self._family, check_images(images, self._family.image_shape_)
         n_templates, q, _, channels = family.templates_.shape
         templates = np.empty((n_templates, q, q * channels), np.float32)
         rows, cols = (np.empty_like(logs) for logs in self.parameters[1:])
-        pixels = np.ascontiguousarray(held).reshape(*held.shape[:2], -1)
-        unit = np.float32(1 / 255) if held.dtype == np.uint8 else np.float32(1)
+        pixels = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        unit = np.float32(1 / 255) if raster.dtype == np.uint8 else np.float32(1)
         G = np.asarray(G, np.float32)
         with thread_limit(n_jobs):
             template_gradients(
-                pixels, unit, *family._pads, seen, G, self._order, self._starts,
+                pixels, unit, *family.pads_, seen, G, self._order, self._starts,
                 family.layout_, family.row_masks_, family.col_masks_, templates,
             )  # fmt: skip
             mask_gradients(values, seen, G, rows, cols)
         return [templates.reshape(family.templates_.shape) * self._size, rows, cols]
 
     def moved(self) -> None:
-        """Take on the parameters as they are now."""
-        held, (templates, rows, cols) = self._family, self.parameters
-        held.templates_ = templates * self._size
+        """Take on the current parameters."""
+        family, (templates, rows, cols) = self._family, self.parameters
+        family.templates_ = templates * self._size
         for name, reached, logs in zip(
             ("row_masks_", "col_masks_"), self._reached, (rows, cols), strict=True
         ):
-            setattr(held, name, np.where(reached, np.exp(logs), np.float32(0)))
-        self._plan.set_parameters(held.templates_, held.row_masks_, held.col_masks_)
+            setattr(family, name, np.where(reached, np.exp(logs), np.float32(0)))
+        self._plan.set_parameters(family.templates_, family.row_masks_, family.col_masks_)
 
     def family(self) -> PatchTemplates:
-        """Return the family with the parameters as they are now."""
+        """Return the family with the current parameters."""
         return self._family.take(np.arange(self._family.n_features_))

@@ -1,4 +1,4 @@
-"""Pixels, or the columns of a table, as they are."""
+"""Pixels, or the columns of a table."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from visionshare.generators.base import (
-    FeatureFamily,
-    check_features,
-    check_image_shape,
-    check_images,
-    check_state,
-)
+from visionshare.generators.base import FeatureFamily, check_features, check_images
+from visionshare.generators.inputs import pixel_position
+from visionshare.generators.states import family_state, unfitted
 
 __all__ = ["Pixels"]
 
@@ -37,14 +33,9 @@ class Pixels(FeatureFamily):
 
     name: ClassVar[str] = "pixels"
 
-    def check_parameters(self) -> None:
-        """There are none."""
-
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Pixels:
         """Remember the shape of the images."""
-        images = np.asarray(images)
-        check_images(images)
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._see(images)
         self.n_features_ = int(np.prod(self.image_shape_))
         self.ids_ = np.arange(self.n_features_)
         return self
@@ -58,20 +49,6 @@ class Pixels(FeatureFamily):
         values = images.reshape(len(images), -1)[:, ids].astype(np.float32)
         return values * np.float32(1 / 255) if images.dtype == np.uint8 else values
 
-    def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
-    ) -> np.ndarray:
-        """Return the same transposed, (n, n_images)."""
-        return np.ascontiguousarray(self.transform(images, features).T, dtype)
-
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return the ids in one group."""
-        return [check_features(features, self.n_features_)]
-
     def macs(self, features: np.ndarray | None = None) -> int:
         """Return 0: a pixel is read, not computed."""
         return 0
@@ -81,9 +58,8 @@ class Pixels(FeatureFamily):
         return np.zeros(len(features), np.int64)
 
     def describe(self, feature: int) -> dict[str, Any]:
-        """Return the pixel's place in the image."""
-        place = np.unravel_index(int(self.ids_[feature]), self.image_shape_)
-        return {"kind": "pixel", "place": tuple(int(v) for v in place)}
+        """Return the pixel's row, column and channel."""
+        return {"kind": "pixel", "place": pixel_position(self.ids_[feature], self.image_shape_)}
 
     def take(self, features: np.ndarray) -> Pixels:
         """Return the family restricted to these features, in this order."""
@@ -95,17 +71,12 @@ class Pixels(FeatureFamily):
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the shape and the ids."""
-        state = {"family": self.name, "version": 1, "image_shape": list(self.image_shape_)}
-        return state, {"ids": self.ids_}
+        return family_state(self), {"ids": self.ids_}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Pixels:
         """Return the family that :meth:`to_state` described."""
-        check_state(state, arrays, cls.name, {"ids": 1})
-        shape = check_image_shape(state.get("image_shape"))
-        size = int(np.prod(shape))
-        family = cls()
-        family.image_shape_, family.n_features_ = shape, size
-        family.ids_ = check_features(arrays["ids"], size)
+        family = unfitted(cls, state, arrays, {"ids": 1})
+        family.ids_ = check_features(arrays["ids"], int(np.prod(family.image_shape_)))
         family.n_features_ = len(family.ids_)
         return family

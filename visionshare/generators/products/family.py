@@ -10,13 +10,14 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
-    unfitted,
 )
-from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+from visionshare.generators.checks import check_flag
+from visionshare.generators.inputs import check_scaling, fit_scaling, pixel_position, rows_of
+from visionshare.generators.states import family_state, unfitted
 
 __all__ = ["Products"]
 
@@ -57,6 +58,8 @@ class Products(FeatureFamily):
     """
 
     name: ClassVar[str] = "products"
+    # Any features together cost the same.
+    block_size: ClassVar[int | None] = 1000
     pairs_: np.ndarray
     input_offset_: np.ndarray
     input_scale_: np.ndarray
@@ -76,9 +79,8 @@ class Products(FeatureFamily):
         InputError
             If a parameter is out of range.
         """
-        for name in ("inputs", "squares"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(name, getattr(self, name), "true or false")
+        check_flag("inputs", self.inputs)
+        check_flag("squares", self.squares)
         check_scaling(self.scaling)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Products:
@@ -95,12 +97,10 @@ class Products(FeatureFamily):
             If a parameter is out of range, or there are too many pairs to list.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        X = rows_of(check_images(images))
+        X = rows_of(self._see(images))
         p = X.shape[1]
         if p * (p + 3) // 2 > _LARGEST_POOL:
             raise InputError("images", f"{p} inputs", "few enough inputs to list all products")
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
         pairs = np.stack(np.triu_indices(p, k=0 if self.squares else 1), axis=1)
         alone = np.stack([np.arange(p), np.full(p, -1)], axis=1)
         # With one input and no squares the input itself is all there is.
@@ -110,12 +110,6 @@ class Products(FeatureFamily):
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
         return self
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
-        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
-
     def transform_columns(
         self,
         images: np.ndarray,
@@ -123,11 +117,12 @@ class Products(FeatureFamily):
         n_jobs: int = 1,
         dtype: str = "float32",
     ) -> np.ndarray:
-        """Return the same transposed, (n, n_images)."""
+        """Return features transposed, (n, n_images), float32 or float16."""
+        check_dtype(dtype)
         ids = check_features(features, self.n_features_)
         X = rows_of(check_images(images, self.image_shape_))
-        used, place = np.unique(self.pairs_[ids], return_inverse=True)
-        place = place.reshape(-1, 2)
+        used, row = np.unique(self.pairs_[ids], return_inverse=True)
+        row = row.reshape(-1, 2)
         values = np.ones((len(used), len(X)))
         real = used >= 0
         scaled = (X[:, used[real]] - self.input_offset_[used[real]]) * self.input_scale_[used[real]]
@@ -135,18 +130,13 @@ class Products(FeatureFamily):
         out = np.empty((len(ids), len(X)), dtype)
         step = max(1, (16 << 20) // max(1, 8 * len(X)))
         for i in range(0, len(ids), step):
-            product = values[place[i : i + step, 0]] * values[place[i : i + step, 1]]
+            product = values[row[i : i + step, 0]] * values[row[i : i + step, 1]]
             # Through float32, so that a column has one value whatever it is kept in.
             out[i : i + step] = product.astype(np.float32)
         return out
 
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return the ids in groups of a thousand: any together cost the same."""
-        ids = check_features(features, self.n_features_)
-        return [ids[i : i + 1000] for i in range(0, len(ids), 1000)]
-
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image: the inputs' scaling, and a product each."""
+        """Return the multiply-accumulates per image: the inputs' scaling, and a product each."""
         pairs = self.pairs_[check_features(features, self.n_features_)]
         scaled = len(np.unique(pairs[pairs >= 0])) if self.scaling != "none" else 0
         return scaled + int(np.sum(pairs[:, 1] >= 0))
@@ -161,11 +151,10 @@ class Products(FeatureFamily):
         return new[i].astype(np.int64) + (new[j] & (i != j)) + (j >= 0)
 
     def describe(self, feature: int) -> dict[str, Any]:
-        """Return the places of the inputs."""
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
-        inputs = [int(i) for i in self.pairs_[number] if i >= 0]
-        places = [np.unravel_index(i, self.image_shape_) for i in inputs]
-        return {"kind": "product", "places": [tuple(int(v) for v in place) for place in places]}
+        """Return the row, column and channel of each input."""
+        inputs = self.pairs_[check_feature(feature, self.n_features_)]
+        positions = [pixel_position(i, self.image_shape_) for i in inputs if i >= 0]
+        return {"kind": "product", "places": positions}
 
     def take(self, features: np.ndarray) -> Products:
         """Return the family restricted to these features, in this order."""
@@ -177,25 +166,18 @@ class Products(FeatureFamily):
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values; pairs and scaling as arrays."""
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": self.get_params(),
-        }
         arrays = {
             "pairs": self.pairs_,
             "offset": self.input_offset_,
             "scale": self.input_scale_,
         }
-        return state, arrays
+        return family_state(self, parameters=self.get_params()), arrays
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Products:
         """Return the family that :meth:`to_state` described."""
-        check_state(state, arrays, cls.name, {"pairs": 2, "offset": 1, "scale": 1})
-        shape = check_image_shape(state.get("image_shape"))
-        family, p, pairs = unfitted(cls, state), int(np.prod(shape)), arrays["pairs"]
+        family = unfitted(cls, state, arrays, {"pairs": 2, "offset": 1, "scale": 1})
+        p, pairs = int(np.prod(family.image_shape_)), arrays["pairs"]
         for name in ("offset", "scale"):
             if arrays[name].dtype != np.float32 or arrays[name].shape != (p,):
                 raise InputError(name, arrays[name].shape, f"float32 for {p} inputs")
@@ -203,6 +185,6 @@ class Products(FeatureFamily):
             raise InputError("pairs", pairs.shape, "int64 of shape (n, 2)")
         if (pairs < [0, -1]).any() or (pairs >= p).any():
             raise InputError("pairs", "inputs out of range", f"inputs below {p}")
-        family.pairs_, family.image_shape_, family.n_features_ = pairs, shape, len(pairs)
+        family.pairs_, family.n_features_ = pairs, len(pairs)
         family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
         return family

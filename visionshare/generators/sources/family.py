@@ -11,13 +11,14 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
 )
+from visionshare.generators.checks import check_flag, check_whole
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
+from visionshare.generators.states import check_image_shape, check_state, family_state
 
 __all__ = ["SourceClassifiers"]
 
@@ -50,8 +51,8 @@ class SourceClassifiers(FeatureFamily):
 
     Notes
     -----
-    An estimator that was fitted to rows is given images as rows, with their values as they are;
-    any other source the images themselves. The columns of compact classifiers have the same bits
+    An estimator that was fitted to rows is given images as rows, with unscaled values; any other
+    source the images themselves. The columns of compact classifiers have the same bits
     in whatever batches images come; those of another source as far as the source's own have.
     Only compact classifiers can be written to a file.
 
@@ -71,7 +72,7 @@ class SourceClassifiers(FeatureFamily):
 
     name: ClassVar[str] = "sources"
     layout_: np.ndarray
-    image_shape_: tuple[int, ...]
+    _sources: Sequence[Source]
 
     def __init__(
         self,
@@ -97,15 +98,8 @@ class SourceClassifiers(FeatureFamily):
         """
         if not isinstance(self.sources, (list, tuple)) or not self.sources:
             raise InputError("sources", self.sources, "a list of one or more predictors")
-        if not isinstance(self.opposites, bool):
-            raise InputError("opposites", self.opposites, "True or False")
-        self._check_cost()
-
-    def _check_cost(self) -> None:
-        cost = self.macs_per_source
-        whole = hasattr(cost, "__index__") and not isinstance(cost, bool)
-        if cost is not None and (not whole or cost < 0):
-            raise InputError("macs_per_source", cost, "a whole number of at least 0, or None")
+        check_flag("opposites", self.opposites)
+        check_whole("macs_per_source", self.macs_per_source, least=0, optional=True)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> SourceClassifiers:
         """Ask each source for the scores of a few images, to see how many there are.
@@ -122,10 +116,9 @@ class SourceClassifiers(FeatureFamily):
         """
         self.check_parameters()
         images = np.asarray(images)
-        check_images(images)
         if len(images) == 0:
             raise InputError("images", images.shape, "at least one image")
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._see(images)
         sources = [as_source(source, images[:_FEW]) for source in self.sources]
         pairs = [
             (s, c)
@@ -164,11 +157,11 @@ class SourceClassifiers(FeatureFamily):
         if len(images) == 0:
             return out
         for s in np.unique(layout[:, 0]):
-            source, places = self._sources[s], layout[:, 0] == s
+            source, columns = self._sources[s], layout[:, 0] == s
             # Scores beyond float32 are refused below.
             with np.errstate(over="ignore", invalid="ignore"):
-                out[:, places] = source.scores(images, n_jobs)[:, layout[places, 1]]
-            if not np.isfinite(out[:, places]).all():
+                out[:, columns] = source.scores(images, n_jobs)[:, layout[columns, 1]]
+            if not np.isfinite(out[:, columns]).all():
                 raise InputError("sources", f"NaN or infinity from {source.name}", "finite scores")
         return out
 
@@ -215,8 +208,7 @@ class SourceClassifiers(FeatureFamily):
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the source's name, which of its scores it is, and for which class."""
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
-        s, output = map(int, self.layout_[number])
+        s, output = map(int, self.layout_[check_feature(feature, self.n_features_)])
         source = self._sources[s]
         described = {"kind": "source", "source": s, "name": source.name, "output": output}
         return (
@@ -226,8 +218,8 @@ class SourceClassifiers(FeatureFamily):
     def take(self, features: np.ndarray) -> SourceClassifiers:
         """Return the family restricted to these features; sources not used are left out."""
         layout = self.layout_[check_features(features, self.n_features_)].copy()
-        used, place = np.unique(layout[:, 0], return_inverse=True)
-        layout[:, 0] = place.reshape(-1)
+        used, source_of = np.unique(layout[:, 0], return_inverse=True)
+        layout[:, 0] = source_of.reshape(-1)
         sources = tuple(self.sources[s] for s in used)
         chosen = SourceClassifiers(sources, self.macs_per_source, self.opposites)
         chosen.image_shape_ = self.image_shape_
@@ -252,15 +244,13 @@ class SourceClassifiers(FeatureFamily):
         states, arrays = parts_to_state([source.family for source in linear])
         for s, source in enumerate(linear):
             arrays[f"weights.{s}"], arrays[f"intercept.{s}"] = source.weights, source.intercept
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": {"macs_per_source": self.macs_per_source},
-            "parts": states,
-            "names": [source.name for source in linear],
-            "classes": [source.classes for source in linear],
-        }
+        state = family_state(
+            self,
+            parameters={"macs_per_source": self.macs_per_source},
+            parts=states,
+            names=[source.name for source in linear],
+            classes=[source.classes for source in linear],
+        )
         return state, {"layout": self.layout_, **arrays}
 
     @classmethod
@@ -274,7 +264,7 @@ class SourceClassifiers(FeatureFamily):
             raise InputError("parameters", parameters, "a value for macs_per_source")
         sources = _linear_sources(state, arrays, shape)
         family = cls(tuple(sources), **parameters)
-        family._check_cost()
+        check_whole("macs_per_source", family.macs_per_source, least=0, optional=True)
         family.image_shape_ = shape
         layout = arrays["layout"]
         if layout.dtype != np.int64 or layout.shape[1] != 2 or (layout < 0).any():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from numbers import Integral
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import is_regressor
@@ -14,6 +15,15 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 
 __all__ = ["CalledSource", "LinearSource", "Source", "as_source", "opposite"]
+
+
+@runtime_checkable
+class LinearScores(Protocol):
+    """What a compact classifier says of its scores: weighted sums of a family's features."""
+
+    family: FeatureFamily
+    weights: np.ndarray
+    intercept: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +57,10 @@ class LinearSource:
         A matrix product may sum in another order for another number of images; this never does.
         """
         values = self.family.transform(images, None, n_jobs).astype(np.float64)
-        found = np.tile(self.intercept.astype(np.float64), (len(values), 1))
+        scores = np.tile(self.intercept.astype(np.float64), (len(values), 1))
         for j, column in enumerate(values.T):
-            found += column[:, None] * self.weights[:, j].astype(np.float64)
-        return found
+            scores += column[:, None] * self.weights[:, j].astype(np.float64)
+        return scores
 
     def macs(self) -> int:
         """Return those of the features and of the scores."""
@@ -71,7 +81,7 @@ class CalledSource:
     classes : list, optional
         What each score stands for.
     n_outputs : int
-        Scores that it gave for an image.
+        Scores that it gave per image.
     """
 
     source: Any
@@ -82,17 +92,18 @@ class CalledSource:
 
     def scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return scores (n, n_outputs), checked."""
-        found = _table(self.score(images), len(images), self.name)
-        if found.shape[1] != self.n_outputs:
-            accepted = f"{self.n_outputs} scores an image from {self.name}, as when it was fitted"
-            raise InputError("sources", found.shape, accepted)
-        return found
+        scores = _table(self.score(images), len(images), self.name)
+        if scores.shape[1] != self.n_outputs:
+            accepted = f"{self.n_outputs} scores per image from {self.name}, as when it was fitted"
+            raise InputError("sources", scores.shape, accepted)
+        return scores
 
     def macs(self) -> int | None:
         """Return what the source says in an attribute ``macs``."""
         cost = getattr(self.source, "macs", None)
-        whole = hasattr(cost, "__index__") and not isinstance(cost, bool)
-        return int(cost) if cost is not None and whole and cost >= 0 else None
+        if isinstance(cost, bool) or not isinstance(cost, Integral) or cost < 0:
+            return None
+        return int(cost)
 
 
 Source = LinearSource | CalledSource
@@ -114,7 +125,7 @@ def as_source(source: Any, images: np.ndarray) -> Source:
     InputError
         If it is none of these, takes other images, or gives something else than scores.
     """
-    if all(hasattr(source, part) for part in ("family", "weights", "intercept")):
+    if isinstance(source, LinearScores):
         return _linear(source, images.shape[1:])
     name = str(getattr(source, "__name__", type(source).__name__))
     score = None if isinstance(source, type) else _scorer(source, images)
@@ -176,15 +187,15 @@ def _of_rows(
     return lambda images: score(images.reshape(len(images), -1))
 
 
-def _table(found: Any, n: int, name: str) -> np.ndarray:
+def _table(scores: Any, n: int, name: str) -> np.ndarray:
     """Return scores as (n, outputs).
 
     Raises
     ------
     InputError
-        If they are no finite numbers, or not one row an image.
+        If they are no finite numbers, or not one row per image.
     """
-    table = np.asarray(found)
+    table = np.asarray(scores)
     if table.dtype.kind not in "fiub" or table.ndim not in (1, 2) or len(table) != n:
         given = f"{table.dtype} of shape {table.shape} from {name}"
         raise InputError("sources", given, f"scores of shape ({n},) or ({n}, c) for {n} images")
@@ -195,10 +206,10 @@ def _table(found: Any, n: int, name: str) -> np.ndarray:
 
 def _classes(source: Any, n_outputs: int) -> list[Any] | None:
     """Return the class that each score is for, None where a source has no classes."""
-    held = getattr(source, "classes_", None)
-    if not isinstance(held, (np.ndarray, Sequence)):
+    given = getattr(source, "classes_", None)
+    if not isinstance(given, (np.ndarray, Sequence)):
         return None
-    classes = np.asarray(held).tolist()
+    classes = np.asarray(given).tolist()
     if n_outputs == 1 and len(classes) == 2:
         return classes[1:]
     return classes if len(classes) == n_outputs else None

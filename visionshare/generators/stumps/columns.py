@@ -21,11 +21,11 @@ _BYTES = 64 << 20
 
 
 class StumpColumns(Columns):
-    """The columns of stumps over images, kept as one sorted order an input and a count a stump.
+    """The columns of stumps over images, kept as an order per input and a count per stump.
 
     A stump is 1 on the first ``count`` examples of its input's order, so sums over the examples
     of all stumps of an input are prefix sums in that order. All thresholds of 1000 inputs are
-    millions of columns: this keeps 12 bytes a stump, and 4 an input and example. Until
+    millions of columns: this keeps 12 bytes per stump, and 4 per input and example. Until
     :meth:`fit_scaling` columns are scaled as "none".
 
     Parameters
@@ -35,12 +35,14 @@ class StumpColumns(Columns):
     images : ndarray of shape (m, *family.image_shape_), uint8 or float
     n_jobs : int, default 1
         Threads of the sorting and the scans.
+    span_bytes : int, default 64 MiB
+        Of columns that are computed at a time.
 
     Attributes
     ----------
     family : Stumps
     order : ndarray of shape (p, m), int32
-        Examples by ascending value of each input that has a stump, ties in their own order.
+        Examples by ascending value of each input that has a stump, ties by ascending number.
     starts : ndarray of shape (p + 1,), int64
         First stump of each input.
     counts : ndarray of shape (d,), int32
@@ -70,13 +72,15 @@ class StumpColumns(Columns):
     [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
 
-    def __init__(self, family: Stumps, images: np.ndarray, n_jobs: int = 1) -> None:
-        if not isinstance(family, Stumps) or not hasattr(family, "thresholds_"):
+    def __init__(
+        self, family: Stumps, images: np.ndarray, n_jobs: int = 1, *, span_bytes: int = _BYTES
+    ) -> None:
+        if not isinstance(family, Stumps) or not family.is_fitted:
             raise InputError("family", type(family).__name__, "fitted Stumps")
         flat = flattened(check_images(images, family.image_shape_))
         super().__init__((len(flat), family.n_features_), "float32", None, resolve_jobs(n_jobs))
         _check_ascending(family)
-        self.family = family
+        self.family, self._span_bytes = family, span_bytes
         changes = np.flatnonzero(np.diff(family.inputs_)) + 1
         self.starts = np.concatenate([[0], changes, [family.n_features_]])
         self._sort(flat, family)
@@ -159,17 +163,17 @@ class StumpColumns(Columns):
             )
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
-        """Yield the columns, evaluated some at a time."""
+        """Yield the columns, computed in batches."""
         from visionshare.generators.stumps.kernels import fill
 
         m, d = self.shape
-        n, step = d if ids is None else len(ids), max(1, _BYTES // (4 * m))
+        n, step = d if ids is None else len(ids), max(1, self._span_bytes // (4 * m))
         for first in range(0, n, step):
-            places = slice(first, min(first + step, n))
-            wanted = np.arange(places.start, places.stop) if ids is None else ids[places]
-            held = np.empty((len(wanted), m), np.float32)
-            fill(self.order, self._rows(wanted), self.counts[wanted], held)
-            yield Span(held.reshape(-1), np.arange(len(wanted)) * m, places)
+            part = slice(first, min(first + step, n))
+            batch = np.arange(part.start, part.stop) if ids is None else ids[part]
+            values = np.empty((len(batch), m), np.float32)
+            fill(self.order, self._rows(batch), self.counts[batch], values)
+            yield Span(values.reshape(-1), np.arange(len(batch)) * m, part)
 
     def _rows(self, ids: np.ndarray) -> np.ndarray:
         """Return the row of ``order`` that each stump belongs to."""
@@ -182,14 +186,14 @@ class StumpColumns(Columns):
         if ids is None:
             rows = np.arange(len(self.order))
             return np.asarray(prefix_sums(self.order, rows, self.starts, self.counts, whole))
-        distinct, place = np.unique(ids, return_inverse=True)
+        distinct, index = np.unique(ids, return_inverse=True)
         rows, begins = np.unique(self._rows(distinct), return_index=True)
         starts = np.append(begins, len(distinct))
         sums = prefix_sums(self.order, rows, starts, self.counts[distinct], whole)
-        return np.asarray(sums[place])
+        return np.asarray(sums[index])
 
     def macs(self, ids: np.ndarray) -> int:
-        """Return the multiply-accumulates an image of these features."""
+        """Return the multiply-accumulates per image of these features."""
         return self.family.macs(ids)
 
 

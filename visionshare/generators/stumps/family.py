@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,18 +12,17 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
-    unfitted,
 )
-from visionshare.generators.inputs import flattened, rows_of
+from visionshare.generators.checks import check_whole
+from visionshare.generators.inputs import flattened, pixel_position, rows_of
+from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import resolve_jobs
 
 __all__ = ["Stumps"]
 
-_BLOCK = 1000
 _BYTES = 4 << 20
 
 
@@ -65,6 +63,8 @@ class Stumps(FeatureFamily):
     """
 
     name: ClassVar[str] = "stumps"
+    # Any features together cost the same.
+    block_size: ClassVar[int | None] = 1000
     inputs_: np.ndarray
     thresholds_: np.ndarray
 
@@ -79,9 +79,7 @@ class Stumps(FeatureFamily):
         InputError
             If a parameter is out of range.
         """
-        n = self.n_thresholds
-        if n is not None and (isinstance(n, bool) or not isinstance(n, Integral) or n < 1):
-            raise InputError("n_thresholds", n, "a whole number of at least 1, or None for all")
+        check_whole("n_thresholds", self.n_thresholds, optional=True)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Stumps:
         """Learn the thresholds of every input.
@@ -97,24 +95,16 @@ class Stumps(FeatureFamily):
             If a parameter is out of range, or no input has two different values.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        flat = flattened(check_images(images))
-        found = [_thresholds(flat[:, i], self.n_thresholds) for i in range(flat.shape[1])]
-        sizes = [len(thresholds) for thresholds in found]
+        flat = flattened(self._see(images))
+        thresholds = [_thresholds(column, self.n_thresholds) for column in flat.T]
+        sizes = [len(values) for values in thresholds]
         if not any(sizes):
             given = f"{len(images)} examples, every input constant"
             raise InputError("images", given, "an input with two different values")
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
         self.inputs_ = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        self.thresholds_ = np.concatenate(found)
+        self.thresholds_ = np.concatenate(thresholds)
         self.n_features_ = len(self.thresholds_)
         return self
-
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
-        return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     def transform_columns(
         self,
@@ -137,7 +127,7 @@ class Stumps(FeatureFamily):
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
         flat = flattened(check_images(images, self.image_shape_))
-        used, place = np.unique(self.inputs_[ids], return_inverse=True)
+        used, row = np.unique(self.inputs_[ids], return_inverse=True)
         # Compared in float64, as fit compared them: uint8 / 255 is no float32.
         values = np.ascontiguousarray(rows_of(flat[:, used]).T)
         thresholds = self.thresholds_[ids].astype(np.float64)
@@ -147,39 +137,32 @@ class Stumps(FeatureFamily):
 
         def block(start: int) -> None:
             part = slice(start, start + step)
-            out[part] = values[place[part]] <= thresholds[part, None]
+            out[part] = values[row[part]] <= thresholds[part, None]
 
         with ThreadPoolExecutor(min(resolve_jobs(n_jobs), max(1, len(starts)))) as pool:
             list(pool.map(block, starts))
         return out
-
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return the ids in groups of a thousand: any together cost the same."""
-        ids = check_features(features, self.n_features_)
-        return [ids[i : i + _BLOCK] for i in range(0, len(ids), _BLOCK)]
 
     def macs(self, features: np.ndarray | None = None) -> int:
         """Return 0: inputs are compared, not multiplied."""
         return 0
 
     def describe(self, feature: int) -> dict[str, Any]:
-        """Return the place of the input and the threshold."""
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
-        place = np.unravel_index(int(self.inputs_[number]), self.image_shape_)
+        """Return the row, column and channel of the input, and the threshold."""
+        number = check_feature(feature, self.n_features_)
         return {
             "kind": "stump",
-            "place": tuple(int(v) for v in place),
+            "place": pixel_position(self.inputs_[number], self.image_shape_),
             "threshold": float(self.thresholds_[number]),
         }
 
     def take(self, features: np.ndarray) -> Stumps:
         """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
-        return self._restored(self.inputs_[ids], self.thresholds_[ids], self.image_shape_)
+        return self._with(self.inputs_[ids], self.thresholds_[ids], self.image_shape_)
 
-    def _restored(
-        self, inputs: np.ndarray, thresholds: np.ndarray, shape: tuple[int, ...]
-    ) -> Stumps:
+    def _with(self, inputs: np.ndarray, thresholds: np.ndarray, shape: tuple[int, ...]) -> Stumps:
+        """Return a family of the same parameters with these stumps."""
         family = Stumps(self.n_thresholds)
         family.inputs_, family.thresholds_ = inputs, thresholds
         family.image_shape_, family.n_features_ = shape, len(thresholds)
@@ -188,12 +171,7 @@ class Stumps(FeatureFamily):
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values; inputs and thresholds as arrays."""
         n = self.n_thresholds
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parameters": {"n_thresholds": None if n is None else int(n)},
-        }
+        state = family_state(self, parameters={"n_thresholds": None if n is None else int(n)})
         return state, {"inputs": self.inputs_.astype(np.int64), "thresholds": self.thresholds_}
 
     @classmethod
@@ -205,10 +183,9 @@ class Stumps(FeatureFamily):
         InputError
             If values and arrays are not of this family or do not fit together.
         """
-        check_state(state, arrays, cls.name, {"inputs": 1, "thresholds": 1})
-        shape = check_image_shape(state.get("image_shape"))
-        family = unfitted(cls, state)
-        inputs, thresholds, p = arrays["inputs"], arrays["thresholds"], int(np.prod(shape))
+        family = unfitted(cls, state, arrays, {"inputs": 1, "thresholds": 1})
+        inputs, thresholds = arrays["inputs"], arrays["thresholds"]
+        p = int(np.prod(family.image_shape_))
         if thresholds.dtype != np.float32:
             raise InputError("thresholds", thresholds.dtype, "float32")
         if inputs.dtype != np.int64 or inputs.shape != thresholds.shape:
@@ -216,7 +193,7 @@ class Stumps(FeatureFamily):
             raise InputError("inputs", given, f"int64 of shape {thresholds.shape}")
         if (inputs < 0).any() or (inputs >= p).any():
             raise InputError("inputs", "inputs out of range", f"inputs from 0 to {p - 1}")
-        return family._restored(inputs.astype(np.int32), thresholds, shape)
+        return family._with(inputs.astype(np.int32), thresholds, family.image_shape_)
 
 
 def _thresholds(column: np.ndarray, n: int | None) -> np.ndarray:
@@ -232,9 +209,9 @@ def _thresholds(column: np.ndarray, n: int | None) -> np.ndarray:
     return np.where(middle < high, middle, low).astype(np.float32)
 
 
-def _nearest(sorted_values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return places of the values nearest to the wanted ones, ascending, none twice."""
-    above = np.clip(np.searchsorted(sorted_values, wanted), 1, len(sorted_values) - 1)
+def _nearest(sorted_values: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the indices of the values nearest to targets, ascending, none twice."""
+    above = np.clip(np.searchsorted(sorted_values, targets), 1, len(sorted_values) - 1)
     below = above - 1
-    lower = wanted - sorted_values[below] <= sorted_values[above] - wanted
+    lower = targets - sorted_values[below] <= sorted_values[above] - targets
     return np.unique(np.where(lower, below, above))

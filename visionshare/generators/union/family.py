@@ -13,12 +13,12 @@ from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
     check_dtype,
+    check_feature,
     check_features,
-    check_image_shape,
     check_images,
-    check_state,
 )
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
+from visionshare.generators.states import check_image_shape, check_state, family_state
 
 __all__ = ["UnionOfFamilies"]
 
@@ -27,7 +27,7 @@ class UnionOfFamilies(FeatureFamily):
     """The features of several families, one family after the other.
 
     A search compares them all; features of different families share no work, and enter alone or
-    in the groups of their own family.
+    in the groups of their family.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class UnionOfFamilies(FeatureFamily):
     parts_ : list of FeatureFamily
         The fitted families.
     part_ : ndarray of shape (n_features_,), int64
-        Which part a feature is of; the features of a part stand in its own order.
+        Which part a feature is of; the features of a part stand in the part's order.
     n_features_ : int
     image_shape_ : tuple of int
 
@@ -57,7 +57,6 @@ class UnionOfFamilies(FeatureFamily):
     inner_families: ClassVar[str] = "several"
     parts_: list[FeatureFamily]
     part_: np.ndarray
-    image_shape_: tuple[int, ...]
 
     def __init__(self, families: Sequence[FeatureFamily] = ()) -> None:
         self.families = families
@@ -70,15 +69,15 @@ class UnionOfFamilies(FeatureFamily):
     @property
     def groups(self) -> np.ndarray | None:
         """Number of each feature's group, None where no part has groups."""
-        own = [part.groups for part in self.parts_]
-        if all(groups is None for groups in own):
+        groups_of = [part.groups for part in self.parts_]
+        if all(groups is None for groups in groups_of):
             return None
         numbers, start = np.empty(self.n_features_, np.int64), 0
-        for p, groups in enumerate(own):
+        for p, groups in enumerate(groups_of):
             n = self.parts_[p].n_features_
-            place = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-            numbers[self._ids[p]] = start + place.reshape(-1)
-            start += int(place.max(initial=-1)) + 1
+            group = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+            numbers[self._ids[p]] = start + group.reshape(-1)
+            start += int(group.max(initial=-1)) + 1
         return numbers
 
     def check_parameters(self) -> None:
@@ -122,9 +121,7 @@ class UnionOfFamilies(FeatureFamily):
             If a parameter of a family is out of range or the images do not fit.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        check_images(images)
-        self.image_shape_ = tuple(int(s) for s in images.shape[1:])
+        self._see(images)
         parts = [clone(family, safe=False).fit(images, y) for family in self.families]
         return self._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
 
@@ -141,20 +138,20 @@ class UnionOfFamilies(FeatureFamily):
         self.n_features_ = len(part)
         order = np.argsort(part, kind="stable")
         ends = np.searchsorted(part[order], np.arange(len(parts) + 1))
-        # Feature j of part p is feature _ids[p][j], and feature i is number _own[i] of its part.
+        # Feature j of part p is feature _ids[p][j], and feature i is number _number[i] of its part.
         self._ids = [order[a:b] for a, b in pairwise(ends)]
-        self._own = np.empty(len(part), np.int64)
+        self._number = np.empty(len(part), np.int64)
         for ids in self._ids:
-            self._own[ids] = np.arange(len(ids))
+            self._number[ids] = np.arange(len(ids))
         return self
 
     def _split(self, features: np.ndarray | None) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield part, places among these features, and the part's own ids."""
+        """Yield part, indices among these features, and their ids in the part."""
         ids = check_features(features, self.n_features_)
         part = self.part_[ids]
         for p in np.unique(part):
-            places = np.flatnonzero(part == p)
-            yield int(p), places, self._own[ids[places]]
+            rows = np.flatnonzero(part == p)
+            yield int(p), rows, self._number[ids[rows]]
 
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
@@ -173,11 +170,10 @@ class UnionOfFamilies(FeatureFamily):
         check_images(images, self.image_shape_)
         n = len(check_features(features, self.n_features_))
         out = np.empty((len(images), n), np.float32)
-        for p, places, own in self._split(features):
-            # Without ids a part need not restrict itself anew for each call.
-            out[:, places] = self.parts_[p].transform(
-                images, None if features is None else own, n_jobs
-            )
+        for p, columns, ids in self._split(features):
+            # Without ids a part need not restrict itself at each call.
+            chosen = None if features is None else ids
+            out[:, columns] = self.parts_[p].transform(images, chosen, n_jobs)
         return out
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -195,8 +191,8 @@ class UnionOfFamilies(FeatureFamily):
         out = np.zeros((len(images), len(weights)), np.float32)
         for part, ids in zip(self.parts_, self._ids, strict=True):
             run = len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1
-            own = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
-            out += part.weighted_sums(images, own, n_jobs)
+            of_part = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
+            out += part.weighted_sums(images, of_part, n_jobs)
         return out
 
     def transform_columns(
@@ -208,16 +204,16 @@ class UnionOfFamilies(FeatureFamily):
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
-        Each column has the bits that its own family gives it.
+        Each column has the bits that its family gives it.
         """
         check_dtype(dtype)
         images = np.asarray(images)
         check_images(images, self.image_shape_)
         n = len(check_features(features, self.n_features_))
         out = np.empty((n, len(images)), dtype)
-        for p, places, own in self._split(features):
-            wanted = None if features is None else own
-            out[places] = self.parts_[p].transform_columns(images, wanted, n_jobs, dtype)
+        for p, rows, ids in self._split(features):
+            chosen = None if features is None else ids
+            out[rows] = self.parts_[p].transform_columns(images, chosen, n_jobs, dtype)
         return out
 
     @property
@@ -241,46 +237,40 @@ class UnionOfFamilies(FeatureFamily):
         """Return these ids in the blocks of their families."""
         return [
             self._ids[p][block]
-            for p, _, own in self._split(features)
-            for block in self.parts_[p].block_ids(own)
+            for p, _, ids in self._split(features)
+            for block in self.parts_[p].block_ids(ids)
         ]
 
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image: the sum over the families."""
-        return sum(self.parts_[p].macs(own) for p, _, own in self._split(features))
+        """Return the multiply-accumulates per image: the sum over the families."""
+        return sum(self.parts_[p].macs(ids) for p, _, ids in self._split(features))
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
-        before = {p: own for p, _, own in self._split(chosen)}
+        before = {p: ids for p, _, ids in self._split(chosen)}
         added = np.empty(len(features), np.int64)
-        for p, places, own in self._split(features):
-            held = before.get(p, np.empty(0, np.int64))
-            added[places] = self.parts_[p].added_macs(held, own)
+        for p, rows, ids in self._split(features):
+            chosen_of = before.get(p, np.empty(0, np.int64))
+            added[rows] = self.parts_[p].added_macs(chosen_of, ids)
         return added
 
     def describe(self, feature: int) -> dict[str, Any]:
-        """Return what the feature's own family says of it."""
-        number = int(check_features(np.array([feature]), self.n_features_)[0])
-        return self.parts_[int(self.part_[number])].describe(int(self._own[number]))
+        """Return what the feature's family says of it."""
+        number = check_feature(feature, self.n_features_)
+        return self.parts_[int(self.part_[number])].describe(int(self._number[number]))
 
     def take(self, features: np.ndarray) -> UnionOfFamilies:
         """Return the union restricted to these features, in this order; parts not used are left."""
         ids = check_features(features, self.n_features_)
         chosen = UnionOfFamilies(self.families)
         chosen.image_shape_ = self.image_shape_
-        parts = [self.parts_[p].take(own) for p, _, own in self._split(ids)]
+        parts = [self.parts_[p].take(part_ids) for p, _, part_ids in self._split(ids)]
         return chosen._with(parts, np.unique(self.part_[ids], return_inverse=True)[1].reshape(-1))
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the states of the parts in a list; their arrays as "0.name" and so on."""
         states, arrays = parts_to_state(self.parts_)
-        state = {
-            "family": self.name,
-            "version": 1,
-            "image_shape": list(self.image_shape_),
-            "parts": states,
-        }
-        return state, {"part": self.part_, **arrays}
+        return family_state(self, parts=states), {"part": self.part_, **arrays}
 
     @classmethod
     def from_state(
@@ -290,11 +280,11 @@ class UnionOfFamilies(FeatureFamily):
         check_state(state, arrays, cls.name, {"part": 1})
         shape, part = check_image_shape(state.get("image_shape")), arrays["part"]
         parts = parts_from_state(state, arrays, shape)
-        sizes = [held.n_features_ for held in parts]
+        sizes = [family.n_features_ for family in parts]
         if part.dtype != np.int64 or (part < 0).any() or (part >= len(parts)).any():
             raise InputError("part", part.shape, f"int64 numbers of {len(parts)} parts")
         if np.bincount(part, minlength=len(parts)).tolist() != sizes:
             raise InputError("part", "other numbers of features", f"{sizes} features of the parts")
-        family = cls(tuple(clone(held, safe=False) for held in parts))
+        family = cls(tuple(clone(family, safe=False) for family in parts))
         family.image_shape_ = shape
         return family._with(parts, part)

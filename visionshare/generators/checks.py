@@ -1,0 +1,78 @@
+"""Checks of parameters that several families have."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["check_choice", "check_flag", "check_positive", "check_whole"]
+
+
+def check_whole(
+    name: str, value: Any, least: int = 1, most: int | None = None, optional: bool = False
+) -> None:
+    """Raise an InputError unless a parameter is a whole number in a range.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    value : object
+    least : int, default 1
+    most : int, optional
+        Without limit when omitted.
+    optional : bool, default False
+        Whether None is accepted too.
+
+    Examples
+    --------
+    >>> check_whole("n_filters", 3)
+    >>> check_whole("n_filters", 0)
+    Traceback (most recent call last):
+    visionshare.errors.InputError: n_filters: got 0; accepted: a whole number of at least 1
+    """
+    if optional and value is None:
+        return
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise InputError(name, value, f"a whole number {limits}" + ", or None" * optional)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise an InputError unless a parameter is True or False.
+
+    Examples
+    --------
+    >>> check_flag("squares", True)
+    """
+    if not isinstance(value, bool):
+        raise InputError(name, value, "true or false")
+
+
+def check_choice(name: str, value: Any, known: Collection[str]) -> None:
+    """Raise an InputError unless a parameter is one of a few names.
+
+    Examples
+    --------
+    >>> check_choice("pooling", "max", ("sum", "max"))
+    """
+    if not isinstance(value, str) or value not in known:
+        raise InputError(name, value, " or ".join(map(repr, known)))
+
+
+def check_positive(name: str, values: Any) -> None:
+    """Raise an InputError unless a parameter is a list of one or more finite numbers above 0.
+
+    Examples
+    --------
+    >>> check_positive("widths", (2.0, 4.9))
+    """
+    listed = isinstance(values, (list, tuple, np.ndarray)) and len(values) > 0
+    if not listed or not all(isinstance(v, Real) and 0 < float(v) < np.inf for v in values):
+        raise InputError(name, values, "a list of one or more numbers above 0")

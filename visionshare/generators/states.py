@@ -1,0 +1,118 @@
+"""Descriptions of families, as files hold them: what all have in common, written and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.generators.base import FeatureFamily
+
+__all__ = ["check_image_shape", "check_state", "family_state", "unfitted"]
+
+Family = TypeVar("Family", bound=FeatureFamily)
+_VERSION = 1
+_LARGEST_SIDE = 65536
+_LARGEST_IMAGE = 2**28
+
+
+def family_state(family: FeatureFamily, **values: Any) -> dict[str, Any]:
+    """Return the description of a fitted family: name, version, shape of an image, and values.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> family_state(Pixels().fit(np.eye(3)))
+    {'family': 'pixels', 'version': 1, 'image_shape': [3]}
+    """
+    head = {"family": family.name, "version": _VERSION, "image_shape": list(family.image_shape_)}
+    return {**head, **values}
+
+
+def check_state(
+    state: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    family: str,
+    dimensions: Mapping[str, int],
+) -> None:
+    """Check that a description is of this family and version 1 and has these arrays.
+
+    Parameters
+    ----------
+    state, arrays
+        The description.
+    family : str
+        Registered name.
+    dimensions : mapping of str to int
+        Number of dimensions of each array, by its name.
+
+    Raises
+    ------
+    InputError
+        If it is not.
+    """
+    given = (state.get("family"), state.get("version"))
+    if given != (family, _VERSION):
+        accepted = f"{family!r}, version {_VERSION}; a newer library may read it"
+        raise InputError("family", given, accepted)
+    for name, number in dimensions.items():
+        array = arrays.get(name)
+        if array is None or array.ndim != number:
+            shape = None if array is None else array.shape
+            raise InputError(name, shape, f"an array of {number} dimensions")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InputError(name, "NaN or infinity", "finite values")
+
+
+def unfitted(
+    cls: type[Family],
+    state: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    dimensions: Mapping[str, int],
+    later: Collection[str] = (),
+) -> Family:
+    """Return a family with the parameters and the image shape of a description, checked.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the family.
+    state, arrays, dimensions
+        As in :func:`check_state`; with a table "parameters" where the family has any.
+    later : collection of str
+        Parameters that older descriptions do not have; they keep their defaults.
+
+    Raises
+    ------
+    InputError
+        If it is another description, or parameters are missing, unknown or out of range.
+    """
+    check_state(state, arrays, cls.name, dimensions)
+    names = set(cls().get_params())
+    parameters = state.get("parameters") if names else {}
+    if not isinstance(parameters, dict) or set(parameters) | set(later) != names:
+        raise InputError("parameters", parameters, f"values for {sorted(names)}")
+    family = cls(**parameters)
+    family.check_parameters()
+    family.image_shape_ = check_image_shape(state.get("image_shape"))
+    return family
+
+
+def check_image_shape(value: Any) -> tuple[int, ...]:
+    """Return the shape of one image from a file, checked.
+
+    Raises
+    ------
+    InputError
+        If it is not 1 to 3 sizes of at most 65536, 2^28 values together.
+    """
+    accepted = "1 to 3 whole numbers, at most 2^28 values"
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 3:
+        raise InputError("image_shape", value, accepted)
+    if not all(type(side) is int and 0 < side <= _LARGEST_SIDE for side in value):
+        raise InputError("image_shape", value, accepted)
+    if int(np.prod(value, dtype=np.int64)) > _LARGEST_IMAGE:
+        raise InputError("image_shape", value, accepted)
+    return tuple(value)

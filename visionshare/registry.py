@@ -108,7 +108,10 @@ def description(value: object) -> str:
     if isinstance(value, np.ndarray):
         return array_fingerprint(value)
     if isinstance(value, np.generic):
-        return repr(value.item())
+        return description(value.item())
+    if isinstance(value, float) and value.is_integer():
+        # 2.0 and 2 are the same setting.
+        return repr(int(value))
     if isinstance(value, (list, tuple)):
         return f"({', '.join(map(description, value))})"
     if isinstance(value, type) or inspect.isroutine(value):

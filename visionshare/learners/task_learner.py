@@ -97,10 +97,9 @@ class TaskLearner(Learner):
         if isinstance(self.loss, str):
             check_choice("loss", self.loss, self._losses)
         check_choice("scaling", self.scaling, _SCALINGS)
-        solver_maker(self.solver)
+        solver = solver_maker(self.solver)
         if self.loss == "multinomial" and self.solver == "admm":
             raise InputError("solver", self.solver, "another one, for the multinomial loss")
-        TASK_CRITERIA.make(self.criterion)
         self._task_loss()
         self._norm()
         return GenerationSettings(
@@ -112,8 +111,8 @@ class TaskLearner(Learner):
             patience=int(self.patience),
             refit_tol=float(self.refit_tol),
             max_iter=int(self.max_iter),
-            criterion=self.criterion,
-            solver=self.solver,
+            criterion=TASK_CRITERIA.make(self.criterion),
+            solver=solver,
             corrective=self.corrective,
         )
 
@@ -187,7 +186,7 @@ class TaskLearner(Learner):
             problem_settings = [problem.loss, problem.norm, problem.alpha, problem.shared_alpha]
             if targets.classes is not None:
                 problem_settings[0] = "multinomial"
-            described = [loop, *problem_settings, solver_maker(self.solver), self.scaling]
+            described = [loop, *problem_settings, self.scaling]
             described += [getattr(self, "template", None), pool.columns.fingerprint]
             begun = [] if start is None else [start.candidates, start.coef, start.intercept]
             return run_identity(described, targets.order, *examples, *begun)

@@ -1,9 +1,14 @@
 """The documents say what is there: decisions, words, links."""
 
+import ast
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
+
+from visionshare.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -45,3 +50,34 @@ def test_the_glossary_defines_each_word_once():
     rows = re.findall(r"^\| ([^|]+?) \|", text, flags=re.MULTILINE)
     words = [word for row in rows if row != "word" and "---" not in row for word in row.split(", ")]
     assert len(words) == len(set(words))
+
+
+def _commands(page):
+    """Return the words of each call of visionshare in the shell blocks of a page."""
+    for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["visionshare"]:
+                yield words[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_their_options_exist(page):
+    program = typer.main.get_command(app)
+    for words in _commands(page):
+        command, names = program, list(words)
+        while hasattr(command, "commands"):
+            command = command.commands[names.pop(0)]
+        known = {option for parameter in command.params for option in parameter.opts}
+        known |= {option for parameter in command.params for option in parameter.secondary_opts}
+        given = {name.split("=")[0] for name in names if name.startswith("--")}
+        assert given <= known, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_imports_of_python_examples_work(page):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for block in blocks:
+        for node in ast.parse(block).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                exec(ast.unparse(node), {})

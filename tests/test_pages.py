@@ -1,13 +1,18 @@
 """Pages of results: their prose is in Markdown templates, and the stored pages have it."""
 
 import ast
+import json
 import re
+from argparse import Namespace
 from pathlib import Path
 
 import jinja2
+import numpy as np
 import pytest
 from jinja2 import meta, nodes
 
+from scripts.reproduce import brodatz, brodatz_page, mnist
+from scripts.reproduce.mnist_trials import TRIED, folder_of
 from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, write_page
 
 ROOT = Path(__file__).parents[1]
@@ -112,3 +117,39 @@ def test_writing_a_page(tmp_path, capsys):
     assert "\n\n\n" not in text
     assert text.rstrip().splitlines()[-1].startswith("Measured on ")
     assert capsys.readouterr().out.strip() == text.strip()
+
+
+def test_the_page_of_mnist_is_made_of_the_runs_that_are_there(tmp_path):
+    metrics = {"test_error_rate": 0.01, "seconds": {"data": 2.0}, "features": 3, "macs": 5}
+    metrics |= {"train_images": 7, "peak_memory": 2**30}
+    folders = [tmp_path / "mnist-0", tmp_path / "mnist-1"]
+    folders += [folder_of(tmp_path, name, trials[0]) for name, trials in TRIED.items()]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+    for dataset in mnist.DATASETS:
+        mnist.write(Namespace(dataset=dataset, runs=tmp_path, out=tmp_path, remark="A remark."))
+        text = (tmp_path / f"{dataset}.md").read_text(encoding="utf-8")
+        assert "| 1.00 ± 0.00 (1.00, 1.00) | 3 | 5 | 7 | data 2 | 1.0 |" in text
+        assert "A remark." in text
+    assert "{{" not in text
+    assert "`mnist-266`; in all of them rounds 266:" in (tmp_path / "mnist.md").read_text()
+
+
+def test_the_page_of_brodatz(tmp_path):
+    run = brodatz.Run(np.array([1, 10, 90]), np.array([50.0, 80, 90]), np.array([0.1, 1, 5]))
+    names = ("learned", "selected", "fixed")
+    results = {
+        "scores": {"learned": {0.1: 80.0}, "fixed": {0.1: 70.0}},
+        "n": 500,
+        "runs": {name: [run, run] for name in (*names, "selected, one solve")},
+        "grids": {16: [run, run]},
+        "sizes": {500: {name: [run, run] for name in names}},
+    }
+    stored = json.loads(json.dumps(brodatz.as_values(results)))
+    settings = {"draws": 59, "pool": 3000, "counts": (10, 20)}
+    measured = {"one digitization": brodatz.from_values(stored)}
+    brodatz_page.write(tmp_path, brodatz.SETS, measured, settings)
+    text = (tmp_path / "brodatz.md").read_text(encoding="utf-8")
+    assert "| learned | 2 | 80.00 ± 0.00 | 80.00 ± 0.00 | 90 | 90.00 ± 0.00 | 5.0 |" in text
+    assert (tmp_path / "brodatz.png").is_file()

@@ -99,7 +99,7 @@ def curve(
     curves: dict[str, list[float]] = {name: [] for name in ("error", "coverage", "zeros", "rows")}
     for step in history:
         ids = step.candidates
-        scores = ((test[0][:, ids] - offset[ids]) * scale[ids]) @ step.W + step.b
+        scores = ((test[0][:, ids] - offset[ids]) * scale[ids]) @ step.coef.T + step.intercept
         curves["error"].append(float(np.mean(np.argmax(scores, axis=1) != test[1])))
         curves["coverage"].append(coverage(scores, test[1]))
         curves["zeros"].append(1 - np.count_nonzero(step.W) / (CLASSES * H.shape[1]))
@@ -114,7 +114,7 @@ def curve(
         coverage=np.array(curves["coverage"]),
         sparsity=np.array(curves["zeros"]),
         rows=np.array(curves["rows"]),
-        kkt=history[-1].kkt,
+        kkt=history[-1].gap,
     )
 
 

@@ -91,7 +91,8 @@ def errors_of_rounds(model: Any, columns: ProductColumns, data: Split) -> np.nda
     errors = []
     for step in model.history_:
         positions = np.searchsorted(ids, step.candidates)
-        errors.append(error(tested[:, positions] @ step.W[:, 0] + step.b[0], data.y_test))
+        scores = tested[:, positions] @ step.coef[0] + step.intercept[0]
+        errors.append(error(scores, data.y_test))
     return np.array(errors)
 
 

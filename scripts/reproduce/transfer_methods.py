@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.model_selection import StratifiedKFold
 
 from visionshare.columns import ArrayColumns
-from visionshare.learners.ridge_rounds import RidgeRound, RidgeSettings, ridge_rounds
+from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
+from visionshare.learners.rounds import Round
 from visionshare.search import Pool, make_search
 
 ALPHAS = 10.0 ** np.arange(-4, 5)
@@ -135,9 +136,7 @@ def elastic_net(few: Few) -> np.ndarray:
         return chosen(few, path)
 
 
-def _rounds(
-    few: Few, alpha: float, tol: float, rounds: int, search: str, seed: int
-) -> list[RidgeRound]:
+def _rounds(few: Few, alpha: float, tol: float, rounds: int, search: str, seed: int) -> list[Round]:
     columns = ArrayColumns(few.Z, dtype="float64")
     columns.fit_scaling("unit_variance")
     options: dict[str, Any] = {} if search == "exhaustive" else {"random_state": seed}
@@ -153,10 +152,10 @@ def forward_regression(few: Few) -> np.ndarray:
     def path(part: Few) -> np.ndarray:
         measured = np.zeros((most, part.Z.shape[1]))
         rounds = _rounds(part, NO_ALPHA, 0.0, most, "exhaustive", 0)
-        support = [r.candidate for r in rounds]
+        support = [int(r.entered[0]) for r in rounds]
         for r in rounds:
             measured[r.number - 1 :, support] = 0
-            measured[r.number - 1 :, support[: r.number]] = r.weights
+            measured[r.number - 1 :, support[: r.number]] = r.coef[0]
         return measured
 
     return chosen(few, path)
@@ -175,7 +174,7 @@ def greedytl_59(few: Few) -> np.ndarray:
 def _weights(few: Few, rounds: list) -> np.ndarray:
     measured = np.zeros(few.Z.shape[1])
     if rounds:
-        measured[[r.candidate for r in rounds]] = rounds[-1].weights
+        measured[rounds[-1].candidates] = rounds[-1].coef[0]
     return measured
 
 

@@ -8,19 +8,36 @@ one number an example, as one-against-all classes and regression have (``separab
 from visionshare.losses.coverage import coverage, ranks
 from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
 from visionshare.losses.multinomial import Multinomial
-from visionshare.losses.separable import TASK_LOSSES, ImportanceLoss, TaskLoss, make_task_loss
+from visionshare.losses.separable import (
+    TASK_LOSSES,
+    Absolute,
+    Hinge,
+    ImportanceLoss,
+    Insensitive,
+    Logistic,
+    Squared,
+    SquaredHinge,
+    TaskLoss,
+    make_task_loss,
+)
 from visionshare.losses.smoothed import Smoothed
 from visionshare.losses.soft_targets import SoftTargets
 
 __all__ = [
     "LOSSES",
     "TASK_LOSSES",
+    "Absolute",
+    "Hinge",
     "ImportanceLoss",
+    "Insensitive",
+    "Logistic",
     "Loss",
     "MulticlassLogistic",
     "Multinomial",
     "Smoothed",
     "SoftTargets",
+    "Squared",
+    "SquaredHinge",
     "TaskLoss",
     "coverage",
     "make_loss",

@@ -1,4 +1,4 @@
-"""Folders of images: a class a folder, any size and mode."""
+"""Folders of images: a class per folder, any size and mode."""
 
 from __future__ import annotations
 

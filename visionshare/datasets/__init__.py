@@ -1,31 +1,9 @@
-"""Datasets: images and labels from files, folders, arrays, bundled sets and the catalogue."""
+"""Datasets: images and labels from files, folders, arrays, bundled sets and the catalogue.
 
-from visionshare.datasets.catalogue import (
-    dataset_info,
-    fetch_dataset,
-    list_datasets,
-    load_dataset,
-    load_plates,
-    verify_dataset,
-)
-from visionshare.datasets.deformations import elastic_deformations
-from visionshare.datasets.glyphs import Fonts
-from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.datasets.sources import load_images
-from visionshare.datasets.textures import Cut
+The public names stand in ``__init__.pyi``. Each is imported when it is first used, so that a
+classifier that only needs :class:`Preprocessing` does not load the catalogue.
+"""
 
-__all__ = [
-    "Cut",
-    "Fonts",
-    "ImageSet",
-    "Preprocessing",
-    "dataset_info",
-    "elastic_deformations",
-    "fetch_dataset",
-    "list_datasets",
-    "load_dataset",
-    "load_images",
-    "load_plates",
-    "verify_dataset",
-]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

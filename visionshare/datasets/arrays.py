@@ -29,6 +29,14 @@ def read_npz(path: str | os.PathLike[str], largest: int = _LARGEST) -> dict[str,
     ------
     DataError
         If the file is missing, broken, of another kind or too large.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/a.npz", labels=np.arange(3))
+    ...     read_npz(f"{folder}/a.npz")["labels"].tolist()
+    [0, 1, 2]
     """
     path = Path(path)
     try:
@@ -56,6 +64,15 @@ def read_hdf5(
     ------
     DataError
         If the file is missing, broken or of another kind, lacks a name, or is too large.
+
+    Examples
+    --------
+    >>> import h5py, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with h5py.File(f"{folder}/a.h5", "w") as file:
+    ...         file["labels"] = [0, 1, 2]
+    ...     read_hdf5(f"{folder}/a.h5", ("labels",))["labels"].tolist()
+    [0, 1, 2]
     """
     import h5py
 

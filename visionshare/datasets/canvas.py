@@ -10,7 +10,13 @@ CENTERS = ("box", "mass")
 
 
 def to_gray(picture: np.ndarray) -> np.ndarray:
-    """Return 0.299 R + 0.587 G + 0.114 B of a picture (H, W, 3); a gray one is returned itself."""
+    """Return 0.299 R + 0.587 G + 0.114 B of a picture (H, W, 3); a gray one is returned itself.
+
+    Examples
+    --------
+    >>> to_gray(np.full((1, 1, 3), [255, 0, 0], np.uint8)).tolist()
+    [[76]]
+    """
     from PIL import Image
 
     return picture if picture.ndim == 2 else np.asarray(Image.fromarray(picture).convert("L"))

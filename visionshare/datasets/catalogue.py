@@ -65,7 +65,14 @@ class Plate(_Strict):
 
 
 class DataSetInfo(_Strict):
-    """A catalogue entry."""
+    """A catalogue entry.
+
+    Examples
+    --------
+    >>> info = DataSetInfo(name="a", title="A", kind="npz", license="CC0", citation="")
+    >>> info.files
+    ()
+    """
 
     name: str
     title: str
@@ -145,6 +152,11 @@ def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
     """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache.
 
     The cache is :func:`visionshare.resources.cache_folder`.
+
+    Examples
+    --------
+    >>> data_roots("/data")[0].name
+    'data'
     """
     roots = [] if data_dir is None else [Path(data_dir)]
     if os.environ.get("VISIONSHARE_DATA"):
@@ -331,6 +343,11 @@ def load_plates(
     ------
     DataError
         If the data set is of another kind, or a file of it is missing or no image.
+
+    Examples
+    --------
+    >>> load_plates("brodatz", "/data")  # doctest: +SKIP
+    {'grass': array(...), 'bark': array(...), ...}
     """
     info = dataset_info(name, catalogue)
     if not info.plates:

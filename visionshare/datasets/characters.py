@@ -14,6 +14,7 @@ __all__ = ["ink_alone", "normalize_character", "without_specks"]
 
 # Ink fainter than this is not stretched to full white.
 _MIN_LIGHTEST = 64.0
+_NEIGHBORHOOD = np.ones((3, 3), np.uint8)
 
 
 def ink_alone(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -39,14 +40,7 @@ def ink_alone(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
     >>> ink_alone(darkness, mask).tolist()
     [[200, 200], [200, 200], [200, 200]]
     """
-    import cv2
-
-    box = _box(mask)
-    if box is None:
-        return np.zeros((1, 1), np.uint8)
-    # One pixel around the mask is still edge, not neighbor.
-    near = cv2.dilate(np.ascontiguousarray(mask[box], np.uint8), np.ones((3, 3), np.uint8))
-    alone: np.ndarray = darkness[box] * near
+    alone, _ = _cut(darkness, mask)
     return alone
 
 
@@ -59,7 +53,7 @@ def normalize_character(
 ) -> np.ndarray:
     """Return a character as classifiers see it: its ink alone, light on black, centered.
 
-    Its proportions are kept, and its ink is full white: three quarters of it are at most 255.
+    Its proportions are kept; its values are scaled so that the upper quartile of its ink is 255.
 
     Parameters
     ----------
@@ -89,11 +83,10 @@ def normalize_character(
     """
     import cv2
 
-    box = _box(mask)
-    if box is None:
+    values, inside = _cut(darkness, mask)
+    if not inside.any():
         return np.zeros(size, np.uint8)
-    values = ink_alone(darkness, mask)
-    lightest = max(_MIN_LIGHTEST, float(np.percentile(values[mask[box]], 75)))
+    lightest = max(_MIN_LIGHTEST, float(np.percentile(values[inside], 75)))
     (height, width), scale = box_size(values.shape, size, margin)
     # Means of areas where it shrinks; interpolated where it grows.
     interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
@@ -129,9 +122,15 @@ def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
     return kept
 
 
-def _box(mask: np.ndarray) -> tuple[slice, slice] | None:
-    """Return the rows and columns of a mask's box; None where it is empty."""
+def _cut(darkness: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a character's darkness without neighbors and its mask, both cut to its box."""
+    import cv2
+
     rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if len(rows) == 0:
-        return None
-    return slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
+        return np.zeros((1, 1), np.uint8), np.zeros((1, 1), bool)
+    box = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
+    inside = mask[box]
+    # One pixel around the mask is still edge, not neighbor.
+    near = cv2.dilate(np.ascontiguousarray(inside, np.uint8), _NEIGHBORHOOD)
+    return darkness[box] * near, inside

@@ -1,4 +1,4 @@
-"""Folders of images: a class a folder, any size and mode."""
+"""Folders of images: a class per folder, any size and mode."""
 
 from __future__ import annotations
 
@@ -64,6 +64,15 @@ def read_image(
     ------
     DataError
         If the file is not an image, broken or too large.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (9, 5), (255, 0, 0)).save(file, "png")
+    >>> read_image(file, size=(1, 2)).tolist()
+    [[76, 76]]
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -128,6 +137,11 @@ def as_preprocessing(fit: Fit) -> Preprocessing:
     ------
     InputError
         If it is neither.
+
+    Examples
+    --------
+    >>> as_preprocessing("center").fit
+    'center'
     """
     if isinstance(fit, Preprocessing):
         return fit
@@ -166,7 +180,16 @@ def _on_paper(image: Image.Image, polarity: str, under: int | None) -> Image.Ima
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the image files below a folder, sorted by path."""
+    """Return the image files below a folder, sorted by path.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "a.png").touch()
+    ...     [path.name for path in find_images(folder)]
+    ['a.png']
+    """
     return [Path(path) for path in iter_images(folder)]
 
 
@@ -174,6 +197,14 @@ def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the image files below a folder, sorted by path, a folder's entries at a time.
 
     Folders that are links are left out: they may form cycles.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "a.txt").touch()
+    ...     list(iter_images(folder))
+    []
     """
     with os.scandir(folder) as unsorted:
         entries = sorted(unsorted, key=lambda entry: entry.name)
@@ -208,6 +239,11 @@ def read_images(
     ------
     DataError
         If an image cannot be read and ``broken`` is not given.
+
+    Examples
+    --------
+    >>> read_images([], (8, 8)).shape
+    (0, 8, 8)
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -251,6 +287,18 @@ def read_folder(
     ------
     DataError
         If there are no images, an image is broken, or sizes differ and none is given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("cat", "dog"):
+    ...         Path(folder, name).mkdir()
+    ...         Image.new("L", (9, 5)).save(f"{folder}/{name}/1.png")
+    ...     pets = read_folder(folder, size=(8, 8))
+    >>> pets.images.shape, pets.classes
+    ((2, 8, 8), ('cat', 'dog'))
     """
     root = Path(folder)
     classes = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))

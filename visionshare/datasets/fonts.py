@@ -42,21 +42,39 @@ _MIN_CORRELATION = 0.38
 
 @dataclass(frozen=True)
 class Font:
-    """A font file and the family it is of."""
+    """A font file and the family it is of.
+
+    Examples
+    --------
+    >>> Font(Path("Lato-Bold.ttf"), "lato").family
+    'lato'
+    """
 
     path: Path
     family: str
 
 
 def matplotlib_fonts() -> list[Path]:
-    """Return the fonts that come with matplotlib."""
+    """Return the fonts that come with matplotlib.
+
+    Examples
+    --------
+    >>> "DejaVuSans.ttf" in [path.name for path in matplotlib_fonts()]
+    True
+    """
     import matplotlib
 
     return sorted((Path(matplotlib.get_data_path()) / "fonts" / "ttf").glob("*.ttf"))
 
 
 def system_font_folders() -> list[Path]:
-    """Return the folders with fonts that this machine has, of those that are usual."""
+    """Return the folders with fonts that this machine has, of those that are usual.
+
+    Examples
+    --------
+    >>> all(folder.is_dir() for folder in system_font_folders())
+    True
+    """
     home, windows = Path.home(), Path(os.environ.get("WINDIR", "/nonexistent"))
     usual = [
         Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path("/usr/share/texmf/fonts"),
@@ -67,7 +85,13 @@ def system_font_folders() -> list[Path]:
 
 
 def find_fonts(folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the TrueType and OpenType files below a folder, sorted by path."""
+    """Return the TrueType and OpenType files below a folder, sorted by path.
+
+    Examples
+    --------
+    >>> find_fonts(matplotlib_fonts()[0].parent) == matplotlib_fonts()
+    True
+    """
     return sorted(
         p for p in Path(folder).rglob("*") if p.suffix.lower() in (".ttf", ".otf") and p.is_file()
     )
@@ -189,6 +213,14 @@ def draw_character(face: Any, character: str, margin: int = 4) -> np.ndarray:
     ------
     DataError
         If it has no ink.
+
+    Examples
+    --------
+    >>> from PIL import ImageFont
+    >>> face = ImageFont.truetype(str(matplotlib_fonts()[0]), 40)
+    >>> drawn = draw_character(face, "A")
+    >>> int(drawn.min()), int(drawn.max())
+    (0, 255)
     """
     from PIL import Image, ImageDraw
 

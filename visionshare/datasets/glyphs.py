@@ -66,6 +66,11 @@ class Fonts:
     ------
     InputError
         If a value is not accepted.
+
+    Examples
+    --------
+    >>> len(Fonts(classes=62).characters)
+    62
     """
 
     classes: int = 36
@@ -164,6 +169,12 @@ def load_fonts(
     ------
     DataError
         As in :func:`split_fonts`.
+
+    Examples
+    --------
+    >>> characters = load_fonts("test", Fonts(per_class_test=1))
+    >>> characters.images.shape, characters.classes[:3]
+    ((36, 28, 28), ('0', '1', '2'))
     """
     settings = settings or Fonts()
     training, tests = split_fonts(settings, data_dir)

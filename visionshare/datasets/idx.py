@@ -19,7 +19,13 @@ _LARGEST = 8 << 30
 
 
 def is_idx(path: str | os.PathLike[str]) -> bool:
-    """Return whether a name looks like an IDX file's."""
+    """Return whether a name looks like an IDX file's.
+
+    Examples
+    --------
+    >>> is_idx("train-images-idx3-ubyte.gz"), is_idx("train.npz")
+    (True, False)
+    """
     name = Path(path).name.removesuffix(".gz")
     return name.endswith((".idx", "-ubyte", ".ubyte")) or "-idx" in name
 
@@ -37,6 +43,14 @@ def read_idx(path: str | os.PathLike[str], largest: int = _LARGEST) -> np.ndarra
     ------
     DataError
         If the file is missing, of another kind, truncated, too long or too large.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_idx(f"{folder}/a.idx", np.arange(3, dtype=np.uint8))
+    ...     read_idx(f"{folder}/a.idx").tolist()
+    [0, 1, 2]
     """
     path = Path(path)
     try:
@@ -83,7 +97,16 @@ def _body(
 
 
 def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
-    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``."""
+    """Write an array as IDX; gzip-compressed when the name ends in ``.gz``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_idx(f"{folder}/a.idx.gz", np.zeros((2, 3)))
+    ...     read_idx(f"{folder}/a.idx.gz").shape
+    (2, 3)
+    """
     codes = {np.dtype(d).newbyteorder("="): code for code, d in _DTYPES.items()}
     code = codes.get(array.dtype.newbyteorder("="))
     if code is None:

@@ -29,6 +29,11 @@ class Ink:
         0 on paper, 255 on ink, between them on edges.
     light_on_dark : bool
         Whether the ink is lighter than the paper.
+
+    Examples
+    --------
+    >>> Ink(np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8), False).mask.sum()
+    np.int64(4)
     """
 
     mask: np.ndarray

@@ -43,6 +43,16 @@ def read_libsvm(
     ------
     DataError
         If the file is missing, broken, of another kind or too large.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+    ...     _ = file.write("7 1:0.5 4:1")
+    ...     file.flush()
+    ...     images, labels = read_libsvm(file.name, (2, 2))
+    >>> images.tolist(), labels.tolist()
+    ([[[0.5, 0.0], [0.0, 1.0]]], [7.0])
     """
     from sklearn.datasets import load_svmlight_file
 

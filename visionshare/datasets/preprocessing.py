@@ -139,35 +139,35 @@ class Preprocessing:
     def describe(self, mode: str = "gray") -> list[str]:
         """Return all that is done to a picture in words, from the first step to the last."""
         paper = {"dark_on_light": "white", "automatic": "black (on white if its ink is dark)"}
-        said = [
+        texts = [
             "turned upright",
             f"laid, where it is transparent, on {paper.get(self.polarity, 'black')}",
             "made gray (0.299 R + 0.587 G + 0.114 B)" if mode == "gray" else "made RGB",
         ]
-        said += _POLARITY_IN_WORDS[self.polarity]
+        texts += _POLARITY_IN_WORDS[self.polarity]
         if self.contrast:
-            said.append("stretched in contrast: paper becomes 0, the lightest ink 255")
+            texts.append("stretched in contrast: paper becomes 0, the lightest ink 255")
         if self.crop:
-            said.append(
+            texts.append(
                 "cut to the box of its ink, which is lighter than "
                 f"{self.threshold:g} of the way from paper to the lightest value"
             )
         if self.fit == "character":
-            said.append("rid of all but its ink, told from paper by a local threshold (Sauvola)")
-            said.append("stretched in contrast, so that a quarter of the ink or more is white")
+            texts.append("rid of all but its ink, told from paper by a local threshold (Sauvola)")
+            texts.append("stretched in contrast, so that a quarter of the ink or more is white")
         mean = "each pixel the mean of the area that it covers"
         if self.fit == "resize":
-            said.append(f"stretched to the image's size, {mean}")
+            texts.append(f"stretched to the image's size, {mean}")
         elif self.fit == "center":
-            said.append(f"shrunk where it is larger ({mean}) and centered on black")
+            texts.append(f"shrunk where it is larger ({mean}) and centered on black")
         else:
             room = f" {self.margin} pixel(s) inside the image's sides" if self.margin else ""
             middle = "the ink's center of mass" if self.center == "mass" else "its middle"
-            said.append(
+            texts.append(
                 f"brought to the largest box{room} that keeps its aspect ratio, {mean} "
                 f"(interpolated where it grows), {middle} in the middle of a black canvas"
             )
-        return said
+        return texts
 
     def apply(self, picture: np.ndarray, size: tuple[int, int] | None = None) -> np.ndarray:
         """Return the raster of a picture.

@@ -32,6 +32,11 @@ class Cut:
     ------
     InputError
         If a number is out of range.
+
+    Examples
+    --------
+    >>> Cut(size=20).per_class
+    1000
     """
 
     size: int = 16
@@ -155,6 +160,16 @@ def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str,
     ------
     DataError
         If there are fewer than two, two of one name, or an image cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("sand", "wool"):
+    ...         Image.new("L", (9, 5)).save(f"{folder}/{name}.png")
+    ...     {name: plate.shape for name, plate in read_plates(folder).items()}
+    {'sand': (5, 9), 'wool': (5, 9)}
     """
     files = find_images(folder)
     names = [file.stem for file in files]

@@ -28,6 +28,11 @@ class Piece:
     mask : ndarray of bool, shape (box.height, box.width)
     darkness : ndarray of uint8, shape (box.height, box.width)
         See :class:`visionshare.datasets.ink.Ink`.
+
+    Examples
+    --------
+    >>> Piece(Box(3, 4, 5, 6), np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8)).box.left
+    3
     """
 
     box: Box
@@ -87,6 +92,11 @@ def typical_height(boxes: list[Box]) -> float:
     """Return the height of a character, of these boxes: their median by ink, dust left out.
 
     Taller boxes weigh more, so that many specks and dots do not decide.
+
+    Examples
+    --------
+    >>> typical_height([Box(0, 0, 9, 20), Box(0, 0, 9, 20), Box(0, 0, 2, 2)])
+    20.0
     """
     heights = np.sort([b.height for b in boxes if b.height >= _MIN_HEIGHT])
     if len(heights) == 0:
@@ -106,7 +116,15 @@ def _is_rule_or_picture(box: Box, area: int, height: float) -> bool:
 
 
 def joined(pieces: list[Piece]) -> Piece:
-    """Return pieces as one: the letter of a broken stroke, or of a dot and its stem."""
+    """Return pieces as one: the letter of a broken stroke, or of a dot and its stem.
+
+    Examples
+    --------
+    >>> dot = Piece(Box(0, 0, 2, 2), np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8))
+    >>> stem = Piece(Box(0, 4, 2, 9), np.ones((5, 2), bool), np.full((5, 2), 255, np.uint8))
+    >>> joined([dot, stem]).box
+    Box(left=0, top=0, right=2, bottom=9)
+    """
     if len(pieces) == 1:
         return pieces[0]
     box = around([piece.box for piece in pieces])

@@ -30,6 +30,13 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     Returns
     -------
     list of list of Piece
+
+    Examples
+    --------
+    >>> boxes = [Box(0, 0, 9, 20), Box(0, 40, 9, 60), Box(12, 0, 20, 20)]
+    >>> pieces = [Piece(box, np.ones((20, box.width), bool), np.zeros((20, 9))) for box in boxes]
+    >>> [[piece.box.left for piece in line] for line in find_lines(pieces)]
+    [[0, 12], [0]]
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -132,6 +139,14 @@ def characters_of(line: list[Piece]) -> list[Piece]:
     ----------
     line : list of Piece
         From left to right.
+
+    Examples
+    --------
+    >>> boxes = [Box(0, 0, 4, 4), Box(0, 7, 4, 30), Box(9, 8, 20, 30)]
+    >>> ink = [np.ones((box.height, box.width), np.uint8) for box in boxes]
+    >>> line = [Piece(box, one > 0, one) for box, one in zip(boxes, ink)]
+    >>> [character.box.top for character in characters_of(line)]
+    [0, 8]
     """
     height = _line_height(line)
     groups: list[list[Piece]] = []

@@ -52,7 +52,13 @@ def around(boxes: Sequence[Box]) -> Box:
 
 @dataclass(frozen=True)
 class Character:
-    """A character, its box, and the classifier's probability of it."""
+    """A character, its box, and the classifier's probability of it.
+
+    Examples
+    --------
+    >>> Character("A", Box(0, 0, 5, 9), 0.9).text
+    'A'
+    """
 
     text: str
     box: Box
@@ -61,7 +67,14 @@ class Character:
 
 @dataclass(frozen=True)
 class Word:
-    """Characters without a gap of a space's width between them."""
+    """Characters without a gap of a space's width between them.
+
+    Examples
+    --------
+    >>> a = Character("A", Box(0, 0, 5, 9), 0.9)
+    >>> Word((a, a)).text
+    'AA'
+    """
 
     characters: tuple[Character, ...]
 
@@ -83,7 +96,14 @@ class Word:
 
 @dataclass(frozen=True)
 class Line:
-    """Words that stand on one line."""
+    """Words that stand on one line.
+
+    Examples
+    --------
+    >>> word = Word((Character("A", Box(0, 0, 5, 9), 0.9),))
+    >>> Line((word, word)).text
+    'A A'
+    """
 
     words: tuple[Word, ...]
 
@@ -100,7 +120,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Block:
-    """Lines below each other: a column, or a part of one."""
+    """Lines below each other: a column, or a part of one.
+
+    Examples
+    --------
+    >>> line = Line((Word((Character("A", Box(0, 0, 5, 9), 0.9),)),))
+    >>> Block((line, line)).text.splitlines()
+    ['A', 'A']
+    """
 
     lines: tuple[Line, ...]
 

@@ -111,7 +111,15 @@ def read_page(
 
 
 def check_reader(classifier: CompactClassifier) -> None:
-    """Raise an InputError unless the classifier is of pictures of single characters."""
+    """Raise an InputError unless the classifier is of pictures of single characters.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 28, 28), np.uint8)).take([400])
+    >>> model = CompactClassifier(family, np.ones((2, 1)), np.zeros(2), np.array(["I", "L"]))
+    >>> check_reader(model)
+    """
     if classifier.image_shape != PRINTED_SIZE:
         given = f"one of images of shape {classifier.image_shape}"
         raise InputError(
@@ -124,6 +132,14 @@ def reader_preprocessing(classifier: CompactClassifier) -> Preprocessing:
 
     A classifier whose pictures are only stretched says nothing of ink. Its characters are
     prepared as those of the data set "fonts".
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 28, 28), np.uint8)).take([400])
+    >>> model = CompactClassifier(family, np.ones((2, 1)), np.zeros(2), np.array(["I", "L"]))
+    >>> reader_preprocessing(model).fit
+    'character'
     """
     steps = classifier.preprocessing
     return PRINTED if steps.polarity == "as_is" else steps

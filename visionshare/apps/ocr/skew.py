@@ -76,6 +76,13 @@ def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
         What lies outside of the image is as its edge.
     back : ndarray of shape (2, 3)
         Takes points (x, y, 1) of the turned image to those of the given one.
+
+    Examples
+    --------
+    >>> page = np.full((50, 80), 255, np.uint8)
+    >>> turned, back = rotated(page, 2.0)
+    >>> turned.shape, back.shape
+    ((50, 80), (2, 3))
     """
     import cv2
 
@@ -90,7 +97,13 @@ def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
 def turned_box(
     box: tuple[int, int, int, int], back: np.ndarray, width: int, height: int
 ) -> tuple[int, int, int, int]:
-    """Return the box around a box (left, top, right, bottom) that was turned, inside an image."""
+    """Return the box around a box (left, top, right, bottom) that was turned, inside an image.
+
+    Examples
+    --------
+    >>> turned_box((2, 3, 7, 9), np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 0.0]]), 80, 50)
+    (7, 3, 12, 9)
+    """
     left, top, right, bottom = box
     corners = np.array([[x, y, 1.0] for x in (left, right) for y in (top, bottom)])
     points = corners @ back.T

@@ -41,6 +41,11 @@ class Recognition(NamedTuple):
         That each is the one character that it looks most like.
     is_broad : ndarray of bool, shape (n,)
         Whether that is an M or a W.
+
+    Examples
+    --------
+    >>> Recognition(np.array([0.9]), np.array([False])).probability.tolist()
+    [0.9]
     """
 
     probability: np.ndarray
@@ -159,6 +164,17 @@ def split_touching(
         Of a character of the line.
     recognize : callable
         Returns the recognition of other pieces.
+
+    Examples
+    --------
+    >>> mask = np.ones((20, 30), bool)
+    >>> mask[:18, 14:16] = False
+    >>> piece = Piece(Box(0, 0, 30, 20), mask, np.where(mask, 255, 0).astype(np.uint8))
+    >>> def narrow(pieces):
+    ...     sure = np.array([0.9 if p.box.width < 20 else 0.1 for p in pieces])
+    ...     return Recognition(sure, np.zeros(len(pieces), bool))
+    >>> [part.box.width for part in split_touching([piece], narrow([piece]), 20, narrow)[0]]
+    [14, 16]
     """
     characters = [[piece] for piece in pieces]
     for i, piece in enumerate(pieces):
@@ -226,6 +242,16 @@ def join_broken(
     ----------
     pieces, recognized, height, recognize
         As in :func:`split_touching`.
+
+    Examples
+    --------
+    >>> stroke = np.ones((20, 5), np.uint8)
+    >>> pieces = [Piece(Box(x, 0, x + 5, 20), stroke > 0, stroke) for x in (0, 6)]
+    >>> def broad(pieces):
+    ...     sure = np.array([0.9 if p.box.width > 9 else 0.1 for p in pieces])
+    ...     return Recognition(sure, np.zeros(len(pieces), bool))
+    >>> join_broken(pieces, broad(pieces), 20, broad)
+    [[0, 1]]
     """
     groups = [[i] for i in range(len(pieces))]
     single = recognized.probability

@@ -15,7 +15,7 @@ from visionshare.scores import predict_labels
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["expected_harm", "learn_exit_rule"]
+__all__ = ["check_exit_options", "expected_harm", "learn_exit_rule"]
 
 _CANDIDATES = 24
 _SWEEPS = 8
@@ -83,10 +83,7 @@ def learn_exit_rule(
     >>> all(1 <= t < 30 for t in rule.rounds)
     True
     """
-    if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
-        raise InputError("tolerance", tolerance, "a share from 0 to below 1")
-    if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
-        raise InputError("stages", stages, "a whole number of at least 1")
+    check_exit_options(tolerance, stages)
     labels = np.asarray(labels)
     if labels.shape != (len(images),) or len(images) == 0:
         raise InputError("labels", labels.shape, f"a class for each of {len(images)} images, 1 up")
@@ -111,6 +108,20 @@ def learn_exit_rule(
         cost, chosen, margins = least, held, found
     used = [(problem.rounds[s], m) for s, m in zip(chosen, margins, strict=True) if m < np.inf]
     return ExitRule(tuple(t for t, _ in used), tuple(m for _, m in used))
+
+
+def check_exit_options(tolerance: float, stages: int) -> None:
+    """Check the options of :func:`learn_exit_rule` without images.
+
+    Raises
+    ------
+    InputError
+        If one is out of range.
+    """
+    if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
+        raise InputError("tolerance", tolerance, "a fraction from 0 to below 1")
+    if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
+        raise InputError("stages", stages, "a whole number of at least 1")
 
 
 def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:

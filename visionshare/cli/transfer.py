@@ -135,7 +135,7 @@ def _learned(
         "classifier": str(out),
         "features": found.classifier.n_features,
         "trained_on": found.trained_on,
-        "judged_on": found.judged_on,
+        "judged_on": found.validated_on,
         "balanced_accuracy": found.balanced_accuracy,
         "sources": [asdict(entry) for entry in found.chosen],
     }

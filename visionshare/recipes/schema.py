@@ -259,25 +259,28 @@ def recipe_model(kind: str = DEFAULT_LEARNER) -> type[Recipe]:
     >>> list(recipe_model("jointboost").model_fields["learner"].annotation.model_fields)
     ['kind', 'rounds', 'input_fraction', 'class_weight']
     """
-    learner = learner_section(kind)
-    sections = _sections()
-    teacher = create_model(
-        "Teacher",
-        __base__=TeacherPart,
-        learner=(learner | None, None),
-        fine_tuning=(sections["fine_tuning"] | None, None),
-    )
-    optional: dict[str, Any] = {
-        name: (section | None, None) for name, section in sections.items() if name != "data"
-    }
+    sections, learner = _sections(), learner_section(kind)
+    tuning = sections["fine_tuning"]
+    teacher: Any = _extended(TeacherPart, {"learner": learner, "fine_tuning": tuning})
+    made: Any = _extended(Recipe, {**sections, "teacher": teacher})
     return create_model(
         "Recipe",
-        __base__=Recipe,
-        data=(sections["data"], ...),
+        __base__=made,
+        data=(_extended(DataPart, _data_sections()), ...),
         learner=(learner, Field(default_factory=learner)),
-        teacher=(teacher | None, None),
-        **optional,
     )
+
+
+def _extended(base: type[Section], sections: Mapping[str, Any]) -> type[Section]:
+    """Return a section with others in it, each of which may be left out."""
+    fields: dict[str, Any] = {name: (section | None, None) for name, section in sections.items()}
+    return create_model(base.__name__, __base__=base, **fields)
+
+
+def _data_sections() -> dict[str, Any]:
+    from visionshare.datasets import Cut, Fonts
+
+    return {"cut": section_of(Cut), "fonts": section_of(Fonts)}
 
 
 @cache
@@ -285,18 +288,11 @@ def _sections() -> dict[str, Any]:
     """Return the sections that are made from the signatures of what they configure."""
     from visionshare.apps.sparsification import sparsify
     from visionshare.classifier import learn_exit_rule
-    from visionshare.datasets import Cut, Fonts, Preprocessing, elastic_deformations
+    from visionshare.datasets import Preprocessing, elastic_deformations
     from visionshare.learners import FineTuning
 
-    data = create_model(
-        "Data",
-        __base__=DataPart,
-        cut=(section_of(Cut) | None, None),
-        fonts=(section_of(Fonts) | None, None),
-    )
     sizes = ("alpha", "sigma", "rotation", "scale", "shear")
     return {
-        "data": data,
         "preprocessing": section_of(Preprocessing),
         "deformations": section_of(elastic_deformations, only=sizes, base=DeformationPart),
         "sparsify": section_of(sparsify, only=("n",), base=SparsificationPart),

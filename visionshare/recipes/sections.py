@@ -147,7 +147,7 @@ def section_of(
             continue
         fields[key] = (_annotation(parts), _default(parameter.default, parts))
     made = create_model(name or target.__name__, __base__=base, **fields, **others)
-    made.section_target = staticmethod(target)  # type: ignore[assignment]
+    made.section_target = staticmethod(target)
     made.section_keys = tuple(fields)
     return made
 
@@ -167,7 +167,7 @@ def _default(default: Any, parts: Sequence[Any]) -> Any:
 
 
 def _annotation(parts: Sequence[Any]) -> Any:
-    union = Union[tuple(dict.fromkeys(parts))]  # noqa: UP007
+    union: Any = Union[tuple(dict.fromkeys(parts))]  # noqa: UP007
     if float in parts and _NONE in parts:
         return Annotated[union, BeforeValidator(_none_of_infinity)]
     return union
@@ -217,8 +217,8 @@ def _toml_types(
         entries = [_toml_types(t, namespace, nested) for t in arguments if t is not Ellipsis]
         if not entries or not all(entries):
             return []
-        inner = tuple(Union[tuple(parts)] for parts in entries)  # noqa: UP007
+        unions: Any = tuple(Union[tuple(parts)] for parts in entries)  # noqa: UP007
         fixed = origin is tuple and Ellipsis not in arguments
-        held = tuple[inner] if fixed else tuple[inner[0], ...]  # type: ignore[valid-type]
-        return [Annotated[held, BeforeValidator(_tuple_of_list)]]
+        entries_of: Any = types.GenericAlias(tuple, unions if fixed else (unions[0], ...))
+        return [Annotated[entries_of, BeforeValidator(_tuple_of_list)]]
     return []

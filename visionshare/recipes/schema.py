@@ -120,7 +120,7 @@ class DeformationPart(Section):
 
         from visionshare.datasets import elastic_deformations
 
-        next(elastic_deformations(np.zeros((1, 4, 4), np.uint8), 1, **self.options()))
+        next(elastic_deformations(np.zeros((1, 4, 4), np.uint8), 1, **self.as_arguments()))
 
 
 class TuningPart(Section):
@@ -148,7 +148,7 @@ class SparsificationPart(Section):
 
         from visionshare.apps.sparsification import sparsify
 
-        sparsify(np.ones(1), **self.options())
+        sparsify(np.ones(1), **self.as_arguments())
 
 
 class EarlyExitPart(Section):
@@ -163,7 +163,7 @@ class EarlyExitPart(Section):
         """Check what the rule is learned with."""
         from visionshare.classifier.exit_learning import check_exit_options
 
-        check_exit_options(**self.options())
+        check_exit_options(**self.as_arguments())
 
 
 class TeacherPart(Section):

@@ -46,7 +46,7 @@ class Section(BaseModel):
     section_target: ClassVar[Callable[..., Any] | None] = None
     section_keys: ClassVar[tuple[str, ...]] = ()
 
-    def options(self) -> dict[str, Any]:
+    def as_arguments(self) -> dict[str, Any]:
         """Return the arguments that the section holds for what it configures."""
         return {name: getattr(self, name) for name in self.section_keys}
 
@@ -62,8 +62,10 @@ class Section(BaseModel):
         assert self.section_target is not None
         accepted = inspect.signature(self.section_target).parameters
         arguments = {name: value for name, value in runtime.items() if name in accepted}
-        for name, value in self.options().items():
-            arguments[name] = value.build(**runtime) if isinstance(value, Section) else value
+        # A template is learned several times: one checkpoint cannot keep them apart.
+        inner = {name: value for name, value in runtime.items() if name != "checkpoint"}
+        for name, value in self.as_arguments().items():
+            arguments[name] = value.build(**inner) if isinstance(value, Section) else value
         return self.section_target(**arguments)
 
     def check(self) -> None:

@@ -30,6 +30,6 @@ def with_exits(run: Run, classifier: CompactClassifier, images: RunImages) -> Co
     validation = images.training.subset(np.flatnonzero(mask))
     truth = np.asarray(validation.classes)[validation.labels]
     rule = learn_exit_rule(
-        classifier, validation.images, truth, **section.options(), n_jobs=run.jobs
+        classifier, validation.images, truth, **section.as_arguments(), n_jobs=run.jobs
     )
     return replace(classifier, exit_rule=rule)

@@ -135,7 +135,7 @@ def deformed_copies(
         random_state=recipe.seed,
         first_copy=first,
         n_jobs=jobs,
-        **recipe.deformations.options(),
+        **recipe.deformations.as_arguments(),
     ):
         start = (copy - first) * len(images)
         out[start + rows.start : start + rows.stop] = batch

@@ -27,4 +27,6 @@ def sparsified(run: Run, classifier: CompactClassifier, images: np.ndarray) -> C
     scales = None
     if section.scaled:
         scales = np.abs(classifier.family.transform(images, None, run.jobs)).max(axis=0)
-    return sparsify(classifier, **section.options(), random_state=run.recipe.seed, scales=scales)
+    return sparsify(
+        classifier, **section.as_arguments(), random_state=run.recipe.seed, scales=scales
+    )

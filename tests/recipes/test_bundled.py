@@ -18,7 +18,7 @@ FEW = {
     "digits-forward-greedy": ["learner.rounds=10"],
     "digits-grfl": ["learner.rounds=4"],
     "digits-jointboost": ["learner.rounds=6"],
-    "digits-mixed-norm": ["learner.alpha=20", "learner.calibrate=false"],
+    "digits-mixed-norm": ["learner.alpha=4", "learner.calibrate=false"],
     "digits-one-against-rest": ["learner.rounds=2"],
     "digits-sparsified": ["learner.rounds=10", "sparsify.n=200"],
     "digits-structural": ["learner.rounds=4", "learner.calibrate=false"],

@@ -76,7 +76,7 @@ def test_images_are_those_that_the_recipe_asks_for(run, images):
     assert few.training.classes == few.test.classes == ("3", "5")
     assert np.bincount(few.training.labels).tolist() == [4, 4]
     assert preprocessing_of(run.recipe).fit == "box"
-    with pytest.raises(InputError, match="^margin"):
+    with pytest.raises(InputError, match=r"^margin"):
         prepare_images(changed(run, "preprocessing.margin=4"))
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from visionshare.cli.options import DataFolder
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Find, verify and fetch data sets.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare data list`.")]
-Folder = Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")]
 
 
 @app.command("list")
@@ -41,26 +41,26 @@ def info(name: Name) -> None:
 
 
 @app.command()
-def verify(name: Name, data: Folder = None) -> None:
+def verify(name: Name, data: DataFolder = None) -> None:
     """Compare a data set's files with their sha256.
 
     Example: visionshare data verify mnist --data ~/data
     """
     from visionshare.datasets import verify_dataset
 
-    found = verify_dataset(name, data)
-    for path, state in found.items():
+    states = verify_dataset(name, data)
+    for path, state in states.items():
         typer.echo(f"{state:8} {path}")
-    if not found:
+    if not states:
         typer.echo(f"{name} comes inside a Python package: there is nothing to verify")
-    if any(state != "ok" for state in found.values()):
+    if any(state != "ok" for state in states.values()):
         raise typer.Exit(1)
 
 
 @app.command()
 def fetch(
     name: Name,
-    data: Folder = None,
+    data: DataFolder = None,
     mirror: Annotated[str | None, typer.Option(help="Address to fetch PATH from instead.")] = None,
 ) -> None:
     """Download a data set's files that are not there, and check their sha256.

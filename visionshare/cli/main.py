@@ -51,8 +51,8 @@ app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from visionshare import __version__
 
         typer.echo(f"visionshare {__version__}")
@@ -65,7 +65,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log what is done.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log each stage.")] = False,
 ) -> None:
     if verbose:
         import logging
@@ -74,7 +74,7 @@ def _options(
 
 
 def _stopped(arguments: list[str]) -> int:
-    hint = "; the same command with --resume goes on" if "train" in arguments[:3] else ""
+    hint = "; the same command with --resume resumes the run" if "train" in arguments[:3] else ""
     print(f"stopped{hint}", file=sys.stderr)  # noqa: T201
     return _INTERRUPTED
 

@@ -10,7 +10,7 @@ import typer
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look after column stores.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, verify and repair column stores.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a store.")]
 
@@ -28,7 +28,7 @@ def info(store: Folder) -> None:
 
 @app.command()
 def verify(store: Folder) -> None:
-    """Read every shard and check its sums.
+    """Read every shard and verify its checksums.
 
     Example: visionshare store verify out/mnist/work/store
     """
@@ -40,12 +40,12 @@ def verify(store: Folder) -> None:
     if broken:
         typer.echo(f"next: visionshare store repair {store}")
         raise typer.Exit(1)
-    typer.echo("every shard is sound")
+    typer.echo("every shard is valid")
 
 
 @app.command()
 def repair(store: Folder) -> None:
-    """Drop broken shards; their columns are evaluated again when they are asked for.
+    """Drop broken shards; their columns are recomputed on demand.
 
     Example: visionshare store repair out/mnist/work/store
     """

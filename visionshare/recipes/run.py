@@ -79,7 +79,7 @@ class Run:
         return parse_size(self.recipe.store.memory, "store.memory")
 
     def member(self, number: int) -> Run:
-        """Return the run of one of the recipe's members, which has a seed and a folder of its own.
+        """Return the run of one of the recipe's members, with another seed and folder.
 
         Parameters
         ----------

@@ -85,9 +85,9 @@ class StorePart(Section):
 
 
 class SourcesPart(Section):
-    """Classifiers whose scores are features too: saved ones, and one for each of some classes.
+    """Classifiers whose scores are features too: saved ones, and one for each of several classes.
 
-    The classes are of the recipe's own data, and each is learned against the others.
+    The classes are those of the recipe's data; each is learned against the others.
     """
 
     files: list[str] = Field(default=[])
@@ -169,7 +169,7 @@ class EarlyExitPart(Section):
 class TeacherPart(Section):
     """Classifiers learned before, from the same images, whose mean teaches in the fine-tuning.
 
-    What its sections leave out is as in the recipe's own.
+    Settings that it leaves out are those of the recipe.
     """
 
     members: int = Field(default=1, ge=1, le=100)

@@ -153,7 +153,7 @@ def search_images(recipe: Recipe, images: RunImages) -> ImageSet:
 
 
 def validation_mask(recipe: Recipe, images: RunImages) -> np.ndarray:
-    """Return which training images do not train: some of each class, with their copies.
+    """Return which training images do not train: a fraction of each class, with their copies.
 
     They show where others may stop early; none where the recipe has no early exit.
     """

@@ -88,7 +88,7 @@ def _chosen(run: Run, images: RunImages, sources: Sequence[LinearSource]) -> Com
 def teacher_recipe(recipe: Recipe) -> Recipe | None:
     """Return the recipe of the classifiers that teach; None where nobody does.
 
-    What ``[teacher]`` leaves out is as in the recipe; the seed is the next one.
+    Settings that ``[teacher]`` leaves out are those of the recipe; the seed is the next one.
     """
     part = recipe.teacher
     if part is None:

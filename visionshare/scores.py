@@ -29,6 +29,8 @@ def flat_scores(scores: np.ndarray) -> np.ndarray:
     >>> flat_scores(np.array([[3.0], [-1.0]])).tolist()
     [3.0, -1.0]
     """
+    if scores.shape[1] == 2:
+        return np.asarray(scores[:, 1] - scores[:, 0])
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 

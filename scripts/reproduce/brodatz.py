@@ -22,7 +22,7 @@ from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.durable import write_text
 from visionshare.generators.draws import Draws
-from visionshare.learners.generation_path import unscaled_tasks
+from visionshare.learners.path import unscaled
 from visionshare.store import DrawnColumns
 
 _logger = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ def rounds_of(
     held = family.take(ids).transform(data.test)
     right = []
     for h in history:
-        coef, intercept = unscaled_tasks(h.weights, columns, h.candidates)
+        coef, intercept = unscaled(h.coef, h.intercept, columns, h.candidates)
         scores = held[:, np.searchsorted(ids, h.candidates)] @ coef.T + intercept
         right.append(100 * np.mean(np.argmax(scores, axis=1) == data.y_test))
     seconds = before + model.busy_ * np.cumsum([h.seconds for h in history])
@@ -206,7 +206,7 @@ def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     from visionshare.learners.task_targets import class_targets
     from visionshare.losses import make_task_loss
     from visionshare.penalties import GroupNorm
-    from visionshare.solvers import TaskProblem, check_solver
+    from visionshare.solvers import Admm, TaskProblem
 
     family = GaborBank(n_filters=POOL, random_state=seed + 1000, **bank).fit(data.train)
     columns, before = _evaluated(family, data)
@@ -217,10 +217,11 @@ def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     problem = TaskProblem(targets.blocks, targets.n_tasks, loss, norm, alpha)
     problem.append(columns.columns_of(np.arange(POOL))[:, targets.order], [1] * POOL)
     start = problem.empty().padded(POOL)
-    found = check_solver("admm")(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
+    found = Admm(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
     seconds = before + time.process_time() - begun
     used = np.flatnonzero(np.abs(found.weights.W).sum(axis=1))
-    coef, intercept = unscaled_tasks(found.weights.kept(used), columns, used)
+    chosen = found.weights.kept(used)
+    coef, intercept = unscaled(chosen.whole.T, chosen.b, columns, used)
     scores = family.take(used).transform(data.test) @ coef.T + intercept
     right = 100 * np.mean(np.argmax(scores, axis=1) == data.y_test)
     return Run(np.array([len(used)]), np.array([right]), np.array([seconds]))

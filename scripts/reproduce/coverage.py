@@ -66,7 +66,7 @@ def path_of(X: np.ndarray, y: np.ndarray, test: tuple, penalty: str, n: int) -> 
         rows, k = len(model.support_), len(model.classes_)
         zeros = 1 - np.count_nonzero(model.coef_) / (k * PRODUCTS)
         wrong = float(np.mean(np.argmax(scores, axis=1) != test[1]))
-        at = Point(rows, zeros, wrong, coverage(scores, test[1]), model.history_[-1].kkt)
+        at = Point(rows, zeros, wrong, coverage(scores, test[1]), model.history_[-1].gap)
         points.append(at)
     return points
 

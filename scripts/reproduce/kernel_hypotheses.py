@@ -95,7 +95,7 @@ def curve(
     held: dict[str, list[float]] = {name: [] for name in ("error", "coverage", "zeros", "rows")}
     for done in history:
         ids = done.candidates
-        scores = ((test[0][:, ids] - offset[ids]) * scale[ids]) @ done.W + done.b
+        scores = ((test[0][:, ids] - offset[ids]) * scale[ids]) @ done.coef.T + done.intercept
         held["error"].append(float(np.mean(np.argmax(scores, axis=1) != test[1])))
         held["coverage"].append(coverage(scores, test[1]))
         held["zeros"].append(1 - np.count_nonzero(done.W) / (CLASSES * H.shape[1]))
@@ -103,7 +103,7 @@ def curve(
     seconds = np.cumsum([done.seconds for done in history])
     values = np.array([done.value for done in history])
     found = (np.array(held[name]) for name in ("error", "coverage", "zeros", "rows"))
-    return Curve(alpha, seconds, values, *found, history[-1].kkt)
+    return Curve(alpha, seconds, values, *found, history[-1].gap)
 
 
 def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:

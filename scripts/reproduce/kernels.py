@@ -33,7 +33,7 @@ from scripts.reproduce.adult import (
 from scripts.reproduce.results import arguments, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
-from visionshare.learners.generation_path import unscaled_tasks
+from visionshare.learners.path import unscaled
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
@@ -88,7 +88,7 @@ class Learned:
         if done is None:
             return float("nan")
         ids = (2 * done.candidates[:, None] + np.arange(2)).ravel()
-        coef, b = unscaled_tasks(done.weights, self.columns, ids)
+        coef, b = unscaled(done.coef, done.intercept, self.columns, ids)
         scores = self.columns.draws.take(ids).transform(X) @ coef[0] + b[0]
         return float(np.mean((scores > 0) == y))
 

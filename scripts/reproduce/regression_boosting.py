@@ -91,7 +91,7 @@ def errors_of_rounds(model: Any, columns: ProductColumns, data: Split) -> np.nda
     held = []
     for done in model.history_:
         places = np.searchsorted(ids, done.candidates)
-        held.append(error(tested[:, places] @ done.W[:, 0] + done.b[0], data.y_test))
+        held.append(error(tested[:, places] @ done.coef[0] + done.intercept[0], data.y_test))
     return np.array(held)
 
 

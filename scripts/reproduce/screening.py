@@ -9,7 +9,6 @@ Writes docs/results/screening.md:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_images
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart
-from visionshare.search import SEARCHES, ExhaustiveSearch, ScreenedSearch, make_criterion
+from visionshare.search import Exhaustive, Screened, make_criterion
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 CLOSE = 0.02
@@ -31,15 +30,12 @@ SETTINGS = ((0.05, 128), (0.05, 256), (0.1, 64), (0.1, 128))
 CRITERIA = ("gradient", "orthogonal")
 
 
-@dataclass
 class Compared:
     """The exhaustive search, with others that only say what they would have chosen."""
 
-    criterion: str
-    exhaustive: ExhaustiveSearch = field(default_factory=ExhaustiveSearch)
-
-    def __post_init__(self) -> None:
-        self.others = [ScreenedSearch(fraction, keep) for fraction, keep in SETTINGS]
+    def __init__(self, criterion: str) -> None:
+        self.criterion, self.exhaustive = criterion, Exhaustive()
+        self.others = [Screened(fraction, keep) for fraction, keep in SETTINGS]
         self.criteria = [make_criterion(self.criterion) for _ in SETTINGS]
         self.seconds: list[list[float]] = [[] for _ in range(len(SETTINGS) + 1)]
         self.shares: list[list[float]] = [[] for _ in SETTINGS]
@@ -92,9 +88,8 @@ def main() -> None:
     found: list[list[Any]] = []
     for criterion in CRITERIA:
         compared = Compared(criterion)
-        SEARCHES["compared"] = lambda held=compared: held
         rounds = 5 if options.quick else options.rounds
-        ShareBoost(rounds, criterion=criterion, search="compared", n_jobs=options.jobs).fit(
+        ShareBoost(rounds, criterion=criterion, search=compared, n_jobs=options.jobs).fit(
             columns, labels
         )
         found += rows(compared)

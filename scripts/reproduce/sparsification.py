@@ -210,11 +210,11 @@ def greedy_path(problem: Problem, loss: str, eps: float) -> Iterator[tuple[int, 
     model.fit(problem.X, problem.y)
     scale = 1 / np.maximum(np.abs(problem.X).max(axis=0), 1e-9)
     for n in KEPT:
-        last = [r for r in model.rounds_[0] if len(r.weights) <= n][-1]
-        entered = model.support_[: len(last.weights)]
+        last = [r for r in model.rounds_[0] if len(r.candidates) <= n][-1]
+        entered = model.support_[: len(last.candidates)]
         w = np.zeros(len(problem.w))
-        w[entered] = last.weights * scale[entered]
-        yield n, judged(problem, w, last.intercept)
+        w[entered] = last.coef[0] * scale[entered]
+        yield n, judged(problem, w, float(last.intercept[0]))
 
 
 PROCEDURES = {

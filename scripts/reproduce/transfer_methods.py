@@ -150,10 +150,10 @@ def forward_regression(few: Few) -> np.ndarray:
     def path(part: Few) -> np.ndarray:
         found = np.zeros((most, part.Z.shape[1]))
         rounds = _rounds(part, NO_ALPHA, 0.0, most, "exhaustive", 0)
-        support = [r.candidate for r in rounds]
+        support = [int(r.entered[0]) for r in rounds]
         for r in rounds:
             found[r.number - 1 :, support] = 0
-            found[r.number - 1 :, support[: r.number]] = r.weights
+            found[r.number - 1 :, support[: r.number]] = r.coef[0]
         return found
 
     return chosen(few, path)
@@ -172,7 +172,7 @@ def greedytl_59(few: Few) -> np.ndarray:
 def _weights(few: Few, rounds: list) -> np.ndarray:
     found = np.zeros(few.Z.shape[1])
     if rounds:
-        found[[r.candidate for r in rounds]] = rounds[-1].weights
+        found[rounds[-1].candidates] = rounds[-1].coef[0]
     return found
 
 

@@ -56,9 +56,9 @@ def test_every_round_is_ridge_regression_on_its_columns():
     for r in model.rounds_[0]:
         S = Z[:, model.support_[: r.number]]
         ridge = Ridge(alpha=2.0).fit(S, t)
-        assert_allclose(r.weights, ridge.coef_, rtol=1e-8)
+        assert_allclose(r.coef[0], ridge.coef_, rtol=1e-8)
         left = np.sum((t - ridge.predict(S)) ** 2) + 2.0 * np.sum(ridge.coef_**2)
-        assert_allclose(r.error, left / np.sum((t - t.mean()) ** 2), rtol=1e-8)
+        assert_allclose(r.loss, left / np.sum((t - t.mean()) ** 2), rtol=1e-8)
     assert_allclose(model.decision_function(X), ridge.predict(S), rtol=1e-8)
 
 
@@ -123,7 +123,7 @@ def test_it_stops_when_nothing_is_gained():
     X, y = _data()
     assert len(GreedyTL(rounds=40, tol=0.05).fit(X, y).support_) < 10
     rounds = GreedyTL(rounds=40, tol=0.05).fit(X, y).rounds_[0]
-    errors = [1.0] + [r.error for r in rounds]
+    errors = [1.0] + [r.loss for r in rounds]
     assert (-np.diff(errors)[:-1] >= 0.05).all()
     assert -np.diff(errors)[-1] < 0.05
 

@@ -8,8 +8,8 @@ import pytest
 import visionshare
 from visionshare.datasets import load_images
 from visionshare.export import c_program, onnx_program
+from visionshare.learners.registry import CLASSIFIERS
 from visionshare.recipes import list_pipelines, load_recipe, train
-from visionshare.recipes.registry import LEARNERS
 
 # Fewer images and rounds: a second each.
 FEW = {
@@ -46,7 +46,7 @@ def test_every_recipe_that_needs_no_download_is_here():
 
 
 def test_every_learner_has_a_bundled_recipe():
-    assert {load_recipe(name).learner.kind for name in FEW} == set(LEARNERS)
+    assert {load_recipe(name).learner.kind for name in FEW} == set(CLASSIFIERS)
     assert any(load_recipe(name).sparsify is not None for name in FEW)
 
 

@@ -33,12 +33,9 @@ class _Recorder:
         return scores
 
 
-def _record(monkeypatch, columns, y, omega, **settings):
+def _record(columns, y, omega, **settings):
     recorder = _Recorder(**settings.pop("criterion_options", {}))
-    monkeypatch.setattr(
-        "visionshare.learners.shareboost.make_criterion", lambda name, **options: recorder
-    )
-    ShareBoost(rounds=6, criterion="orthogonal", **settings).fit(columns, y, omega)
+    ShareBoost(rounds=6, criterion=recorder, **settings).fit(columns, y, omega)
     return recorder.seen
 
 
@@ -54,31 +51,29 @@ def _brute_force(columns, omega, R, chosen, floor):
 
 
 @pytest.mark.parametrize("scaling", ["unit_variance", "max_abs", "none"])
-def test_scores_are_the_projections(monkeypatch, scaling):
+def test_scores_are_the_projections(scaling):
     columns, y, omega = _problem()
-    seen = _record(
-        monkeypatch, columns, y, omega, scaling=scaling, criterion_options={"floor": 0.05}
-    )
+    seen = _record(columns, y, omega, scaling=scaling, criterion_options={"floor": 0.05})
     assert len(seen) == 6
     for numbers, scores, R, chosen in seen:
         assert numbers is None
         assert_allclose(scores, _brute_force(columns, omega, R, chosen, 0.05), rtol=1e-6)
 
 
-def test_groups_add_their_columns(monkeypatch):
+def test_groups_add_their_columns():
     groups = np.arange(30) // 3
     columns, y, omega = _problem(groups=groups)
-    for numbers, scores, R, chosen in _record(monkeypatch, columns, y, omega):
+    for numbers, scores, R, chosen in _record(columns, y, omega):
         single = _brute_force(columns, omega, R, chosen, 0.1)
         together = np.bincount(groups, single)
         wanted = together if numbers is None else together[numbers]
         assert_allclose(scores, wanted, rtol=1e-6)
 
 
-def test_survivors_of_a_screen_get_the_same_scores(monkeypatch):
+def test_survivors_of_a_screen_get_the_same_scores():
     columns, y, omega = _problem()
     options = {"fraction": 1.0, "keep": 9}
-    seen = _record(monkeypatch, columns, y, omega, search="screened", search_options=options)
+    seen = _record(columns, y, omega, search="screened", search_options=options)
     for numbers, scores, R, chosen in seen:
         assert len(numbers) == 9
         assert_allclose(scores, _brute_force(columns, omega, R, chosen, 0.1)[numbers], rtol=1e-6)

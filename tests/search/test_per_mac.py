@@ -74,24 +74,23 @@ def _costs(family, pool, chosen, numbers, k):
     return np.array(costs)
 
 
-def _recorded(monkeypatch, columns, y, criterion="gradient", rounds=6, **settings):
+def _recorded(columns, y, criterion="gradient", rounds=6, **settings):
     recorder = _Recorder(criterion)
-    monkeypatch.setattr(
-        "visionshare.learners.shareboost.make_criterion", lambda name, **options: recorder
-    )
     options = {**settings.pop("search_options", {}), "per_mac": True}
-    model = ShareBoost(rounds=rounds, search_options=options, **settings).fit(columns, y)
+    model = ShareBoost(rounds=rounds, criterion=recorder, search_options=options, **settings).fit(
+        columns, y
+    )
     return model, recorder.seen
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("kind", FAMILIES)
-def test_the_best_for_its_cost_enters(kind, search, images, y, monkeypatch):
+def test_the_best_for_its_cost_enters(kind, search, images, y):
     family = FAMILIES[kind].fit(images)
     columns = ArrayColumns.from_family(family, images)
     criterion = "orthogonal" if search == "exhaustive" else "gradient"
     options = {"search": search, "search_options": SEARCHES[search], "alpha": 1e-3}
-    model, seen = _recorded(monkeypatch, columns, y, criterion, **options)
+    model, seen = _recorded(columns, y, criterion, **options)
     assert len(seen) == 6
     for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):
         assert_array_equal(state.support, model.support_[: len(state.support)])
@@ -112,11 +111,11 @@ class _Fixed:
 
 
 @pytest.mark.parametrize("kind", ["patches", "union"])
-def test_survivors_of_a_screen_are_the_best_for_their_cost(kind, images, y, monkeypatch):
+def test_survivors_of_a_screen_are_the_best_for_their_cost(kind, images, y):
     family = FAMILIES[kind].fit(images)
     columns = ArrayColumns.from_family(family, images)
     options = {"search": "screened", "search_options": {"fraction": 1.0, "keep": 5}}
-    for pool, state, survivors, _ in _recorded(monkeypatch, columns, y, **options)[1]:
+    for pool, state, survivors, _ in _recorded(columns, y, **options)[1]:
         everything = np.arange(pool.size)
         norms = pool.gradient_norms(state.residual)
         divided = norms / _costs(family, pool, state.support, everything, 3)
@@ -125,10 +124,10 @@ def test_survivors_of_a_screen_are_the_best_for_their_cost(kind, images, y, monk
 
 
 @pytest.mark.parametrize("kind", ["gabor", "fourier"])
-def test_draws_are_weighed_by_their_cost(kind, images, y, monkeypatch):
+def test_draws_are_weighed_by_their_cost(kind, images, y):
     family = {"gabor": GaborBank(step=2), "fourier": RandomFourier()}[kind].fit(images)
     columns = DrawnColumns(Draws(family, 15, 20), images)
-    model, seen = _recorded(monkeypatch, columns, y, rounds=4, search="sampled")
+    model, seen = _recorded(columns, y, rounds=4, search="sampled")
     for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):
         divided = scores / _costs(columns.draws, pool, state.support, numbers, 3)
         assert_array_equal(step.feature, pool.features(numbers[np.argmax(divided)]))

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare import ShareBoost
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
-from visionshare.search import Pool, ScreenedSearch, make_search, screened
+from visionshare.search import Pool, Screened, make_search
 from visionshare.search.criteria import Gradient
 from visionshare.search.novelty import Novelty
 from visionshare.search.screened import inclusion
@@ -47,7 +47,7 @@ def test_estimates_are_right_in_the_mean():
     pool, truth, found = Pool(columns), columns.correlate(R), []
     for number in range(1, 401):
         state = SimpleNamespace(residual=R, round=number, earlier=None)
-        found.append(ScreenedSearch(0.2)._gradients(pool, state))
+        found.append(Screened(0.2)._gradients(pool, state))
     scatter = np.std(found, axis=0) / np.sqrt(len(found))
     assert (np.abs(np.mean(found, axis=0) - truth) < 6 * scatter + 1e-6).all()
     uniform = np.sqrt((R.astype(np.float64) ** 2).sum(axis=0) * (1 / 0.2 - 1))
@@ -58,7 +58,7 @@ def test_estimates_are_right_in_the_mean():
 def test_few_examples_that_hold_the_residual_are_enough(dtype):
     columns, R = _problem(dtype=dtype)
     R[60:] *= 1e-3
-    search, state = ScreenedSearch(0.2, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
+    search, state = Screened(0.2, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
     excluded = np.zeros(300, bool)
     for _ in range(20):
         found = search.best(Pool(columns), state, Gradient(), excluded)
@@ -91,14 +91,12 @@ def test_a_sample_serves_some_rounds_where_the_learner_can_look_back():
         asked.append(number)
         return R
 
-    search = ScreenedSearch(0.2, rounds=4)
+    search = Screened(0.2, rounds=4)
     pool = Pool(columns)
     for number in (1, 2, 4, 5, 6):
         search._gradients(pool, SimpleNamespace(residual=R, round=number, earlier=earlier))
     assert asked == []
-    ScreenedSearch(0.2, rounds=4)._gradients(
-        pool, SimpleNamespace(residual=R, round=7, earlier=earlier)
-    )
+    Screened(0.2, rounds=4)._gradients(pool, SimpleNamespace(residual=R, round=7, earlier=earlier))
     assert asked == [5]
 
 
@@ -122,16 +120,15 @@ def test_resume_gives_the_same_bits(tmp_path, criterion, first):
 
 def test_tiny_problems_and_many_wanted():
     columns, R = _problem(m=3, d=200)
-    search, state = ScreenedSearch(0.1, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
+    search, state = Screened(0.1, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
     found = search.best(Pool(columns), state, Gradient(), np.zeros(200, bool), 9)
     assert len({c.number for c in found}) == 9
     assert all(a.score >= b.score for a, b in pairwise(found))
 
 
-def test_a_sample_stays_within_its_memory(monkeypatch):
+def test_a_sample_stays_within_its_memory():
     columns, R = _problem()
-    monkeypatch.setattr(screened, "_LARGEST", 300 * 4 * 25)
-    search = ScreenedSearch(0.5)
+    search = Screened(0.5, max_bytes=300 * 4 * 25)
     search._gradients(Pool(columns), SimpleNamespace(residual=R, round=1, earlier=None))
     assert 10 <= len(search._sample.rows) <= 40
 

@@ -16,8 +16,8 @@ from visionshare.solvers import (
     TaskBlock,
     TaskProblem,
     TaskWeights,
-    check_solver,
     polish,
+    solver_maker,
 )
 
 SIZES = (2, 1, 1, 3)
@@ -237,4 +237,4 @@ def test_float32_columns_reach_their_precision():
 
 def test_unknown_solvers_are_refused():
     with pytest.raises(InputError, match=r"^solver: got 'simplex'"):
-        check_solver("simplex")
+        solver_maker("simplex")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from visionshare.learners.greedy import GreedySettings, Round, measured, refit
+from visionshare.learners.greedy import GreedySettings, measured, refit
+from visionshare.learners.rounds import Round
 from visionshare.losses import Loss
 from visionshare.penalties import Penalty
+from visionshare.search import Pool
 from visionshare.solvers import ActiveSet
 
-__all__ = ["Remainder", "backward_steps", "nested_path", "removals"]
+__all__ = ["backward_steps", "nested_path", "removals"]
 
 # Examples that estimate the curvature: the order of removal costs needs no more digits.
 _SAMPLE = 32768
@@ -24,7 +26,7 @@ def removals(
     loss: Loss,
     penalty: Penalty,
     W: np.ndarray,
-    places: Sequence[np.ndarray],
+    positions: Sequence[np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what removing each candidate would cost, and where the weights would then go.
 
@@ -39,7 +41,7 @@ def removals(
     penalty : Penalty
     W : ndarray of shape (k, n + 1)
         Weights at the minimum, intercept first.
-    places : sequence of ndarray
+    positions : sequence of ndarray
         Columns of W, from 1, of each candidate.
 
     Returns
@@ -61,108 +63,104 @@ def removals(
     blocks[:, entries, entries] += diagonal
     blocks[:, entries, entries] += 1e-6 * np.mean(blocks[:, entries, entries]) + 1e-12
     inverse = np.linalg.inv(blocks)
-    costs = np.zeros(len(places))
-    for c, J in enumerate(places):
+    costs = np.zeros(len(positions))
+    for c, J in enumerate(positions):
         pull = np.linalg.solve(inverse[:, J[:, None], J], W[:, J, None])
         costs[c] = 0.5 * float(np.sum(W[:, J] * pull[:, :, 0]))
-    J = places[int(np.argmin(costs))]
+    J = positions[int(np.argmin(costs))]
     pull = np.linalg.solve(inverse[:, J[:, None], J], W[:, J, None])
     moved = W - np.matmul(inverse[:, :, J], pull)[:, :, 0]
     moved[:, J] = 0
     return costs, moved
 
 
-@dataclass(frozen=True)
-class Remainder:
-    """What is left after some removals.
-
-    Attributes
-    ----------
-    left : tuple of int
-        Which rounds' features are left, in their order.
-    W : ndarray of shape (k, n + 1)
-        Their weights, intercept first.
-    cost : float
-        What the cheapest removal would cost.
-    figures : tuple of float
-        Objective, loss, training error, validation error.
-    seconds : float
-        How long it took to come here from the one before.
-    """
-
-    left: tuple[int, ...]
-    W: np.ndarray
-    cost: float
-    figures: tuple[float, float, float, float]
-    seconds: float
-
-
 def backward_steps(
+    pool: Pool,
     active: ActiveSet,
     settings: GreedySettings,
     history: Sequence[Round],
-    judged: np.ndarray | None = None,
-) -> Iterator[Remainder]:
+    validation: np.ndarray | None = None,
+) -> Iterator[Round]:
     """Remove candidates one at a time, always the one whose removal costs least, down to one.
 
     Parameters
     ----------
+    pool : Pool
     active : ActiveSet
-        Holds the features of ``history``, in that order; at the end those of one candidate.
+        Holds the columns of ``history``, in that order; at the end those of one candidate.
     settings : GreedySettings
     history : sequence of Round
-        The rounds that chose the features.
-    judged : ndarray of bool, optional
+        The rounds that chose the candidates.
+    validation : ndarray of bool, optional
         Validation examples.
 
     Yields
     ------
-    Remainder
-        First the whole history's, at last a single candidate's.
+    Round
+        First with all candidates, at last with a single one; its score is what the next removal
+        will cost, and its seconds how long this one took.
     """
-    left, W = list(range(len(history))), history[-1].W
+    left, W = list(history[-1].candidates), history[-1].W
     while True:
         begun = time.perf_counter()
-        ends = np.cumsum([len(history[i].features) for i in left])
-        places = [p + 1 for p in np.split(np.arange(ends[-1]), ends[:-1])]
-        costs, moved = removals(active, settings.loss, settings.penalty, W, places)
+        positions = _weight_positions(pool, left)
+        costs, moved = removals(active, settings.loss, settings.penalty, W, positions)
         worst = int(np.argmin(costs))
-        figures = measured(active, settings, W, judged)
-        seconds = time.perf_counter() - begun
-        yield Remainder(tuple(left), W, float(costs[worst]), figures, seconds)
+        yield Round(
+            number=len(left),
+            entered=np.empty(0, np.int64),
+            candidates=np.array(left, np.int64),
+            coef=W[:, 1:],
+            intercept=W[:, 0],
+            score=float(costs[worst]),
+            **measured(active, settings, W, validation)._asdict(),
+            seconds=time.perf_counter() - begun,
+        )
         if len(left) == 1:
             return
         del left[worst]
-        kept = np.delete(np.arange(W.shape[1]), places[worst])
+        kept = np.delete(np.arange(W.shape[1]), positions[worst])
         active.keep(kept[1:] - 1)
         W = refit(active, settings, moved[:, kept])
 
 
-def nested_path(history: Sequence[Round], remainders: Sequence[Remainder]) -> list[Round]:
-    """Return remainders as a path of rounds that each add a candidate.
+def _weight_positions(pool: Pool, candidates: Iterable[int | np.integer]) -> list[np.ndarray]:
+    """Return which columns of W each candidate has; 0 is the intercept's."""
+    ends = np.cumsum([len(pool.features(candidate)) for candidate in candidates])
+    return [position + 1 for position in np.split(np.arange(ends[-1]), ends[:-1])]
 
-    The sets that were left are nested: round t holds the t candidates that were left when t
-    were left, with their own weights. Its score is what removing its candidate was to cost, and
-    the seconds of the whole history stand in round 1.
+
+def nested_path(pool: Pool, history: Sequence[Round], remainders: Sequence[Round]) -> list[Round]:
+    """Return what backward steps left as a path of rounds that each add a candidate.
+
+    The sets that were left are nested: round t has the t candidates that were left when t were
+    left, with their own weights. The seconds of the whole history stand in round 1.
 
     Parameters
     ----------
+    pool : Pool
     history : sequence of Round
-        The rounds that chose the features.
-    remainders : sequence of Remainder
+        The rounds that chose the candidates.
+    remainders : sequence of Round
         The last ones that :func:`backward_steps` yielded, in that order.
     """
     path: list[Round] = []
     order: list[int] = []
-    for r in reversed(remainders):
-        (entered,) = set(r.left) - set(order)
+    for remainder in reversed(remainders):
+        (entered,) = set(remainder.candidates.tolist()) - set(order)
         order.append(entered)
-        ends = np.cumsum([0] + [len(history[i].features) for i in r.left])
-        first = dict(zip(r.left, ends[:-1], strict=True))
-        places = [first[i] + 1 + np.arange(len(history[i].features)) for i in order]
-        W = r.W[:, np.concatenate([[0], *places])]
-        chosen = history[entered]
-        done = (len(order), chosen.candidate, chosen.features, r.cost, W)
-        before = sum(h.seconds for h in history) if len(order) == 1 else 0.0
-        path.append(Round(*done, *r.figures, r.seconds + before))
+        positions = _weight_positions(pool, remainder.candidates)
+        position_of = dict(zip(remainder.candidates.tolist(), positions, strict=True))
+        columns = np.concatenate([position_of[candidate] for candidate in order]) - 1
+        before = sum(record.seconds for record in history) if len(order) == 1 else 0.0
+        path.append(
+            replace(
+                remainder,
+                number=len(order),
+                entered=np.array([entered], np.int64),
+                candidates=np.array(order, np.int64),
+                coef=remainder.coef[:, columns],
+                seconds=remainder.seconds + before,
+            )
+        )
     return path

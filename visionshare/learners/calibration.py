@@ -113,19 +113,15 @@ def cross_fitted_scores(
     ndarray of shape (m, k) or None
         None where a fold or a class would be left without examples.
     """
-    omega, y = active.omega.copy(), active.y.reshape(-1)[: active.m]
-    flat = omega.reshape(-1)[: active.m]
-    present = np.unique(y[flat > 0])
+    y, omega = active.labels, active.weights
+    present = np.unique(y[omega > 0])
     scores = np.zeros((active.m, active.k))
-    try:
-        for fold in range(int(folds.max()) + 1):
-            held = folds == fold
-            kept = flat * ~held
-            if not (flat * held).any() or not np.array_equal(np.unique(y[kept > 0]), present):
-                return None
-            active.omega = active._tiled(kept / kept.sum())
-            W_fold = minimize(active, loss, penalty, W, tol=refit_tol).W
-            scores[held] = active.flat(active.scores(W_fold))[held]
-    finally:
-        active.omega = omega
+    for fold in range(int(folds.max()) + 1):
+        left_out = folds == fold
+        training = omega * ~left_out
+        if not (omega * left_out).any() or not np.array_equal(np.unique(y[training > 0]), present):
+            return None
+        others = active.reweighted(training / training.sum())
+        W_fold = minimize(others, loss, penalty, W, tol=refit_tol).W
+        scores[left_out] = active.flat(active.scores(W_fold))[left_out]
     return scores

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
+from visionshare.learners.path import support_of
+from visionshare.learners.rounds import Round, task_weights
 from visionshare.losses import ImportanceLoss
 from visionshare.search import (
     BoundState,
@@ -17,12 +19,13 @@ from visionshare.search import (
     Criterion,
     Pool,
     Search,
+    TaskCriterion,
     Violation,
     make_task_criterion,
 )
 from visionshare.solvers import Solver, StepSolver, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["Generation", "GenerationSettings", "generate"]
+__all__ = ["GenerationSettings", "generate"]
 
 _logger = logging.getLogger(__name__)
 _FINEST = 1e-3
@@ -47,9 +50,9 @@ class GenerationSettings:
         Stop after so many searches in a row without a violator.
     refit_tol, max_iter
         KKT residual and iterations of the restricted problem.
-    criterion : str, default "violation"
+    criterion : str or TaskCriterion, default "violation"
         See :func:`visionshare.search.make_task_criterion`.
-    solver : str, default "newton"
+    solver : str or callable, default "newton"
         Whose bound that criterion takes.
     corrective : bool, default True
         Solve the restricted problem in every round; otherwise a round is one update of one
@@ -64,52 +67,9 @@ class GenerationSettings:
     patience: int
     refit_tol: float
     max_iter: int
-    criterion: str = "violation"
-    solver: str = "newton"
+    criterion: str | TaskCriterion = "violation"
+    solver: str | Callable[[TaskProblem], Solver] = "newton"
     corrective: bool = True
-
-
-@dataclass(frozen=True)
-class Generation:
-    """What one round did.
-
-    Attributes
-    ----------
-    number : int
-        Of the round, from 0: the intercepts alone.
-    search : int
-        Searches made so far.
-    entered : ndarray of int
-        The candidates that entered, none in the first round.
-    candidates : ndarray of int
-        The active candidates after the round, in order of entry.
-    score : float
-        The violation of the first that entered.
-    W, shared, b : ndarray of shape (d, T), (d,) and (T,), float64
-        Weights after the round, for scaled columns.
-    value : float
-        Loss plus penalties.
-    kkt : float
-        KKT residual of the restricted problem.
-    seconds : float
-    """
-
-    number: int
-    search: int
-    entered: np.ndarray
-    candidates: np.ndarray
-    score: float
-    W: np.ndarray
-    shared: np.ndarray
-    b: np.ndarray
-    value: float
-    kkt: float
-    seconds: float
-
-    @property
-    def weights(self) -> TaskWeights:
-        """W, w̃ and b together."""
-        return TaskWeights(self.W, self.shared, self.b)
 
 
 def generate(
@@ -118,9 +78,9 @@ def generate(
     solver: Solver,
     order: np.ndarray,
     settings: GenerationSettings,
-    history: Sequence[Generation] = (),
-    start: Generation | None = None,
-) -> Iterator[Generation]:
+    history: Sequence[Round] = (),
+    start: Round | None = None,
+) -> Iterator[Round]:
     """Yield the rounds that follow ``history``.
 
     A round depends on the weights before it and on the data alone.
@@ -135,14 +95,14 @@ def generate(
     order : ndarray of int
         The examples of the problem's rows among those of the columns.
     settings : GenerationSettings
-    history : sequence of Generation, optional
-        Rounds already done.
-    start : Generation, optional
+    history : sequence of Round, optional
+        Earlier rounds.
+    start : Round, optional
         Candidates and weights to begin with, such as those of another alpha.
 
     Yields
     ------
-    Generation
+    Round
 
     References
     ----------
@@ -153,21 +113,21 @@ def generate(
     if history:
         last = history[-1]
         active = [int(c) for c in last.candidates]
-        for candidate in np.concatenate([done.entered for done in history]):
+        for candidate in np.concatenate([record.entered for record in history]):
             pool.columns.enter(pool.features(candidate))
         _append(problem, pool, active, order)
-        weights, number, searches = last.weights, last.number, last.search
-        kkt = last.kkt
+        weights, number, searches = task_weights(last), last.number, last.searches
+        kkt = last.gap
     else:
         begun, weights, number, searches = time.perf_counter(), problem.empty(), 0, 0
         if start is not None:
-            active, weights = [int(c) for c in start.candidates], start.weights
+            active, weights = [int(c) for c in start.candidates], task_weights(start)
         for candidate in active:
             pool.columns.enter(pool.features(candidate))
         _append(problem, pool, active, order)
         solved = solver.solve(weights, settings.refit_tol, settings.max_iter)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
-        yield _generation(0, 0, [], active, 0.0, weights, solved, begun)
+        yield _round(0, 0, [], active, 0.0, weights, solved, begun)
     quiet, useless, refit_tol = 0, pool.flat(), settings.refit_tol
     criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
     while number < settings.rounds and problem.n < (settings.max_features or np.inf):
@@ -176,15 +136,15 @@ def generate(
         # One update at a time: active candidates have a turn too, until they are optimal.
         again = not settings.corrective and kkt > settings.refit_tol
         state = _state(pool, problem, weights, order, active, searches)
-        found = _found(pool, problem, state, criterion, useless, active, again, settings)
-        if not found:
+        chosen = _chosen(pool, problem, state, criterion, useless, active, again, settings)
+        if not chosen:
             quiet += 1
             _logger.info("search %d found no candidate that violates optimality", searches)
             if quiet >= settings.patience:
                 return
             continue
         quiet, number = 0, number + 1
-        fresh = [candidate for candidate in found if candidate.number not in active]
+        fresh = [candidate for candidate in chosen if candidate.number not in active]
         for candidate in fresh:
             active.append(candidate.number)
             pool.columns.enter(candidate.features)
@@ -196,13 +156,14 @@ def generate(
             if not solved.converged:
                 _logger.info("round %d: the solver stopped at KKT %.2g", number, solved.kkt)
         else:
-            place = active.index(found[0].number)
-            solved = cast(StepSolver, solver).step(padded, place)
+            group = active.index(chosen[0].number)
+            solved = cast(StepSolver, solver).step(padded, group)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
-        yield _generation(number, searches, entered, active, found[0].score, weights, solved, begun)
+        score = chosen[0].score
+        yield _round(number, searches, entered, active, score, weights, solved, begun)
         if entered and settings.corrective and not set(entered) & set(active):
             # All left at once: the solver's tolerance hides what still violates. Without a finer
-            # one they would enter for ever.
+            # one they would enter forever.
             if refit_tol <= _FINEST * settings.refit_tol:
                 return
             refit_tol /= 10
@@ -214,8 +175,8 @@ def _append(problem: TaskProblem, pool: Pool, candidates: Sequence[int], order: 
         return
     features = [pool.features(c) for c in candidates]
     ids = np.concatenate(features)
-    held = pool.columns.columns_of(ids)
-    problem.append(held[:, order], [len(part) for part in features], ids)
+    columns = pool.columns.columns_of(ids)
+    problem.append(columns[:, order], [len(part) for part in features], ids)
 
 
 def _state(
@@ -238,19 +199,18 @@ def _state(
         omegas[i, rows] = block.omega
         if weighs:
             importance[np.ix_(rows, block.tasks)] = problem.importance(block, z)
-    support = np.concatenate([np.empty(0, np.int64), *(pool.features(c) for c in active)])
-    held = np.split(weights.W, problem.starts[1:]) if active else []
+    groups = np.split(weights.W, problem.starts[1:]) if active else []
     return BoundState(
         residual,
         search,
-        support.astype(np.int64),
+        support_of(pool, active),
         importance,
         omegas,
-        dict(zip(map(int, active), held, strict=True)),
+        dict(zip(map(int, active), groups, strict=True)),
     )
 
 
-def _found(
+def _chosen(
     pool: Pool,
     problem: TaskProblem,
     state: BoundState,
@@ -265,21 +225,21 @@ def _found(
     if not again:
         excluded[list(active)] = True
     n = settings.n_entering if settings.corrective else 1
-    found = settings.search.best(pool, state, criterion, excluded, n)
-    found = [candidate for candidate in found if np.isfinite(candidate.score)]
-    if not found:
+    best = settings.search.best(pool, state, criterion, excluded, n)
+    best = [candidate for candidate in best if np.isfinite(candidate.score)]
+    if not best:
         return []
     # A search may score otherwise, such as by cost: the violation itself decides.
     violation = Violation(problem.norm, problem.alpha, problem.shared_alpha)
-    numbers = np.array([candidate.number for candidate in found])
+    numbers = np.array([candidate.number for candidate in best])
     violations = violation.score(pool, state, numbers)
     least = min(s for s in (problem.alpha, problem.shared_alpha) if np.isfinite(s))
-    held = set(active)
+    movable = set(active)
     return [
         replace(candidate, score=float(violated))
-        for candidate, violated in zip(found, violations, strict=True)
+        for candidate, violated in zip(best, violations, strict=True)
         if violated > max(settings.tol * least, 0)
-        or (candidate.number in held and candidate.score > 0)
+        or (candidate.number in movable and candidate.score > 0)
     ]
 
 
@@ -295,19 +255,26 @@ def _pruned(problem: TaskProblem, weights: TaskWeights, active: list[int]) -> Ta
     return weights.kept(problem.keep(kept))
 
 
-def _generation(
+def _round(
     number: int,
-    search: int,
+    searches: int,
     entered: Sequence[int],
     active: Sequence[int],
     score: float,
     weights: TaskWeights,
     solved: TaskSolution,
     begun: float,
-) -> Generation:
-    seconds = time.perf_counter() - begun
-    both = np.array(entered, np.int64), np.array(active, np.int64)
-    held = (number, search, *both, score)
-    return Generation(
-        *held, weights.W, weights.shared, weights.b, solved.value, solved.kkt, seconds
+) -> Round:
+    return Round(
+        number=number,
+        searches=searches,
+        entered=np.array(entered, np.int64),
+        candidates=np.array(active, np.int64),
+        coef=weights.W.T,
+        shared=weights.shared,
+        intercept=weights.b,
+        score=score,
+        value=solved.value,
+        gap=solved.kkt,
+        seconds=time.perf_counter() - begun,
     )

@@ -16,7 +16,7 @@ from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
-from visionshare.learners.checkpoint import Checkpoint
+from visionshare.learners.checkpoint import Run
 from visionshare.learners.product_scores import ProductScores
 from visionshare.losses import MulticlassLogistic, SoftTargets
 from visionshare.resources import thread_limit
@@ -58,20 +58,20 @@ class FineTuning:
     product_rate : float, default 3e-4
         Peak rate of the weights of standardized products.
     warm_up : float, default 0.2
-        Share of the steps in which the rates grow.
+        Fraction of the steps in which the rates grow.
     alpha : float, default 1e-4
         λ of the ridge on weights of standardized features and products.
     margin : float, default 1.0
         Of the loss, as in :class:`visionshare.learners.ShareBoost`.
     validation_fraction : float, default 0.05
-        Share of the images that teach nothing and say how sure the scores are; with 0 the images
-        that teach do, before they teach.
+        Fraction of the images that validate and do not train, and by which the probabilities are
+        calibrated; with 0 these are the training images, each before its step.
     teacher_weight : float, default 0.8
-        Share of the loss that compares scores with a teacher's, where there is one.
+        Fraction of the loss that compares scores with a teacher's, where there is one.
     teacher_temperature : float, default 3.0
         Of both scores there, see :class:`visionshare.losses.SoftTargets`.
     random_state : int, default 0
-        Seed of the images' order and of those that teach nothing.
+        Seed of the images' order and of those that validate.
 
     Raises
     ------
@@ -132,7 +132,7 @@ class Teacher(Protocol):
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch left: its figures, and all that the next one begins with, end to end.
+    """What an epoch left: its figures, and all that the next one begins with, flattened.
 
     The temperature is fitted after the last epoch alone, NaN before.
     """
@@ -159,7 +159,7 @@ def fine_tune(
 ) -> CompactClassifier:
     """Return the classifier after gradient steps on its features' parameters and its weights.
 
-    The greedy search takes features from a pool as they are; here each moves to where it serves
+    The greedy search takes features of a pool unchanged; here each moves to where it serves
     the others best, through the maxima, by the loss that chose it. Products of pairs of features
     may join: they cost a multiplication each.
 
@@ -180,7 +180,7 @@ def fine_tune(
     n_jobs : int, default 1
         Threads; the classifier does not depend on it.
     checkpoint : path-like, optional
-        Folder that keeps each epoch; a run that was killed goes on from there, bit for bit.
+        Folder that keeps each epoch; a run that was stopped resumes from there, bit for bit.
     progress : bool, default False
         Show a progress bar.
 
@@ -188,8 +188,8 @@ def fine_tune(
     -------
     CompactClassifier
         At the cost of before and that of the products, less that of features that went. Its path
-        is a single step. Its temperature is fitted to the images that taught nothing; without such
-        to the last epoch's scores, each taken before its image taught: those are too sure, less so
+        is a single step. Its temperature is fitted to the validation images; without such to the
+        last epoch's scores, each taken before its image's step: those are over-confident, less so
         where the images of each epoch are new.
 
     Raises
@@ -216,23 +216,9 @@ def fine_tune(
     True
     """
     settings = FineTuning() if settings is None else settings
-    run = _Run(classifier, images, labels, settings, teacher, n_jobs)
-    history: list[Epoch] = []
-    held = None
-    if checkpoint is not None:
-        held = Checkpoint(checkpoint, run.identity(), Epoch)
-        history = held.load()[: settings.epochs]
-    epochs: Iterator[Epoch] = run.epochs(history)
-    if progress:
-        from tqdm import tqdm
-
-        epochs = tqdm(epochs, "fine-tuning", settings.epochs, initial=len(history))
-    for done in epochs:
-        history.append(done)
-        if held is not None:
-            held.save(done, done.number)
-        _logger.info("epoch %d: loss %.4f", done.number, done.loss)
-    return run.classifier(history)
+    steps = _Steps(classifier, images, labels, settings, teacher, n_jobs)
+    epochs = Run(Epoch, settings.epochs, checkpoint, steps.identity, progress=progress)
+    return steps.classifier(epochs.collect(steps.epochs(epochs.history), "fine-tuning"))
 
 
 def _order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
@@ -243,15 +229,15 @@ def _order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
     InputError
         If they are not the same classes.
     """
-    places = {name: i for i, name in enumerate(theirs.tolist())}
-    if set(places) != set(ours.tolist()):
+    position = {name: i for i, name in enumerate(theirs.tolist())}
+    if set(position) != set(ours.tolist()):
         given, accepted = (", ".join(map(str, names.tolist())) for names in (theirs, ours))
         raise InputError("teacher", f"classes {given}", f"the classifier's: {accepted}")
-    return np.array([places[name] for name in ours.tolist()])
+    return np.array([position[name] for name in ours.tolist()])
 
 
-class _Run:
-    """A run: the features, the scores, and the steps that move both."""
+class _Steps:
+    """The features, the scores, and the steps that move both."""
 
     def __init__(
         self,
@@ -267,21 +253,24 @@ class _Run:
         labels = np.asarray(labels)
         if labels.ndim != 1 or len(labels) == 0:
             raise InputError("labels", labels.shape, "a class for each image")
-        place = {c: q for q, c in enumerate(classifier.classes_.tolist())}
-        unknown = sorted(set(labels.tolist()) - set(place), key=str)
+        index = {c: q for q, c in enumerate(classifier.classes_.tolist())}
+        unknown = sorted(set(labels.tolist()) - set(index), key=str)
         if unknown:
-            known = ", ".join(map(str, place))
+            known = ", ".join(map(str, index))
             raise InputError("labels", unknown[0], f"classes of the classifier: {known}")
-        self.y = np.array([place[c] for c in labels.tolist()], np.int64)
-        held = np.random.default_rng([settings.random_state, 1]).permutation(len(self.y))
-        n_held = round(settings.validation_fraction * len(self.y))
-        self.judges, self.pupils = np.sort(held[:n_held]), np.sort(held[n_held:])
+        self.y = np.array([index[c] for c in labels.tolist()], np.int64)
+        order = np.random.default_rng([settings.random_state, 1]).permutation(len(self.y))
+        n_validation = round(settings.validation_fraction * len(self.y))
+        self.validation, self.training = (
+            np.sort(order[:n_validation]),
+            np.sort(order[n_validation:]),
+        )
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
         self.loss = MulticlassLogistic(settings.margin)
         self.soft = SoftTargets(settings.teacher_temperature)
         self.teacher = teacher
-        self._last_shares: tuple[np.ndarray, np.ndarray] | None = None
+        self._last_taught: tuple[np.ndarray, np.ndarray] | None = None
         if teacher is not None:
             self._teachers_order = _order_of(teacher.classes_, classifier.classes_)
         X = self._measured(self.images(0))
@@ -314,29 +303,29 @@ class _Run:
         # The first epoch's are asked for by all that comes before it too.
         if self._last_images is not None and self._last_images[0] == epoch:
             return self._last_images[1]
-        found = np.asarray(self._images(epoch))
-        self._last_images = epoch, found
-        if len(found) != len(self.y):
-            raise InputError("images", len(found), f"{len(self.y)} images, as many as labels")
-        return found
+        images = np.asarray(self._images(epoch))
+        self._last_images = epoch, images
+        if len(images) != len(self.y):
+            raise InputError("images", len(images), f"{len(self.y)} images, as many as labels")
+        return images
 
-    def softmax(self, images: np.ndarray) -> np.ndarray | None:
-        """Return the teacher's softened shares (k, m) of an epoch's images; None without one."""
+    def taught(self, images: np.ndarray) -> np.ndarray | None:
+        """Return the teacher's softened probabilities (k, m) of images; None without one."""
         if self.teacher is None:
             return None
-        # Images that stay the same from epoch to epoch are judged once.
-        if self._last_shares is None or self._last_shares[0] is not images:
+        # Images that stay the same from epoch to epoch are scored once.
+        if self._last_taught is None or self._last_taught[0] is not images:
             scores = self.teacher.decision_function(images, self.n_jobs)[:, self._teachers_order]
             transposed = np.ascontiguousarray(scores.T, np.float32)
-            self._last_shares = images, self.soft.softmax(transposed)
-        return self._last_shares[1]
+            self._last_taught = images, self.soft.softmax(transposed)
+        return self._last_taught[1]
 
     def identity(self) -> str:
         """Return the run's identity: settings, classifier, first images, labels, teacher."""
-        held = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
+        settings = np.frombuffer(json.dumps(asdict(self.settings)).encode(), np.uint8)
         moving, first = self.adam.parameters, self.images(0)
-        taught = [] if (shares := self.softmax(first)) is None else [shares]
-        return array_fingerprint(held, *moving, self.y, first, *taught)
+        taught = [] if (probabilities := self.taught(first)) is None else [probabilities]
+        return array_fingerprint(settings, *moving, self.y, first, *taught)
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
@@ -355,26 +344,26 @@ class _Run:
             if number >= half:
                 self.scores.keep(self.settings.max_products)
             order = np.random.default_rng([self.settings.random_state, 0, number]).permutation(
-                self.pupils
+                self.training
             )
             with thread_limit(self.n_jobs):
                 loss, Z = self._pass(images, order, number)
                 error = float(np.mean(np.argmax(Z, axis=0) != self.y[order]))
-                judged, truth = Z, self.y[order]
-                if len(self.judges):
-                    judged, truth = self._judged(images), self.y[self.judges]
-            wrong = float(np.mean(np.argmax(judged, axis=0) != truth))
-            wrong = wrong if len(self.judges) else float("nan")
+                scores, truth = Z, self.y[order]
+                if len(self.validation):
+                    scores, truth = self._validation_scores(images), self.y[self.validation]
+            wrong = float(np.mean(np.argmax(scores, axis=0) != truth))
+            wrong = wrong if len(self.validation) else float("nan")
             temperature = float("nan")
             if number + 1 == self.settings.epochs:
-                counted, true = with_an_error(judged.T, truth)
+                counted, true = with_an_error(scores.T, truth)
                 temperature = fit_temperature(counted, true, np.ones(len(true)))
+            _logger.info("epoch %d: loss %.4f", number + 1, loss)
             seconds = time.perf_counter() - begun
-            figures = (loss, error, wrong, temperature, seconds)
-            yield Epoch(number + 1, *figures, self._state())
+            yield Epoch(number + 1, loss, error, wrong, temperature, seconds, self._state())
 
     def _select(self, images: np.ndarray) -> None:
-        """Let as many features as are wanted stay; their steps begin anew."""
+        """Keep as many features as are asked for; their steps restart."""
         most, n = self.settings.max_features, self.scores.W.shape[1]
         if most is None or most >= n:
             return
@@ -391,28 +380,28 @@ class _Run:
         batch, epochs = self.settings.batch, self.settings.epochs
         steps, total = -(-len(order) // batch), 0.0
         Z = np.empty((len(self.scores.c), len(order)), np.float32)
-        shares = self.softmax(images)
+        probabilities = self.taught(images)
         for s in range(steps):
-            places = slice(s * batch, (s + 1) * batch)
-            part = order[places]
-            share = one_cycle(number * steps + s, epochs * steps, self.settings.warm_up)
-            taught = None if shares is None else shares[:, part]
-            value, Z[:, places] = self._step(images[part], self.y[part], taught, share)
+            positions = slice(s * batch, (s + 1) * batch)
+            part = order[positions]
+            rate = one_cycle(number * steps + s, epochs * steps, self.settings.warm_up)
+            taught = None if probabilities is None else probabilities[:, part]
+            value, Z[:, positions] = self._step(images[part], self.y[part], taught, rate)
             total += value * len(part)
         return total / len(order), Z
 
-    def _judged(self, images: np.ndarray) -> np.ndarray:
-        """Return scores (k, n) of the images that teach nothing."""
-        found = []
-        for start in range(0, len(self.judges), 1024):
+    def _validation_scores(self, images: np.ndarray) -> np.ndarray:
+        """Return scores (k, n) of the validation images."""
+        parts = []
+        for start in range(0, len(self.validation), 1024):
             values, _ = self.features.forward(
-                images[self.judges[start : start + 1024]], self.n_jobs
+                images[self.validation[start : start + 1024]], self.n_jobs
             )
-            found.append(self.scores.scores(self.scores.standardized(values))[0])
-        return np.concatenate(found, axis=1)
+            parts.append(self.scores.scores(self.scores.standardized(values))[0])
+        return np.concatenate(parts, axis=1)
 
     def _step(
-        self, images: np.ndarray, y: np.ndarray, taught: np.ndarray | None, share: float
+        self, images: np.ndarray, y: np.ndarray, taught: np.ndarray | None, rate: float
     ) -> tuple[float, np.ndarray]:
         """Take a step on some images; return their mean loss and their scores before it."""
         scores, alpha = self.scores, np.float32(self.settings.alpha)
@@ -423,7 +412,7 @@ class _Run:
         G, (dW, dc, dQ) = scores.gradients(X, seen_of_scores, R)
         gradients = self.features.backward(images, values, seen, G, self.n_jobs)
         gradients += [dW + alpha * scores.W, dc, dQ + alpha * scores.Q]
-        self.adam.step(gradients, share)
+        self.adam.step(gradients, rate)
         scores.drop()
         self.features.moved()
         return value, Z
@@ -460,7 +449,7 @@ class _Run:
         self.features.moved()
 
     def classifier(self, history: list[Epoch]) -> CompactClassifier:
-        """Return the classifier as it is now."""
+        """Return the classifier after these epochs."""
         from visionshare.classifier import PathStep
 
         family: Any = self.features.family()
@@ -475,12 +464,10 @@ class _Run:
             weights = np.concatenate([weights, products[:, kept]], axis=1)
         weights, intercept = weights.astype(np.float32), intercept.astype(np.float32)
         last, before = history[-1], self.before
-        judged = None if np.isnan(last.validation_error) else last.validation_error
+        error = None if np.isnan(last.validation_error) else last.validation_error
         seconds = sum(e.seconds for e in history) + sum(s.seconds for s in before.path[-1:])
         macs = int(family.macs())
-        path = PathStep.whole(
-            weights, intercept, macs, last.loss, last.train_error, judged, seconds
-        )
+        path = PathStep.whole(weights, intercept, macs, last.loss, last.train_error, error, seconds)
         metadata = {**before.metadata, "fine_tuning": asdict(self.settings)}
         return replace(
             before, family=family, weights=weights, intercept=intercept,

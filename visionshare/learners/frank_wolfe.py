@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visionshare.learners.rounds import Round
 from visionshare.losses import TaskLoss
 from visionshare.search import Pool, Search, SearchState, make_criterion
 
-__all__ = ["Ball", "BallRound", "BallSettings", "ball_rounds"]
+__all__ = ["Ball", "BallSettings", "ball_rounds"]
 
 
 @dataclass(frozen=True)
@@ -41,38 +42,6 @@ class BallSettings:
     search: Search
 
 
-@dataclass(frozen=True)
-class BallRound:
-    """What one step did.
-
-    Attributes
-    ----------
-    number : int
-        From 1.
-    feature : int
-        The column that the step moved towards.
-    step : float
-        η.
-    loss : float
-        Mean of the smoothed loss after the step.
-    gap : float
-        Duality gap before the step: how far the loss is from its least value in the ball, at most.
-    weights : ndarray of float64
-        Of the columns used so far, scaled, in order of entry.
-    intercept : float
-    seconds : float
-    """
-
-    number: int
-    feature: int
-    step: float
-    loss: float
-    gap: float
-    weights: np.ndarray
-    intercept: float
-    seconds: float
-
-
 class Ball:
     """Weights within the ball: columns used, their weights, the intercept and the scores."""
 
@@ -83,7 +52,7 @@ class Ball:
         self.products = np.zeros(m)
 
     def move(self, feature: int, column: np.ndarray, vertex: float, step: float) -> None:
-        """Go to (1 − η) w + η · vertex · e_feature."""
+        """Move to (1 − η) w + η · vertex · e_feature."""
         self.weights = [(1 - step) * w for w in self.weights]
         if feature not in self.support:
             self.support.append(feature)
@@ -99,7 +68,7 @@ def ball_rounds(
     c: np.ndarray,
     omega: np.ndarray,
     settings: BallSettings,
-) -> Iterator[BallRound]:
+) -> Iterator[Round]:
     """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|.
 
     η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
@@ -119,7 +88,7 @@ def ball_rounds(
 
     Yields
     ------
-    BallRound
+    Round
 
     References
     ----------
@@ -134,14 +103,14 @@ def ball_rounds(
         residual = -s * loss.derivative(z) * omega
         support = np.array(ball.support, np.int64)
         state = SearchState(residual[:, None], number, support)
-        found = settings.search.best(pool, state, criterion, excluded)
-        if not found:
+        winners = settings.search.best(pool, state, criterion, excluded)
+        if not winners:
             return
-        feature = int(found[0].features[0])
+        feature = int(winners[0].features[0])
         new = feature not in ball.support
         if new and settings.max_features is not None and len(support) >= settings.max_features:
             return
-        column = pool.columns.columns_of(found[0].features)[0].astype(np.float64)
+        column = pool.columns.columns_of(winners[0].features)[0].astype(np.float64)
         gradient = float(column @ residual)
         direction = -np.sign(gradient) * bound * column - ball.products
         gap = -float(direction @ residual)
@@ -153,9 +122,18 @@ def ball_rounds(
         ball.move(feature, column, -float(np.sign(gradient)) * bound, step)
         _fit_intercept(ball, s, c, omega, loss)
         after = c - s * (ball.products + ball.intercept)
-        reached = float(np.dot(omega, loss.value(after)))
-        held = np.array(ball.weights), ball.intercept
-        yield BallRound(number, feature, step, reached, gap, *held, time.perf_counter() - begun)
+        yield Round(
+            number=number,
+            entered=winners[0].features[: int(new)],
+            candidates=np.array(ball.support, np.int64),
+            coef=np.array([ball.weights]),
+            intercept=np.array([ball.intercept]),
+            score=gap,
+            loss=float(np.dot(omega, loss.value(after))),
+            gap=gap,
+            step=step,
+            seconds=time.perf_counter() - begun,
+        )
 
 
 def _fit_intercept(

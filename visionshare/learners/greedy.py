@@ -6,15 +6,18 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from visionshare.learners.path import support_of
+from visionshare.learners.rounds import Round
 from visionshare.losses import Loss
 from visionshare.penalties import Penalty
 from visionshare.search import Criterion, Pool, RefitState, Search
 from visionshare.solvers import ActiveSet, minimize
 
-__all__ = ["GreedySettings", "Round", "best_round", "greedy_rounds", "measured", "refit"]
+__all__ = ["Figures", "GreedySettings", "best_round", "greedy_rounds", "measured", "refit"]
 
 _logger = logging.getLogger(__name__)
 
@@ -29,13 +32,13 @@ class GreedySettings:
         Rounds at most.
     n_backward : int
         Rounds beyond them, whose features compete: see
-        :func:`visionshare.learners.backward.backward_rounds`.
+        :func:`visionshare.learners.backward.backward_steps`.
     loss, penalty, criterion, search
         What is minimized, and how the next feature is found.
     tol : float
         Stop when a round lowers the objective by less than ``tol`` times its value.
     refit_tol, max_iter
-        Of the restricted master problem.
+        Of the restricted master problem: the weights of the chosen columns.
     patience : int or None
         Stop after so many rounds without a lower error on the validation examples.
     """
@@ -52,52 +55,45 @@ class GreedySettings:
     n_backward: int = 0
 
 
-@dataclass(frozen=True)
-class Round:
-    """What one round did; ``W`` (k, n + 1) holds the weights after it, intercept first."""
+class Figures(NamedTuple):
+    """What weights are worth: objective, loss, training error and validation error."""
 
-    number: int
-    candidate: int
-    features: np.ndarray
-    score: float
-    W: np.ndarray
     value: float
     loss: float
     train_error: float
     validation_error: float
-    seconds: float
 
 
 def refit(active: ActiveSet, settings: GreedySettings, W: np.ndarray) -> np.ndarray:
     """Return the weights that solve the restricted master problem, from a start W (k, n + 1)."""
-    found = minimize(
+    solution = minimize(
         active, settings.loss, settings.penalty, W, settings.refit_tol, settings.max_iter
     )
-    if not found.converged:
-        _logger.info("refit of %d columns stopped at a gap of %.2g", active.n, found.gap)
+    if not solution.converged:
+        _logger.info("refit of %d columns stopped at a gap of %.2g", active.n, solution.gap)
     # A constant added to all intercepts changes nothing: keep the one with mean zero.
-    found.W[:, 0] -= found.W[:, 0].mean()
-    return found.W
+    solution.W[:, 0] -= solution.W[:, 0].mean()
+    return solution.W
 
 
 def measured(
-    active: ActiveSet, settings: GreedySettings, W: np.ndarray, judged: np.ndarray | None
-) -> tuple[float, float, float, float]:
-    """Return objective, loss, training error and validation error at weights W."""
+    active: ActiveSet, settings: GreedySettings, W: np.ndarray, validation: np.ndarray | None
+) -> Figures:
+    """Return the figures of weights W (k, n + 1); ``validation`` is a mask of examples."""
     Z = active.scores(W)
     loss_value = active.value(settings.loss, Z)
     value = loss_value + settings.penalty.value(W[:, 1:])
-    return (value, loss_value, *_errors(active, Z, judged))
+    return Figures(value, loss_value, *_errors(active, Z, validation))
 
 
-def _errors(active: ActiveSet, Z: np.ndarray, judged: np.ndarray | None) -> tuple[float, float]:
-    """Return the weighted training error and the plain error on the judged examples."""
+def _errors(active: ActiveSet, Z: np.ndarray, validation: np.ndarray | None) -> tuple[float, float]:
+    """Return the weighted training error and the plain error on the validation examples."""
     wrong = (np.argmax(Z, axis=1) != active.y).reshape(-1)[: active.m]
     omega = active.omega.reshape(-1)[: active.m]
     training = float(np.dot(wrong, omega) / omega.sum())
-    if judged is None or not judged.any():
+    if validation is None or not validation.any():
         return training, float("nan")
-    return training, float(wrong[judged].mean())
+    return training, float(wrong[validation].mean())
 
 
 def best_round(history: Sequence[Round]) -> int:
@@ -120,7 +116,7 @@ def greedy_rounds(
     pool: Pool,
     active: ActiveSet,
     settings: GreedySettings,
-    judged: np.ndarray | None = None,
+    validation: np.ndarray | None = None,
     history: Sequence[Round] = (),
 ) -> Iterator[Round]:
     """Yield the rounds that follow ``history``.
@@ -135,10 +131,10 @@ def greedy_rounds(
     active : ActiveSet
         Empty; the loop fills it, first from ``history``.
     settings : GreedySettings
-    judged : ndarray of bool, optional
+    validation : ndarray of bool, optional
         Validation examples (of weight 0 in ``active``).
     history : sequence of Round, optional
-        Rounds already done, in order.
+        Earlier rounds, in order.
 
     Yields
     ------
@@ -149,14 +145,14 @@ def greedy_rounds(
     columns = pool.columns
     excluded = pool.flat()
     W_start = refit(active, settings, np.zeros((active.k, 1)))
-    for done in history:
-        active.append(columns.columns_of(done.features))
-        columns.enter(done.features)
-        excluded[done.candidate] = True
+    for candidate in history[-1].candidates if history else ():
+        active.append(columns.columns_of(pool.features(candidate)))
+        columns.enter(pool.features(candidate))
+        excluded[candidate] = True
 
     def residual_at(number: int) -> np.ndarray:
-        held = history[number - 2].W if number > 1 else W_start
-        return active.residual(loss, active.scores(held))[1]
+        earlier = history[number - 2].W if number > 1 else W_start
+        return active.residual(loss, active.scores(earlier))[1]
 
     W = history[-1].W if history else W_start
     start_value = float("inf")
@@ -171,22 +167,30 @@ def greedy_rounds(
         ):
             return
         number = len(history) + 1
-        support = np.concatenate([np.empty(0, np.int64), *(done.features for done in history)])
+        candidates = history[-1].candidates if history else np.empty(0, np.int64)
+        support = support_of(pool, candidates)
         state = RefitState(
             residual, number, support, value, loss_value, active, W, Z, loss, penalty,
             earlier=residual_at,
         )  # fmt: skip
-        found = settings.search.best(pool, state, settings.criterion, excluded)
-        if not found or not found[0].score > 0:
+        winners = settings.search.best(pool, state, settings.criterion, excluded)
+        if not winners or not winners[0].score > 0:
             _logger.info("no candidate lowers the loss after %d rounds", len(history))
             return
-        best = found[0]
+        best = winners[0]
         excluded[best.number] = True
         active.append(columns.columns_of(best.features))
         columns.enter(best.features)
         W = refit(active, settings, np.pad(W, ((0, 0), (0, len(best.features)))))
-        figures = measured(active, settings, W, judged)
-        seconds = time.perf_counter() - begun
-        entered = (number, best.number, best.features, best.score, W)
-        history.append(Round(*entered, *figures, seconds))
-        yield history[-1]
+        record = Round(
+            number=number,
+            entered=np.array([best.number], np.int64),
+            candidates=np.append(candidates, best.number),
+            coef=W[:, 1:],
+            intercept=W[:, 0],
+            score=best.score,
+            **measured(active, settings, W, validation)._asdict(),
+            seconds=time.perf_counter() - begun,
+        )
+        history.append(record)
+        yield record

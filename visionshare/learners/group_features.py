@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
-
-from visionshare.classifier.path import PathStep
-from visionshare.columns import Columns
-from visionshare.errors import InputError
-from visionshare.learners.calibration import fit_temperature, row_folds
-from visionshare.learners.generation_path import generation_path, unscaled_tasks
-from visionshare.learners.preparation import weights_of
-from visionshare.learners.scores import compact_classifier
+from visionshare.learners.task_estimators import TaskClassifier, TaskRegressor
 from visionshare.learners.task_learner import TaskLearner
-from visionshare.learners.task_targets import (
-    Targets,
-    class_targets,
-    coupled_targets,
-    number_targets,
-)
-from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
-from visionshare.search import Pool
-from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights, polish
-
-if TYPE_CHECKING:
-    from visionshare.classifier import CompactClassifier
+from visionshare.losses import TaskLoss
+from visionshare.search import Search
+from visionshare.solvers import Solver, TaskProblem
 
 __all__ = ["GroupFeatureClassifier", "GroupFeatureRegressor"]
 
-_FOLDS = 3
+
+@dataclass(eq=False, repr=False)
+class _GroupFeatures(TaskLearner):
+    """The settings of the classifier and the regressor."""
+
+    loss: str | TaskLoss = "squared_hinge"
+    _: KW_ONLY
+    q: float = 2.0
+    alpha: float | None = 1.0
+    shared_alpha: float | None = None
+    rounds: int = 200
+    max_features: int | None = None
+    n_entering: int = 1
+    search: str | Search = "exhaustive"
+    search_options: dict[str, Any] | None = None
+    patience: int = 1
+    solver: str | Callable[[TaskProblem], Solver] = "newton"
+    scaling: str = "unit_norm"
+    tol: float = 1e-3
+    refit_tol: float = 1e-4
+    max_iter: int = 3000
+    warm_start: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    n_jobs: int | None = 1
+    random_state: int = 0
+    progress: bool = False
 
 
-class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
+@dataclass(eq=False, repr=False)
+class GroupFeatureClassifier(TaskClassifier, _GroupFeatures):
     """Classifier of few shared features, found by column generation (GrFL).
 
     Minimizes Σ_t Σ_i L(y_it f_t(x_i)) + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
@@ -47,8 +53,10 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
 
     Parameters
     ----------
-    loss : {"squared_hinge", "logistic", "squared", "multinomial"}, default "squared_hinge"
-        "multinomial" couples the scores of all classes; of two classes it is "logistic".
+    loss : {"squared_hinge", "logistic", "squared", "multinomial"} or TaskLoss, \
+default "squared_hinge"
+        By name or as an object; "multinomial" couples the scores of all classes, and is "logistic"
+        for two.
     q : float, default 2.0
         Norm inside a feature's (or group's) weights of all tasks: 1 to infinity.
     alpha : float or None, default 1.0
@@ -61,20 +69,20 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         Stop when so many features have weights.
     n_entering : int, default 1
         Candidates that enter in a round at most, all violators: more of them make fewer rounds.
-    search : {"exhaustive", "random", "screened", "sampled"}, default "exhaustive"
+    search : {"exhaustive", "random", "screened", "sampled"} or Search, default "exhaustive"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
         :class:`visionshare.store.DrawnColumns`.
     search_options : dict, optional
         Arguments of the search.
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
-    solver : {"newton", "fista", "admm"}, default "newton"
-        How the restricted problem is solved.
+    solver : {"newton", "fista", "admm"} or callable, default "newton"
+        How the restricted master problem is solved: a name or a class of solvers.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
-        A candidate enters only if it violates optimality by more than this share of λ.
+        A candidate enters only if it violates optimality by more than this fraction of λ.
     refit_tol : float, default 1e-4
-        KKT residual of the restricted problem, as a share of λ.
+        KKT residual of the restricted master problem, as a fraction of λ.
     max_iter : int, default 3000
         Iterations of the solver at most.
     class_weight : dict, "balanced" or None, default None
@@ -83,7 +91,7 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
         Begin with the candidates and weights of the last ``fit``, of another alpha for example,
         where the columns are the same.
     checkpoint : path-like, optional
-        Folder that keeps each round; a run that was killed goes on from the last.
+        Folder that keeps each round; a run that was stopped resumes from the last.
     n_jobs : int, default 1
         Threads; -1 for all cores. The result does not depend on it.
     random_state : int, default 0
@@ -97,9 +105,9 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     support_ : ndarray of int
         Ids of the features with weights, in order of entry.
     coef_ : ndarray of shape (T, n_support), float64
-        Weights of the features as they are (unscaled): w_t + w̃.
+        Weights of the unscaled features: w_t + w̃.
     intercept_ : ndarray of shape (T,), float64
-    history_ : tuple of Generation
+    history_ : tuple of Round
         Every round: objective, violation, weights of scaled columns.
     path_ : tuple of PathStep
         The classifier after each round whose features are the first of ``support_``.
@@ -124,183 +132,12 @@ class GroupFeatureClassifier(ClassifierMixin, TaskLearner):
     (30, True)
     """
 
-    _losses: tuple[str, ...] = ("squared_hinge", "logistic", "squared", "multinomial")
-    class_weight: dict[Any, float] | str | None
-    calibrate: bool = True
-
-    def __init__(
-        self,
-        loss: str = "squared_hinge",
-        *,
-        q: float = 2.0,
-        alpha: float | None = 1.0,
-        shared_alpha: float | None = None,
-        rounds: int = 200,
-        max_features: int | None = None,
-        n_entering: int = 1,
-        search: str = "exhaustive",
-        search_options: dict[str, Any] | None = None,
-        patience: int = 1,
-        solver: str = "newton",
-        scaling: str = "unit_norm",
-        tol: float = 1e-3,
-        refit_tol: float = 1e-4,
-        max_iter: int = 3000,
-        class_weight: dict[Any, float] | str | None = None,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
-        progress: bool = False,
-    ) -> None:
-        self._keep(locals())
-
-    def fit(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
-    ) -> GroupFeatureClassifier:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,)
-            Classes.
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-        tasks : array-like of shape (m,), optional
-            The task of each example: every task then learns to tell the same two classes apart
-            on its own examples.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range or the data has fewer than two classes.
-        """
-        self._settings()
-        columns, y = self._columns(X, y, numeric=False)
-        check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        k = len(self.classes_)
-        place = self._places(tasks, len(y))
-        if k < 2 or (place is not None and k != 2):
-            wanted = "exactly two classes, where tasks are given" if k > 1 else "two classes"
-            raise InputError("y", "one class" if k < 2 else f"{k} classes", wanted)
-        omega = weights_of(sample_weight, y, self.class_weight)
-        n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
-        self._index, self._omega = index, omega
-        if self.loss == "multinomial" and k > 2:
-            targets = coupled_targets(index, k, omega)
-        else:
-            targets = class_targets(index, k, omega, place, n_tasks)
-        self._learn(columns, targets, omega, index)
-        del self._index, self._omega
-        return self
-
-    def _finish(self, columns: Columns, pool: Pool, problem: TaskProblem, targets: Targets) -> None:
-        self.coef_, self.intercept_ = unscaled_tasks(
-            self.history_[-1].weights, columns, self.support_
-        )
-        self.path_: tuple[PathStep, ...] = ()
-        self.temperature_ = 1.0
-        if self.tasks_ is None:
-            self.path_ = generation_path(self.history_, pool, self._index, self._omega)
-            if self.calibrate:
-                self.temperature_ = self._temperature(columns, problem, targets)
-
-    @property
-    def _coef(self) -> np.ndarray:
-        return self.coef_
-
-    @property
-    def _intercept(self) -> np.ndarray:
-        return self.intercept_
-
-    def _temperature(self, columns: Columns, problem: TaskProblem, targets: Targets) -> float:
-        """Return the temperature for scores of weights that left each third out."""
-        block, last = targets.blocks[0], self.history_[-1].weights
-        rows = columns.columns_of(self.support_[:8], scaled=False).T[targets.order]
-        folds = row_folds(rows, _FOLDS)
-        y = self._index[targets.order]
-        scores = problem.forward(block, last.whole) + last.b
-        present = np.unique(y)
-        held_out = np.zeros_like(scores)
-        for fold in range(_FOLDS):
-            out = folds == fold
-            if not out.any() or not np.array_equal(np.unique(y[~out]), present):
-                held_out = scores
-                break
-            weights = self._left_out(problem, targets, np.flatnonzero(~out))
-            held_out[out] = (problem.forward(block, weights.whole) + weights.b)[out]
-        return fit_temperature(two_sided(held_out), y, block.omega)
-
-    def _left_out(self, problem: TaskProblem, targets: Targets, rows: np.ndarray) -> TaskWeights:
-        block, classes = targets.blocks[0], targets.classes
-        part = TaskBlock(
-            slice(0, len(rows)), block.tasks, block.s[rows], block.c[rows], block.omega[rows]
-        )
-        smaller = self._problem(
-            Targets([part], rows, problem.n_tasks, None if classes is None else classes[rows]),
-            problem.dtype,
-            problem.executor,
-        )
-        starts = np.append(problem.starts, problem.n)
-        for a, b in pairwise(starts):
-            smaller.append(problem.columns[a:b, rows], ids=problem.ids[a:b])
-        solver = self._make_solver(smaller)
-        found = solver.solve(self.history_[-1].weights, self.refit_tol, int(self.max_iter))
-        return polish(smaller, found.weights)
-
-    def decision_function(
-        self, X: np.ndarray | Columns, tasks: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return scores (m, k); for two classes, as in scikit-learn, one a example (m,)."""
-        return flat_scores(self._scores(X, tasks))
-
-    def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        """Return the class of each example."""
-        check_is_fitted(self)
-        return predict_labels(self.classes_, self._scores(X, tasks))
-
-    def predict_proba(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        return softmax(self._scores(X, tasks), self.temperature_)
-
-    def to_classifier(
-        self,
-        family: Any,
-        classes: Sequence[Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> CompactClassifier:
-        """Return the compact classifier: the chosen features of ``family`` and their weights.
-
-        Parameters
-        ----------
-        family : FeatureFamily
-            The fitted family whose columns were learned from.
-        classes : sequence, optional
-            Names for ``classes_``, in that order.
-        metadata : dict, optional
-            Plain values to keep in the file.
-
-        Raises
-        ------
-        InputError
-            If the classifier has tasks, or no feature at all.
-        """
-        check_is_fitted(self)
-        if self.tasks_ is not None:
-            raise InputError("tasks", f"{len(self.tasks_)} tasks", "a classifier of one task")
-        if len(self.support_) == 0:
-            raise InputError("alpha", self.alpha, "a smaller one: no feature was chosen")
-        return compact_classifier(self, family, classes, metadata)
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
 
 
-class GroupFeatureRegressor(RegressorMixin, TaskLearner):
+@dataclass(eq=False, repr=False)
+class GroupFeatureRegressor(TaskRegressor, _GroupFeatures):
     """Regression on few features, found by column generation (GrFL).
 
     Minimizes Σ_t Σ_i (y_it − f_t(x_i))² + λ_s ‖w̃‖₁ + λ_p Σ_J ‖W_J‖_q over weights of all features
@@ -322,7 +159,7 @@ random_state, progress
     support_ : ndarray of int
     coef_ : ndarray of shape (n_support,), or (T, n_support)
     intercept_ : float, or ndarray of shape (T,)
-    history_ : tuple of Generation
+    history_ : tuple of Round
     tasks_ : ndarray or None
 
     Examples
@@ -336,90 +173,6 @@ random_state, progress
     ([4, 17], 1.0)
     """
 
-    _losses: tuple[str, ...] = ("squared", "insensitive")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def __init__(
-        self,
-        loss: str = "squared",
-        *,
-        q: float = 2.0,
-        alpha: float | None = 1.0,
-        shared_alpha: float | None = None,
-        rounds: int = 200,
-        max_features: int | None = None,
-        n_entering: int = 1,
-        search: str = "exhaustive",
-        search_options: dict[str, Any] | None = None,
-        patience: int = 1,
-        solver: str = "newton",
-        scaling: str = "unit_norm",
-        tol: float = 1e-3,
-        refit_tol: float = 1e-4,
-        max_iter: int = 3000,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
-        progress: bool = False,
-        eps: float = 0.1,
-    ) -> None:
-        self._keep(locals())
-
-    def fit(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
-    ) -> GroupFeatureRegressor:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,) or (m, T)
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-        tasks : array-like of shape (m,), optional
-            The task of each example, for y of shape (m,).
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
-        self._settings()
-        columns, y = self._columns(X, y, numeric=True)
-        y = np.asarray(y, np.float64)
-        self._flat = y.ndim == 1
-        place = self._places(tasks, len(y))
-        omega = weights_of(sample_weight, y)
-        n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
-        targets = number_targets(y.reshape(len(y), -1), omega, place, n_tasks)
-        self._learn(columns, targets, omega, y)
-        return self
-
-    def _finish(self, columns: Columns, pool: Pool, problem: TaskProblem, targets: Targets) -> None:
-        coef, intercept = unscaled_tasks(self.history_[-1].weights, columns, self.support_)
-        single = self._flat and self.tasks_ is None
-        self.coef_ = coef[0] if single else coef
-        self.intercept_ = float(intercept[0]) if single else intercept
-
-    @property
-    def _coef(self) -> np.ndarray:
-        return np.atleast_2d(self.coef_)
-
-    @property
-    def _intercept(self) -> np.ndarray:
-        return np.atleast_1d(self.intercept_)
-
-    def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        """Return the targets, (m,) or (m, T)."""
-        scores = self._scores(X, tasks)
-        return scores[:, 0] if self._flat else scores
+    loss: str | TaskLoss = "squared"
+    _: KW_ONLY
+    eps: float = 0.1

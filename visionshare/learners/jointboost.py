@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral, Real
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from visionshare.classifier.path import PathStep
-from visionshare.columns import Columns
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.generators.stumps import StumpColumns, Stumps
+from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import fit_temperature
+from visionshare.learners.examples import Examples
 from visionshare.learners.joint_rounds import shared_stumps
-from visionshare.learners.preparation import weights_of
-from visionshare.learners.scores import ScoreClassifier, compact_classifier, path_step
-from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.learners.parameters import check_fraction, check_whole_numbers
+from visionshare.learners.path import Prefix, prefix_path, widest
+from visionshare.resources import resolve_jobs
 from visionshare.scores import two_sided
 
 if TYPE_CHECKING:
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["JointBoost"]
 
 
-class JointBoost(ScoreClassifier, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class JointBoost(Classifier):
     """Boosted stumps, each shared by a subset of the classes.
 
     A round adds h(v, c) = a · 1[v_f > θ] + b to the scores of the classes of a subset, and a
@@ -45,7 +44,7 @@ class JointBoost(ScoreClassifier, BaseEstimator):
         At most so many thresholds an input, near its quantiles; all when omitted. For arrays:
         columns have theirs.
     input_fraction : float, default 1.0
-        Share of the inputs that a round looks at, drawn anew in each (paper, §2.5).
+        Fraction of the inputs that a round looks at, drawn anew in each (paper, §2.5).
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
     n_jobs : int, default 1
@@ -93,22 +92,13 @@ class JointBoost(ScoreClassifier, BaseEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        rounds: int = 100,
-        *,
-        n_thresholds: int | None = None,
-        input_fraction: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
-    ) -> None:
-        self.rounds = rounds
-        self.n_thresholds = n_thresholds
-        self.input_fraction = input_fraction
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    rounds: int = 100
+    _: KW_ONLY
+    n_thresholds: int | None = None
+    input_fraction: float = 1.0
+    class_weight: dict[Any, float] | str | None = None
+    n_jobs: int | None = 1
+    random_state: int = 0
 
     def check_parameters(self) -> None:
         """Check all parameters without data.
@@ -118,12 +108,8 @@ class JointBoost(ScoreClassifier, BaseEstimator):
         InputError
             If a parameter is out of range.
         """
-        value: Any = self.rounds
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise InputError("rounds", value, "a whole number of at least 1")
-        share = self.input_fraction
-        if not isinstance(share, Real) or not 0 < float(share) <= 1:
-            raise InputError("input_fraction", share, "a share above 0 and at most 1")
+        check_whole_numbers(self, 1, "rounds")
+        check_fraction("input_fraction", self.input_fraction, one=True)
         Stumps(self.n_thresholds).check_parameters()
         resolve_jobs(self.n_jobs)
 
@@ -147,86 +133,68 @@ class JointBoost(ScoreClassifier, BaseEstimator):
             two classes or no input with two values.
         """
         self.check_parameters()
-        table, y = self._table(X, y)
-        check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError("y", "one class", "examples of two classes or more")
-        omega = weights_of(sample_weight, y, self.class_weight)
-        with thread_limit(self.n_jobs):
-            if isinstance(table, StumpColumns):
-                columns = table
-            else:
-                # Thresholds lie between examples that count.
-                used = omega > 0
-                table, index, omega = table[used], index[used], omega[used]
-                columns = StumpColumns(
-                    Stumps(self.n_thresholds).fit(table), table, resolve_jobs(self.n_jobs)
-                )
+        examples = self._examples(X, y, sample_weight)
+        with self._threads(examples.columns):
+            examples, columns = self._stumps(examples)
             self.stumps_ = columns.family
-            wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-            z = np.column_stack([np.where(index == c, 1.0, -1.0) for c in wanted])
             inputs = max(1, round(self.input_fraction * len(columns.order)))
             rng = np.random.default_rng(self.random_state)
+            fractions = examples.omega / examples.omega.sum()
             self.rounds_ = tuple(
-                shared_stumps(columns, z, omega / omega.sum(), int(self.rounds), inputs, rng)
+                shared_stumps(columns, examples.signs, fractions, int(self.rounds), inputs, rng)
             )
-            self._gather(columns, index, omega)
+            self._gather(columns, examples)
         self.n_iter_ = len(self.rounds_)
         return self
 
-    def _table(
-        self, X: np.ndarray | Columns, y: np.ndarray
-    ) -> tuple[np.ndarray | StumpColumns, np.ndarray]:
-        if not isinstance(X, Columns):
-            table, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-            return table, y
-        if not isinstance(X, StumpColumns):
-            raise InputError("X", type(X).__name__, "an array of inputs, or StumpColumns")
-        y = np.asarray(y)
-        if y.shape != (X.shape[0],):
-            raise InputError("y", y.shape, f"one class for each of {X.shape[0]} examples")
-        self.n_features_in_ = X.shape[1]
-        return X, y
+    def _given_columns(self, columns: Columns) -> Columns:
+        if not isinstance(columns, StumpColumns):
+            raise InputError("X", type(columns).__name__, "an array of inputs, or StumpColumns")
+        return columns
 
-    def _gather(self, columns: StumpColumns, index: np.ndarray, omega: np.ndarray) -> None:
-        """Sum the rounds' weights, one column a stump; make the path; calibrate."""
-        T = 1 if len(self.classes_) == 2 else len(self.classes_)
-        place: dict[int, int] = {}
-        for r in self.rounds_:
-            place.setdefault(r.feature, len(place))
-        self.support_ = np.array(list(place), np.int64)
-        held = columns.columns_of(self.support_, scaled=False).astype(np.float64)
-        self.coef_, self.intercept_ = np.zeros((T, len(place))), np.zeros(T)
-        steps: list[PathStep] = []
+    def _table_features(self, table: np.ndarray) -> np.ndarray:
+        return np.asarray(self.stumps_.transform(table, self.support_))
+
+    def _stumps(self, examples: Examples) -> tuple[Examples, StumpColumns]:
+        """Return the examples that the stumps are fitted to, and all stumps of their inputs."""
+        columns = examples.columns
+        if isinstance(columns, StumpColumns):
+            return examples, columns
+        assert isinstance(columns, ArrayColumns)
+        # Thresholds lie between examples that count.
+        used = examples.omega > 0
+        values = columns.table()
+        assert values is not None
+        table = np.ascontiguousarray(values.T[used])
+        family = Stumps(self.n_thresholds).fit(table)
+        stumps = StumpColumns(family, table, resolve_jobs(self.n_jobs))
+        kept = replace(examples, columns=stumps, y=examples.y[used], omega=examples.omega[used])
+        return kept, stumps
+
+    def _gather(self, columns: StumpColumns, examples: Examples) -> None:
+        """Sum the rounds' weights, one column for each stump; make the path; calibrate."""
+        chosen = dict.fromkeys(r.feature for r in self.rounds_)
+        self.support_ = np.array(list(chosen), np.int64)
+        T = 1 if examples.n_classes == 2 else examples.n_classes
+        self.coef_, self.intercept_ = np.zeros((T, 0)), np.zeros(T)
+        prefixes = list(self._prefixes(T))
+        if prefixes:
+            self.coef_, self.intercept_ = prefixes[-1].coef, prefixes[-1].intercept
+        self.path_ = prefix_path(columns, self.support_, examples, widest(prefixes))
+        values = columns.columns_of(self.support_, scaled=False).astype(np.float64)
+        scores = values.T @ self.coef_.T + self.intercept_
+        self.temperature_ = fit_temperature(two_sided(scores), examples.y, examples.omega)
+
+    def _prefixes(self, T: int) -> Iterator[Prefix]:
+        """Yield the model after each round."""
+        coef, intercept = np.zeros((T, len(self.support_))), np.zeros(T)
+        position = {int(j): i for i, j in enumerate(self.support_)}
         width, seconds = 0, 0.0
         for r in self.rounds_:
-            self.coef_[:, place[r.feature]] += r.weights
-            self.intercept_ = self.intercept_ + r.intercepts
-            width, seconds = max(width, place[r.feature] + 1), seconds + r.seconds
-            if steps and steps[-1].n_features == width:
-                steps.pop()
-            before = steps[-1].n_features if steps else 0
-            steps.append(
-                path_step(
-                    held[:width], self.coef_[:, :width], self.intercept_, index, omega,
-                    round=r.number, feature=tuple(int(j) for j in self.support_[before:width]),
-                    loss=r.loss, seconds=seconds, score=r.gain,
-                    macs=columns.macs(self.support_[:width]),
-                )
-            )  # fmt: skip
-        self.path_ = tuple(steps)
-        scores = held.T @ self.coef_.T + self.intercept_
-        self.temperature_ = fit_temperature(two_sided(scores), index, omega)
-
-    def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
-        check_is_fitted(self)
-        if isinstance(X, Columns):
-            held = X.columns_of(self.support_, scaled=False).T
-        else:
-            table = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-            held = self.stumps_.transform(table, self.support_)
-        return held @ self.coef_.T + self.intercept_
+            coef[:, position[r.feature]] += r.weights
+            intercept = intercept + r.intercepts
+            width, seconds = max(width, position[r.feature] + 1), seconds + r.seconds
+            yield Prefix(r.number, coef[:, :width].copy(), intercept, r.loss, r.gain, seconds)
 
     def to_classifier(
         self,
@@ -250,5 +218,6 @@ class JointBoost(ScoreClassifier, BaseEstimator):
         InputError
             If no stump was chosen.
         """
-        check_is_fitted(self)
-        return compact_classifier(self, family or self.stumps_, classes, metadata)
+        return super().to_classifier(
+            getattr(self, "stumps_", None) if family is None else family, classes, metadata
+        )

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.learners.column_generation import Generation
-from visionshare.learners.group_features import GroupFeatureClassifier
+from visionshare.learners.column_generation import GenerationSettings
+from visionshare.learners.parameters import check_choice
+from visionshare.learners.path import support_of
+from visionshare.learners.rounds import Round
+from visionshare.learners.task_estimators import TaskClassifier
+from visionshare.learners.task_learner import Solved
 from visionshare.learners.task_targets import Targets
 from visionshare.search import Pool
-from visionshare.solvers import TaskWeights
+from visionshare.solvers import Solver, TaskProblem
 
 __all__ = ["MixedNormClassifier"]
 
 
-class MixedNormClassifier(GroupFeatureClassifier):
+@dataclass(eq=False, repr=False)
+class MixedNormClassifier(TaskClassifier):
     """Multinomial regression with ‖W‖_{q,1}, the norm that ShareBoost is compared with.
 
     Minimizes Σ_i ω_i L(x_i, y_i) + λ Σ_j ‖W_j‖_q over the weights of all columns, with the
@@ -37,13 +44,13 @@ class MixedNormClassifier(GroupFeatureClassifier):
         violate optimality, and again until none does. The optimum is the same.
     n_entering : int, default 50
         Violators that enter at once at most.
-    solver : {"newton", "fista", "gradboost"}, default "newton"
+    solver : {"newton", "fista", "gradboost"} or callable, default "newton"
         How the problem is solved; "newton" is FISTA for q other than 1 and 2.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
-        Columns that are left out violate optimality by less than this share of λ.
+        Columns that are left out violate optimality by less than this fraction of λ.
     refit_tol : float, default 1e-4
-        KKT residual, as a share of λ.
+        KKT residual, as a fraction of λ.
     max_iter : int, default 3000
         Iterations at most.
     class_weight : dict, "balanced" or None, default None
@@ -81,98 +88,58 @@ class MixedNormClassifier(GroupFeatureClassifier):
     [0, 13, 24]
     """
 
+    # Its gradient is that of the intercepts alone: no weights need to be solved for.
+    _quickest: ClassVar[dict[str, Any]] = {"working_set": "violators", "calibrate": False}
     loss = "multinomial"
-    shared_alpha = None
     # Rounds end by themselves: there are only so many violators.
     rounds = 100_000
-    max_features = None
-    search = "exhaustive"
-    search_options = None
-    patience = 1
-    checkpoint = None
-    random_state = 0
-    progress = False
 
-    def __init__(
-        self,
-        q: float = float("inf"),
-        alpha: float = 1.0,
-        *,
-        working_set: str = "violators",
-        n_entering: int = 50,
-        solver: str = "newton",
-        scaling: str = "unit_norm",
-        tol: float = 1e-3,
-        refit_tol: float = 1e-4,
-        max_iter: int = 3000,
-        class_weight: dict[Any, float] | str | None = None,
-        warm_start: bool = False,
-        calibrate: bool = True,
-        n_jobs: int = 1,
-    ) -> None:
-        self.q = q
-        self.alpha = alpha
-        self.working_set = working_set
-        self.n_entering = n_entering
-        self.solver = solver
-        self.scaling = scaling
-        self.tol = tol
-        self.refit_tol = refit_tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.calibrate = calibrate
-        self.n_jobs = n_jobs
+    q: float = float("inf")
+    alpha: float = 1.0
+    _: KW_ONLY
+    working_set: str = "violators"
+    n_entering: int = 50
+    solver: str | Callable[[TaskProblem], Solver] = "newton"
+    scaling: str = "unit_norm"
+    tol: float = 1e-3
+    refit_tol: float = 1e-4
+    max_iter: int = 3000
+    class_weight: dict[Any, float] | str | None = None
+    warm_start: bool = False
+    calibrate: bool = True
+    n_jobs: int | None = 1
 
-    def _settings(self) -> Any:
-        if self.working_set not in ("violators", "all"):
-            raise InputError("working_set", self.working_set, "'violators' or 'all'")
+    def _settings(self) -> GenerationSettings:
+        check_choice("working_set", self.working_set, ("violators", "all"))
         if self.alpha is None:
             raise InputError("alpha", None, "a finite number above 0")
         return super()._settings()
 
-    def _learn(self, columns: Columns, targets: Targets, omega: np.ndarray, y: np.ndarray) -> None:
-        super()._learn(columns, targets, omega, y)
+    def _learn(
+        self, columns: Columns, targets: Targets, executor: Executor, *examples: np.ndarray
+    ) -> Solved:
+        solved = super()._learn(columns, targets, executor, *examples)
         # The first solve counts: with all columns in the working set it is the only one.
         self.n_iter_ += 1
+        return solved
 
-    def _start(self, columns: Columns, targets: Targets) -> Generation | None:
+    def _start(self, pool: Pool, targets: Targets) -> Round | None:
         """Return the end of the last fit; with all columns in the working set, zeros for them."""
-        last = super()._start(columns, targets)
+        last = super()._start(pool, targets)
         if self.working_set != "all":
             return last
-        pool = Pool(columns)
         candidates = np.flatnonzero(~pool.flat())
-        held = [pool.features(c) for c in candidates]
-        ids = np.concatenate([np.empty(0, np.int64), *held])
-        weights = TaskWeights(
-            np.zeros((len(ids), targets.n_tasks)), np.zeros(len(ids)), np.zeros(targets.n_tasks)
-        )
+        ids = support_of(pool, candidates)
+        W, intercept = np.zeros((len(ids), targets.n_tasks)), np.zeros(targets.n_tasks)
         if last is not None:
-            before = [pool.features(c) for c in last.candidates]
-            place = {int(j): i for i, j in enumerate(ids)}
-            rows = [place[int(j)] for j in np.concatenate([np.empty(0, np.int64), *before])]
-            weights.W[rows], weights.b[:] = last.W, last.b
-        none = np.empty(0, np.int64)
-        return Generation(
-            0, 0, none, candidates, 0.0, weights.W, weights.shared, weights.b, np.inf, np.inf, 0.0
+            position = {int(j): i for i, j in enumerate(ids)}
+            W[[position[int(j)] for j in support_of(pool, last.candidates)]] = last.coef.T
+            intercept[:] = last.intercept
+        return Round(
+            number=0,
+            entered=np.empty(0, np.int64),
+            candidates=candidates,
+            coef=W.T,
+            intercept=intercept,
+            shared=np.zeros(len(ids)),
         )
-
-    def alpha_max(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
-    ) -> float:
-        """Return λ_max, the least alpha that leaves all weights at 0.
-
-        Parameters
-        ----------
-        X, y, sample_weight, tasks
-            As in ``fit``.
-        """
-        # Its gradient is that of the intercepts alone: no weights need to be solved for.
-        alone = clone(self).set_params(working_set="violators", calibrate=False)
-        return super(MixedNormClassifier, alone).alpha_max(X, y, sample_weight, tasks=tasks)

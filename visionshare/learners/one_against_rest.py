@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.base import clone
 
-from visionshare.classifier.path import PathStep
-from visionshare.columns import ArrayColumns, Columns
+from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import fit_temperature
-from visionshare.learners.preparation import chosen_columns, weights_of
-from visionshare.learners.scores import ScoreClassifier, path_step
-from visionshare.learners.shareboost import ShareBoost
+from visionshare.learners.examples import Examples
+from visionshare.learners.parameters import check_choice, check_whole_numbers
+from visionshare.learners.path import Prefix, prefix_path
 from visionshare.scores import two_sided
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["OneAgainstRest"]
 
 
-class OneAgainstRest(ScoreClassifier, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class OneAgainstRest(Classifier):
     """What ShareBoost is compared with: the same search and refit, one class at a time.
 
     Every class chooses features of its own to be told from the rest; the classifier has all of
@@ -34,8 +32,14 @@ class OneAgainstRest(ScoreClassifier, BaseEstimator):
     ----------
     rounds : int, default 10
         Features, or groups of features, a class.
-    learner : ShareBoost, optional
-        Template for each class; its own ``rounds`` do not count.
+    learner : estimator or str, optional
+        Template for each class, a :class:`ShareBoost` when omitted: any classifier of this library,
+        or its name in :data:`visionshare.learners.registry.CLASSIFIERS`. Its own ``rounds`` do not
+        count.
+    n_jobs : int, optional
+        Threads of each learner; the template's when omitted.
+    random_state : int, optional
+        Seed of each learner; the template's when omitted.
 
     Attributes
     ----------
@@ -45,7 +49,8 @@ class OneAgainstRest(ScoreClassifier, BaseEstimator):
     coef_ : ndarray of shape (T, n_support), float64
         T is 1 for two classes, else k.
     intercept_ : ndarray of shape (T,), float64
-    learners_ : list of ShareBoost
+    learners_ : list of estimator
+        One for each class.
     path_ : tuple of PathStep
         After each round of all classes that brought a feature.
     temperature_ : float
@@ -64,9 +69,10 @@ class OneAgainstRest(ScoreClassifier, BaseEstimator):
     (True, True)
     """
 
-    def __init__(self, rounds: int = 10, learner: ShareBoost | None = None) -> None:
-        self.rounds = rounds
-        self.learner = learner
+    rounds: int = 10
+    learner: Classifier | str | None = None
+    n_jobs: int | None = None
+    random_state: int | None = None
 
     def check_parameters(self) -> None:
         """Check all parameters without data.
@@ -76,13 +82,27 @@ class OneAgainstRest(ScoreClassifier, BaseEstimator):
         InputError
             If a parameter is out of range.
         """
-        if self.learner is not None and not isinstance(self.learner, ShareBoost):
-            raise InputError("learner", type(self.learner).__name__, "ShareBoost, or None")
+        check_whole_numbers(self, 1, "rounds")
         self._template().check_parameters()
 
-    def _template(self) -> ShareBoost:
-        made: ShareBoost = clone(self.learner if self.learner is not None else ShareBoost())
-        return made.set_params(rounds=self.rounds)
+    def _template(self) -> Classifier:
+        """Return the learner of a class, unfitted."""
+        from visionshare.learners.registry import CLASSIFIERS
+
+        given = "shareboost" if self.learner is None else self.learner
+        if isinstance(given, str):
+            check_choice("learner", given, CLASSIFIERS)
+            template: Any = CLASSIFIERS[given]()
+        elif isinstance(given, Classifier) and not isinstance(given, OneAgainstRest):
+            template = clone(given)
+        else:
+            names = ", ".join(map(repr, CLASSIFIERS))
+            raise InputError("learner", type(given).__name__, f"a classifier, or one of {names}")
+        known = template.get_params(deep=False)
+        settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
+        changed = {k: v for k, v in settings.items() if v is not None} | {"rounds": self.rounds}
+        template.set_params(**{k: v for k, v in changed.items() if k in known})
+        return template
 
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
@@ -102,79 +122,61 @@ class OneAgainstRest(ScoreClassifier, BaseEstimator):
             If a parameter is out of range or the data has fewer than two classes.
         """
         self.check_parameters()
-        if isinstance(X, Columns):
-            columns, y = X, np.asarray(y)
-            if y.shape != (columns.shape[0],):
-                raise InputError("y", y.shape, f"one class for each of {columns.shape[0]} examples")
-            self.n_features_in_ = columns.shape[1]
-        else:
-            table, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-            columns = ArrayColumns(table, dtype=str(table.dtype))
-        check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError("y", "one class", "examples of two classes or more")
-        omega = weights_of(sample_weight, y)
-        wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        self.learners_ = [self._template().fit(columns, index == c, omega) for c in wanted]
-        self._join(columns, index, omega)
+        examples = self._examples(X, y, sample_weight)
+        self.learners_: list[Any] = [
+            self._template().fit(examples.columns, sign > 0, examples.omega)
+            for sign in examples.signs.T
+        ]
+        self._join(examples)
         self.n_iter_ = max(model.n_iter_ for model in self.learners_)
         return self
 
-    def _join(self, columns: Columns, index: np.ndarray, omega: np.ndarray) -> None:
+    def _join(self, examples: Examples) -> None:
         """Bring all learners' weights to one support, and their paths to one path."""
-        last = max(len(model.path_) for model in self.learners_)
-        place: dict[int, int] = {}
+        columns = examples.columns
+        position: dict[int, int] = {}
         widths = []
-        for t in range(last):
+        for t in range(max(len(model.path_) for model in self.learners_)):
             for model in self.learners_:
                 for j in model.path_[t].feature if t < len(model.path_) else ():
-                    place.setdefault(int(j), len(place))
-            widths.append(len(place))
-        self.support_ = np.array(list(place), np.int64)
-        held = columns.columns_of(self.support_, scaled=False).astype(np.float64)
-        steps: list[PathStep] = []
-        for t, width in enumerate(widths):
-            coef, intercept = self._weights(t, place, width)
-            before = widths[t - 1] if t else 0
-            if width == before and t + 1 < last:
-                continue
-            done = [model.path_[min(t, len(model.path_) - 1)] for model in self.learners_]
-            step = path_step(
-                held[:width],
-                coef,
-                intercept,
-                index,
-                omega,
-                round=t + 1,
-                feature=tuple(int(j) for j in self.support_[before:width]),
-                loss=float(np.mean([s.loss for s in done])),
-                seconds=sum(s.seconds for s in done),
-                macs=columns.macs(self.support_[:width]) or 0,
-                score=float(np.mean([s.score for s in done])),
-            )
-            if steps and steps[-1].n_features == width:
-                steps.pop()
-            steps.append(step)
-        self.path_ = tuple(steps)
-        self.coef_, self.intercept_ = self._weights(last - 1, place, len(place))
-        scores = held.T @ self.coef_.T + self.intercept_
-        self.temperature_ = fit_temperature(two_sided(scores), index, omega)
+                    position.setdefault(int(j), len(position))
+            widths.append(len(position))
+        self.support_ = np.array(list(position), np.int64)
+        prefixes = list(self._prefixes(position, widths))
+        self.path_ = prefix_path(columns, self.support_, examples, prefixes)
+        self.coef_, self.intercept_ = self._weights(len(widths) - 1, position, len(position))
+        values = columns.columns_of(self.support_, scaled=False).astype(np.float64)
+        scores = values.T @ self.coef_.T + self.intercept_
+        self.temperature_ = fit_temperature(two_sided(scores), examples.y, examples.omega)
 
-    def _weights(self, t: int, place: dict[int, int], width: int) -> tuple[np.ndarray, np.ndarray]:
+    def _prefixes(self, position: dict[int, int], widths: list[int]) -> Iterator[Prefix]:
+        """Yield the joint model after each round that brought a feature; at the end the last."""
+        last = len(widths) - 1
+        for t, width in enumerate(widths):
+            grows = width > (widths[t - 1] if t else 0)
+            # The end replaces the last round that brought a feature.
+            if t < last and (not grows or widths[-1] == width):
+                continue
+            coef, intercept = self._weights(t, position, width)
+            steps = [
+                model.path_[min(t, len(model.path_) - 1)] for model in self.learners_ if model.path_
+            ]
+            loss = float(np.mean([step.loss for step in steps]))
+            score = float(np.mean([step.score for step in steps]))
+            yield Prefix(t + 1, coef, intercept, loss, score, sum(s.seconds for s in steps))
+
+    def _weights(
+        self, t: int, position: dict[int, int], width: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return weights (T, width) and intercepts (T,) after round t of every class."""
         coef, intercept = np.zeros((len(self.learners_), width)), np.zeros(len(self.learners_))
         for row, model in enumerate(self.learners_):
-            final = t >= len(model.path_) - 1
-            step = model.path_[min(t, len(model.path_) - 1)]
-            weights, b = (
-                (model.coef_, model.intercept_) if final else (step.weights, step.intercept)
-            )
-            where = [place[int(j)] for j in model.support_[: step.n_features]]
+            weights, b = model.coef_, model.intercept_
+            if t < len(model.path_) - 1:
+                weights, b = model.path_[t].weights, model.path_[t].intercept
+            weights, b = two_sided(weights.T).T, two_sided(b[None])[0]
+            positions = [position[int(j)] for j in model.support_[: weights.shape[1]]]
             # A learner of two classes has a score for each: their difference decides.
-            coef[row, where] = weights[1].astype(np.float64) - weights[0]
+            coef[row, positions] = weights[1].astype(np.float64) - weights[0]
             intercept[row] = float(b[1]) - float(b[0])
         return coef, intercept
-
-    def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
-        return chosen_columns(self, X) @ self.coef_.T + self.intercept_

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.columns import ArrayColumns
-from visionshare.search import Pool, Search
-from visionshare.search.exhaustive import ExhaustiveSearch
+from visionshare.learners.rounds import Round
+from visionshare.search import Exhaustive, Pool, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
-__all__ = ["RidgeRound", "RidgeSettings", "ridge_rounds"]
+__all__ = ["RidgeSettings", "ridge_rounds"]
 
 
 @dataclass(frozen=True)
@@ -37,41 +37,9 @@ class RidgeSettings:
     search: Search
 
 
-@dataclass(frozen=True)
-class RidgeRound:
-    """What one round did.
-
-    Attributes
-    ----------
-    number : int
-        From 1.
-    candidate : int
-    features : ndarray of int64
-        What entered.
-    score : float
-        What yᵀGy lost.
-    weights : ndarray of float64
-        Of all chosen columns, scaled, after the round.
-    error : float
-        λ yᵀGy / ‖y‖²: what ridge regression leaves of y.
-    left_out : ndarray of shape (m,), float64
-        Each example's score from a regression without it, for centered y.
-    seconds : float
-    """
-
-    number: int
-    candidate: int
-    features: np.ndarray
-    score: float
-    weights: np.ndarray
-    error: float
-    left_out: np.ndarray
-    seconds: float
-
-
 def ridge_rounds(
     pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
-) -> Iterator[RidgeRound]:
+) -> Iterator[Round]:
     """Yield the rounds of a forward selection.
 
     With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
@@ -89,7 +57,9 @@ def ridge_rounds(
 
     Yields
     ------
-    RidgeRound
+    Round
+        Its loss is λ yᵀGy / ‖y‖², what ridge regression leaves of y; its score what yᵀGy lost; its
+        intercept 0, for centered y.
     """
     alpha, root = settings.alpha, np.sqrt(omega)
     centered = root * (y - np.dot(omega, y) / omega.sum())
@@ -101,46 +71,69 @@ def ridge_rounds(
     Gy, U = centered / alpha, np.zeros((len(y), 0))
     chosen = np.zeros((0, len(y)))
     excluded, support = pool.flat(), np.empty(0, np.int64)
+    candidates = np.empty(0, np.int64)
     criterion, error = RidgeGain(), 1.0
     square = float(omega.sum())
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
         state = RidgeState((root * Gy)[:, None], number, support, U, root, square, alpha)
-        best = settings.search.best(pool, state, criterion, excluded)
-        if not best or not best[0].score > 1e-12 * whole / alpha:
+        winners = settings.search.best(pool, state, criterion, excluded)
+        if not winners or not winners[0].score > 1e-12 * whole / alpha:
             return
-        found = best[0]
-        excluded[found.number] = True
-        columns = pool.columns.columns_of(found.features).astype(np.float64) * root
+        best = winners[0]
+        excluded[best.number] = True
+        columns = pool.columns.columns_of(best.features).astype(np.float64) * root
         for z in columns:
             v = z / alpha - U @ (U.T @ z)
             direction = v / np.sqrt(1 + z @ v)
             U = np.column_stack([U, direction])
             Gy = Gy - direction * (direction @ centered)
         chosen = np.vstack([chosen, columns])
-        support = np.concatenate([support, found.features])
+        support = np.concatenate([support, best.features])
+        candidates = np.append(candidates, best.number)
         before, error = error, alpha * float(centered @ Gy) / whole
         diagonal = 1 / alpha - np.einsum("ij,ij->i", U, U)
-        held = np.where(root > 0, centered - Gy / diagonal, 0)
-        left_out = held / np.where(root > 0, root, 1)
-        seconds = time.perf_counter() - begun
-        yield RidgeRound(
-            number, found.number, found.features, found.score, chosen @ Gy, error, left_out, seconds
-        )
+        rooted = np.where(root > 0, centered - Gy / diagonal, 0)
+        yield _round(
+            number, candidates, chosen @ Gy, best.score, error,
+            rooted / np.where(root > 0, root, 1), time.perf_counter() - begun,
+        )  # fmt: skip
         if before - error < settings.tol:
             return
 
 
+def _round(
+    number: int,
+    candidates: np.ndarray,
+    weights: np.ndarray,
+    score: float,
+    error: float,
+    left_out: np.ndarray,
+    seconds: float,
+) -> Round:
+    return Round(
+        number=number,
+        entered=candidates[-1:],
+        candidates=candidates,
+        coef=weights[None],
+        intercept=np.zeros(1),
+        score=score,
+        loss=error,
+        left_out=left_out,
+        seconds=seconds,
+    )
+
+
 def _table(pool: Pool, search: Search) -> np.ndarray | None:
     """Return all candidates, one a row, if one compiled loop can look at them."""
-    if not isinstance(search, ExhaustiveSearch) or pool.order is not None:
+    if not isinstance(search, Exhaustive) or pool.order is not None:
         return None
     return pool.columns.table() if isinstance(pool.columns, ArrayColumns) else None
 
 
 def _compiled_rounds(
     pool: Pool, table: np.ndarray, centered: np.ndarray, omega: np.ndarray, settings: RidgeSettings
-) -> Iterator[RidgeRound]:
+) -> Iterator[Round]:
     from visionshare.learners.ridge_kernels import select
 
     begun = time.perf_counter()
@@ -152,17 +145,11 @@ def _compiled_rounds(
     chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
     errors = alpha * (Gys @ centered) / whole if len(ids) else np.empty(0)
     weights = Gys @ chosen.T
-    held = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0))
-    left_out = np.where(root > 0, held / np.where(root > 0, root, 1), 0)
+    rooted = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0))
+    left_out = np.where(root > 0, rooted / np.where(root > 0, root, 1), 0)
     seconds = (time.perf_counter() - begun) / max(1, len(ids))
-    for r, entered in enumerate(ids.tolist()):
-        yield RidgeRound(
-            number=r + 1,
-            candidate=entered,
-            features=ids[r : r + 1],
-            score=float(gains[r]),
-            weights=weights[r, : r + 1],
-            error=float(errors[r]),
-            left_out=left_out[r],
-            seconds=seconds,
-        )
+    for r in range(len(ids)):
+        yield _round(
+            r + 1, ids[: r + 1], weights[r, : r + 1], float(gains[r]), float(errors[r]),
+            left_out[r], seconds,
+        )  # fmt: skip

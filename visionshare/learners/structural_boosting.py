@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,53 +12,76 @@ import numpy as np
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.column_generation import GenerationSettings
-from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare.learners.parameters import check_flags
+from visionshare.learners.task_estimators import TaskClassifier, TaskRegressor
 from visionshare.learners.task_learner import TaskLearner
+from visionshare.losses import TaskLoss
 from visionshare.penalties import RowPenalty, make_norm
-from visionshare.solvers import AdaBoost, GradBoost, Solver, TaskProblem, Template, check_solver
+from visionshare.search import Search, TaskCriterion
+from visionshare.solvers import AdaBoost, GradBoost, Solver, TaskProblem, Template, solver_maker
 
 __all__ = ["StructuralBoostingClassifier", "StructuralBoostingRegressor"]
 
-_BOOSTERS = {"adaboost": AdaBoost, "gradboost": GradBoost}
 
-
+@dataclass(eq=False, repr=False)
 class _Boosting(TaskLearner):
-    """What sets boosting apart from other column generation: the penalty's name and templates."""
+    """What sets boosting apart from other column generation: the penalty and the templates."""
 
-    penalty: str
-    template: Template
-    # No refit at a alpha of nearly 0: the one update of a sequential round.
-    _plainest: ClassVar[dict[str, Any]] = {
+    # No refit at an alpha of nearly 0: the one update of a sequential round.
+    _quickest: ClassVar[dict[str, Any]] = {
         "criterion": "violation",
         "corrective": False,
         "solver": "gradboost",
         "calibrate": False,
     }
 
+    loss: str | TaskLoss = "multinomial"
+    _: KW_ONLY
+    penalty: str | RowPenalty = "l1/l2"
+    alpha: float = 1.0
+    solver: str | Callable[[TaskProblem], Solver] = "gradboost"
+    corrective: bool = True
+    n_entering: int = 30
+    criterion: str | TaskCriterion = "bound"
+    template: Template = "single"
+    rounds: int = 200
+    max_features: int | None = None
+    search: str | Search = "exhaustive"
+    search_options: dict[str, Any] | None = None
+    scaling: str = "unit_variance"
+    tol: float = 1e-3
+    refit_tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    n_jobs: int | None = 1
+    random_state: int = 0
+    progress: bool = False
+
     def _norm(self) -> RowPenalty:
         return make_norm(self.penalty)
 
     def _make_solver(self, problem: TaskProblem) -> Solver:
-        if self.solver in _BOOSTERS:
-            return _BOOSTERS[self.solver](problem, self.template)
-        return check_solver(self.solver)(problem)
+        maker = solver_maker(self.solver)
+        if maker is AdaBoost or maker is GradBoost:
+            return maker(problem, self.template)
+        return maker(problem)
 
     def _settings(self) -> GenerationSettings:
-        norm = make_norm(self.penalty)
+        norm, maker = make_norm(self.penalty), solver_maker(self.solver)
         if self.alpha is None:
             raise InputError("alpha", None, "a finite number above 0")
-        if self.solver == "adaboost" and norm.q not in (1, np.inf):
+        if maker is AdaBoost and norm.q not in (1, np.inf):
             raise InputError("penalty", self.penalty, "'l1' or 'l1/linf', for AdaBoost")
-        for name in ("corrective", "calibrate"):
-            if not isinstance(getattr(self, name, True), (bool, np.bool_)):
-                raise InputError(name, getattr(self, name), "True or False")
-        if not self.corrective and self.solver not in _BOOSTERS:
+        check_flags(self, "corrective")
+        if not self.corrective and not hasattr(getattr(maker, "func", maker), "step"):
             accepted = "'adaboost' or 'gradboost', to make one update a round"
             raise InputError("solver", self.solver, accepted)
         given = self.template
-        if isinstance(given, str) and given not in ("single", "parallel"):
-            raise InputError("template", given, "'single', 'parallel', an array or a function")
-        if not isinstance(given, (str, np.ndarray, list, tuple)) and not callable(given):
+        named = isinstance(given, str)
+        if (named and given not in ("single", "parallel")) or not (
+            named or isinstance(given, (np.ndarray, list, tuple)) or callable(given)
+        ):
             raise InputError("template", given, "'single', 'parallel', an array or a function")
         return super()._settings()
 
@@ -75,12 +100,13 @@ class _Boosting(TaskLearner):
         InputError
             If the penalty leaves no weight at 0.
         """
-        if self.penalty == "l2^2":
+        if make_norm(self.penalty).least(1.0) == 0:
             raise InputError("penalty", self.penalty, "a norm that makes weights zero")
         return super().alpha_max(X, y, sample_weight, tasks=tasks)
 
 
-class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
+@dataclass(eq=False, repr=False)
+class StructuralBoostingClassifier(TaskClassifier, _Boosting):
     """Boosting of features with a structured penalty: induction, pruning and a stop of its own.
 
     Minimizes Σ_i L(y_i, W x_i + b) + λ Ω(W). A round finds the candidates whose update lowers a
@@ -90,22 +116,23 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
 
     Parameters
     ----------
-    loss : {"multinomial", "logistic", "squared_hinge", "squared"}, default "multinomial"
+    loss : {"multinomial", "logistic", "squared_hinge", "squared"} or TaskLoss, \
+default "multinomial"
         "logistic" makes a task of each class, or learns the tasks given to :meth:`fit`. AdaBoost
         bounds the first two.
-    penalty : {"l1/l2", "l1/linf", "l1", "l2^2"}, default "l1/l2"
+    penalty : {"l1/l2", "l1/linf", "l1", "l2^2"} or RowPenalty, default "l1/l2"
         Ω: the norms inside and across features, or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With
         "l2^2" no weight is zero and induction ends with ``rounds``, ``max_features`` or ``tol``.
     alpha : float, default 1.0
         λ. The loss is a sum over examples: it grows with their number.
-    solver : {"gradboost", "adaboost", "newton", "fista", "admm"}, default "gradboost"
+    solver : {"gradboost", "adaboost", "newton", "fista", "admm"} or callable, default "gradboost"
         Which bound is minimized; the last three are other solvers of the totally corrective
         problem, for the quadratic bound.
     corrective : bool, default True
         Re-optimize all weights in every round, or make one update of one feature's weights.
     n_entering : int, default 30
         Candidates that enter in a totally corrective round at most.
-    criterion : {"bound", "violation"}, default "bound"
+    criterion : {"bound", "violation"} or TaskCriterion, default "bound"
         Which of the candidates that violate optimality enter: those with the greatest decrease of
         the bound, or of the largest dual norm.
     template : "single", "parallel", array or callable, default "single"
@@ -115,7 +142,7 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
         Rounds at most; sequential boosting needs far more of them.
     max_features : int, optional
         Stop when so many features have weights.
-    search : str, default "exhaustive"
+    search : str or Search, default "exhaustive"
         "products" over :class:`visionshare.generators.monomials.ProductColumns` adds the products
         of what has entered.
     search_options : dict, optional
@@ -123,9 +150,9 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
         The paper leaves it open. Columns of mean 0 leave the intercepts nearly alone, so that
         coordinate steps need a fraction of the sweeps.
     tol : float, default 1e-3
-        A candidate enters only if its dual norm exceeds λ by more than this share.
+        A candidate enters only if its dual norm exceeds λ by more than this fraction.
     refit_tol : float, default 1e-3
-        KKT residual of the weights, as a share of λ.
+        KKT residual of the weights, as a fraction of λ.
     max_iter : int, default 1000
         Sweeps a round at most.
     class_weight : dict, "balanced" or None, default None
@@ -152,50 +179,28 @@ class StructuralBoostingClassifier(_Boosting, GroupFeatureClassifier):
     (True, True)
     """
 
-    _losses: tuple[str, ...] = ("multinomial", "logistic", "squared_hinge", "squared")
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
+    calibrate: bool = True
 
-    def __init__(
-        self,
-        loss: str = "multinomial",
-        *,
-        penalty: str = "l1/l2",
-        alpha: float = 1.0,
-        solver: str = "gradboost",
-        corrective: bool = True,
-        n_entering: int = 30,
-        criterion: str = "bound",
-        template: Template = "single",
-        rounds: int = 200,
-        max_features: int | None = None,
-        search: str = "exhaustive",
-        search_options: dict[str, Any] | None = None,
-        scaling: str = "unit_variance",
-        tol: float = 1e-3,
-        refit_tol: float = 1e-3,
-        max_iter: int = 1000,
-        class_weight: dict[Any, float] | str | None = None,
-        calibrate: bool = True,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
-        progress: bool = False,
-    ) -> None:
-        self._keep(locals())
+    def _settings(self) -> GenerationSettings:
+        check_flags(self, "calibrate")
+        return super()._settings()
 
 
-class StructuralBoostingRegressor(_Boosting, GroupFeatureRegressor):
+@dataclass(eq=False, repr=False)
+class StructuralBoostingRegressor(TaskRegressor, _Boosting):
     """Boosting of features for numbers, with a structured penalty.
 
     Minimizes Σ_i L(y_i − W x_i − b) + λ Ω(W), for one target or several.
 
     Parameters
     ----------
-    loss : {"insensitive", "squared"}, default "insensitive"
+    loss : {"insensitive", "squared"} or TaskLoss, default "insensitive"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z; AdaBoost bounds it.
     eps : float, default 0.1
         ε of the insensitive loss.
-    penalty : {"l1", "l1/l2", "l1/linf", "l2^2"}, default "l1"
+    penalty : {"l1", "l1/l2", "l1/linf", "l2^2"} or RowPenalty, default "l1"
     alpha, solver, corrective, n_entering, criterion, template, rounds, max_features, search, \
 search_options, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, random_state, \
 progress
@@ -215,32 +220,10 @@ progress
     [4, 17]
     """
 
-    _losses: tuple[str, ...] = ("insensitive", "squared")
+    _losses = ("insensitive", "squared")
 
-    def __init__(
-        self,
-        loss: str = "insensitive",
-        *,
-        eps: float = 0.1,
-        penalty: str = "l1",
-        alpha: float = 1.0,
-        solver: str = "adaboost",
-        corrective: bool = True,
-        n_entering: int = 30,
-        criterion: str = "bound",
-        template: Template = "single",
-        rounds: int = 200,
-        max_features: int | None = None,
-        search: str = "exhaustive",
-        search_options: dict[str, Any] | None = None,
-        scaling: str = "unit_variance",
-        tol: float = 1e-3,
-        refit_tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int = 1,
-        random_state: int = 0,
-        progress: bool = False,
-    ) -> None:
-        self._keep(locals())
+    loss: str | TaskLoss = "insensitive"
+    _: KW_ONLY
+    eps: float = 0.1
+    penalty: str | RowPenalty = "l1"
+    solver: str | Callable[[TaskProblem], Solver] = "adaboost"

@@ -7,13 +7,12 @@ line to :data:`LOSSES`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from visionshare.errors import InputError
+from visionshare.registry import Registry
 
 __all__ = ["LOSSES", "Loss", "MulticlassLogistic", "make_loss"]
 
@@ -96,17 +95,21 @@ class MulticlassLogistic:
         return P
 
 
-LOSSES: dict[str, Callable[..., Loss]] = {"logistic": MulticlassLogistic}
+LOSSES: Registry[Loss] = Registry(
+    "loss",
+    {
+        "logistic": MulticlassLogistic,
+    },
+    ("value", "residual"),
+)
 
 
-def make_loss(name: str, **parameters: Any) -> Loss:
-    """Return the loss registered as ``name``.
+def make_loss(given: str | Loss, **options: Any) -> Loss:
+    """Return the loss of a name and its options, or the loss that is given.
 
     Raises
     ------
     InputError
-        If no loss has that name.
+        If no loss has that name, or it takes no such option.
     """
-    if name not in LOSSES:
-        raise InputError("loss", name, " or ".join(map(repr, LOSSES)))
-    return LOSSES[name](**parameters)
+    return LOSSES.make(given, **options)

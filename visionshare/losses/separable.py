@@ -13,13 +13,13 @@ A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features",
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.registry import Registry
 
 __all__ = [
     "TASK_LOSSES",
@@ -286,24 +286,26 @@ class Absolute:
         return np.sign(z) * np.maximum(np.abs(z) - step, 0)
 
 
-TASK_LOSSES: dict[str, Callable[..., TaskLoss]] = {
-    "squared": Squared,
-    "squared_hinge": SquaredHinge,
-    "logistic": Logistic,
-    "hinge": Hinge,
-    "absolute": Absolute,
-    "insensitive": Insensitive,
-}
+TASK_LOSSES: Registry[TaskLoss] = Registry(
+    "loss",
+    {
+        "squared": Squared,
+        "squared_hinge": SquaredHinge,
+        "logistic": Logistic,
+        "hinge": Hinge,
+        "absolute": Absolute,
+        "insensitive": Insensitive,
+    },
+    ("value", "derivative"),
+)
 
 
-def make_task_loss(name: str, **parameters: Any) -> TaskLoss:
-    """Return the loss registered as ``name``.
+def make_task_loss(given: str | TaskLoss, **options: Any) -> TaskLoss:
+    """Return the loss of a name and its options, or the loss that is given.
 
     Raises
     ------
     InputError
-        If no loss has that name.
+        If no loss has that name, or it takes no such option.
     """
-    if name not in TASK_LOSSES:
-        raise InputError("loss", name, " or ".join(map(repr, TASK_LOSSES)))
-    return TASK_LOSSES[name](**parameters)
+    return TASK_LOSSES.make(given, **options)

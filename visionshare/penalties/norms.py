@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.registry import Registry
 
 __all__ = ["NORMS", "GroupNorm", "HalfSquares", "RowPenalty", "make_norm"]
 
@@ -186,25 +187,27 @@ class HalfSquares:
         return np.abs(G + alpha * W)
 
 
-NORMS: dict[str, RowPenalty] = {
-    "l1": GroupNorm(1),
-    "l1/l2": GroupNorm(2),
-    "l1/linf": GroupNorm(float("inf")),
-    "l2^2": HalfSquares(),
-}
+NORMS: Registry[RowPenalty] = Registry(
+    "penalty",
+    {
+        "l1": partial(GroupNorm, 1),
+        "l1/l2": partial(GroupNorm, 2),
+        "l1/linf": partial(GroupNorm, float("inf")),
+        "l2^2": HalfSquares,
+    },
+    ("prox", "dual_norms", "norms"),
+)
 
 
-def make_norm(name: str) -> RowPenalty:
-    """Return the penalty registered as ``name``.
+def make_norm(given: str | RowPenalty) -> RowPenalty:
+    """Return the penalty of a name, or the penalty that is given.
 
     Raises
     ------
     InputError
         If no penalty has that name.
     """
-    if name not in NORMS:
-        raise InputError("penalty", name, " or ".join(map(repr, NORMS)))
-    return NORMS[name]
+    return NORMS.make(given)
 
 
 def _norms(W: np.ndarray, starts: np.ndarray, q: float) -> np.ndarray:

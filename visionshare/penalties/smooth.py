@@ -6,13 +6,13 @@ dataclass with the methods of :class:`Penalty` and add one line to :data:`PENALT
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.registry import Registry
 
 __all__ = ["PENALTIES", "NoPenalty", "Penalty", "Ridge", "SmoothL1", "SmoothMax", "make_penalty"]
 
@@ -137,21 +137,19 @@ class SmoothMax:
         return self.alpha * self.beta * (up + down) / total
 
 
-PENALTIES: dict[str, Callable[..., Penalty]] = {
-    "none": NoPenalty,
-    "ridge": Ridge,
-    "l1": SmoothL1,
-    "max": SmoothMax,
-}
+PENALTIES: Registry[Penalty] = Registry(
+    "penalty",
+    {"none": NoPenalty, "ridge": Ridge, "l1": SmoothL1, "max": SmoothMax},
+    ("value", "gradient", "curvature"),
+)
 
 
-def make_penalty(name: str, alpha: float, beta: float = 100.0) -> Penalty:
-    """Return the penalty registered as ``name``.
+def make_penalty(given: str | Penalty, alpha: float = 1e-4, beta: float = 100.0) -> Penalty:
+    """Return the penalty of a name, or the penalty that is given, with numbers of its own.
 
     Parameters
     ----------
-    name : {"none", "ridge", "l1", "max"}
-        Which penalty.
+    given : {"none", "ridge", "l1", "max"} or Penalty
     alpha : float
         λ, at least 0.
     beta : float, default 100.0
@@ -162,12 +160,11 @@ def make_penalty(name: str, alpha: float, beta: float = 100.0) -> Penalty:
     InputError
         If the name is unknown or a number is out of range.
     """
-    if name not in PENALTIES:
-        raise InputError("penalty", name, " or ".join(map(repr, PENALTIES)))
     if not np.isfinite(alpha) or alpha < 0:
         raise InputError("alpha", alpha, "a finite number of at least 0")
     if not np.isfinite(beta) or beta <= 0:
         raise InputError("beta", beta, "a finite number above 0")
-    if name in ("l1", "max"):
-        return PENALTIES[name](alpha, beta)
-    return PENALTIES[name](alpha)
+    options = {"alpha": float(alpha)} if isinstance(given, str) else {}
+    if given in ("l1", "max"):
+        options["beta"] = float(beta)
+    return PENALTIES.make(given, **options)

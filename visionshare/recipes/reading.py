@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
-from visionshare.recipes.registry import DEFAULT_LEARNER, LEARNERS
+from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
 from visionshare.recipes.schema import Recipe, recipe_model
 from visionshare.recipes.sections import INVALID
 
@@ -100,8 +100,8 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
         table[keys[-1]] = value
     learner = values.get("learner", {})
     kind = learner.get("kind", DEFAULT_LEARNER) if isinstance(learner, dict) else DEFAULT_LEARNER
-    if not isinstance(kind, str) or kind not in LEARNERS:
-        near, names = hint(str(kind), LEARNERS), ", ".join(LEARNERS)
+    if kind not in (kinds := learner_kinds()):
+        near, names = hint(str(kind), kinds), ", ".join(kinds)
         raise RecipeError(f"{path}: learner.kind: no learner {str(kind)!r}{near} Known: {names}")
     model = recipe_model(kind)
     try:

@@ -1,27 +1,15 @@
-"""The registry of learners: the kinds that a recipe names, and where their classes are."""
+"""Learners in recipes: the kinds of the registry of learners, and the section of each."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Any
 
-from visionshare.errors import InputError
 from visionshare.recipes.sections import Section, section_of
 
-__all__ = ["DEFAULT_LEARNER", "LEARNERS", "LearnerSection", "learner_class", "learner_section"]
+__all__ = ["DEFAULT_LEARNER", "LearnerSection", "learner_kinds", "learner_section"]
 
 DEFAULT_LEARNER = "shareboost"
-LEARNERS: dict[str, str] = {
-    "shareboost": "visionshare.learners.shareboost:ShareBoost",
-    "grfl": "visionshare.learners.group_features:GroupFeatureClassifier",
-    "structural": "visionshare.learners.structural_boosting:StructuralBoostingClassifier",
-    "mixed-norm": "visionshare.learners.mixed_norm:MixedNormClassifier",
-    "jointboost": "visionshare.learners.jointboost:JointBoost",
-    "one-against-rest": "visionshare.learners.one_against_rest:OneAgainstRest",
-    "forward-greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",
-    "greedytl": "visionshare.learners.greedytl:GreedyTL",
-}
 # Parameters that arrays need, where a recipe's columns know better.
 _OF_ARRAYS = {"jointboost": ("n_thresholds",)}
 # Learners that search in one way alone.
@@ -29,7 +17,7 @@ _SEARCHES = {"jointboost": "stumps"}
 
 
 class LearnerSection(Section):
-    """Settings of a learner, whose class ``kind`` names in :data:`LEARNERS`."""
+    """Settings of a learner, whose class ``kind`` names."""
 
     kind: str = DEFAULT_LEARNER
 
@@ -41,24 +29,17 @@ class LearnerSection(Section):
         return str(getattr(template, "search", default))
 
 
-def learner_class(kind: str) -> type:
-    """Return the class of the learner registered as ``kind``.
-
-    Raises
-    ------
-    InputError
-        If no learner has that name.
+def learner_kinds() -> list[str]:
+    """Return the kinds of learners, see :data:`visionshare.learners.registry.CLASSIFIERS`.
 
     Examples
     --------
-    >>> learner_class("jointboost").__name__
-    'JointBoost'
+    >>> "jointboost" in learner_kinds()
+    True
     """
-    if kind not in LEARNERS:
-        raise InputError("kind", kind, " or ".join(map(repr, LEARNERS)))
-    module, name = LEARNERS[kind].split(":")
-    learner: type = getattr(import_module(module), name)
-    return learner
+    from visionshare.learners.registry import CLASSIFIERS
+
+    return list(CLASSIFIERS)
 
 
 @cache
@@ -70,12 +51,15 @@ def learner_section(kind: str) -> Any:
     >>> learner_section("jointboost")(rounds=5).build(n_jobs=2)
     JointBoost(n_jobs=2, rounds=5)
     """
+    from visionshare.learners.base import Classifier
+    from visionshare.learners.registry import CLASSIFIERS
+
     nested = {}
     if kind != DEFAULT_LEARNER:
         # A learner of many classifiers takes one of them as a template.
-        nested[learner_class(DEFAULT_LEARNER)] = learner_section(DEFAULT_LEARNER)
+        nested[Classifier] = learner_section(DEFAULT_LEARNER)
     return section_of(
-        learner_class(kind),
+        CLASSIFIERS[kind],
         leave_out=_OF_ARRAYS.get(kind, ()),
         nested=nested,
         base=LearnerSection,

@@ -252,7 +252,7 @@ def recipe_model(kind: str = DEFAULT_LEARNER) -> type[Recipe]:
     Parameters
     ----------
     kind : str, default "shareboost"
-        A name of :data:`visionshare.recipes.registry.LEARNERS`.
+        A name of :data:`visionshare.learners.registry.CLASSIFIERS`.
 
     Examples
     --------

@@ -8,21 +8,28 @@ To add a search, write a class with :meth:`Search.best` in a file of its own and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from visionshare.errors import InputError
+from visionshare.registry import Registry
 from visionshare.search.bound_decrease import BoundDecrease, BoundState
-from visionshare.search.criteria import CRITERIA, make_criterion
-from visionshare.search.exhaustive import ExhaustiveSearch
+from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, Line, make_criterion
+from visionshare.search.exhaustive import Exhaustive
+from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.per_mac import PerMacSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
-from visionshare.search.products import ProductSearch
-from visionshare.search.random_subset import RandomSubsetSearch, samples_needed
-from visionshare.search.sampled import SampledSearch
-from visionshare.search.screened import ScreenedSearch
-from visionshare.search.stumps import StumpSearch
-from visionshare.search.task_criteria import TASK_CRITERIA, make_task_criterion
+from visionshare.search.products import PairProducts
+from visionshare.search.random_subset import RandomSubset, samples_needed
+from visionshare.search.sampled import Sampled
+from visionshare.search.screened import Screened
+from visionshare.search.stumps import StumpScan
+from visionshare.search.task_criteria import (
+    TASK_CRITERIA,
+    LargestDecrease,
+    LargestViolation,
+    TaskCriterion,
+    make_task_criterion,
+)
 from visionshare.search.violation import Violation
 
 __all__ = [
@@ -32,18 +39,26 @@ __all__ = [
     "BoundDecrease",
     "BoundState",
     "Candidate",
+    "Column",
     "Criterion",
-    "ExhaustiveSearch",
+    "Exhaustive",
+    "Full",
+    "Gradient",
+    "LargestDecrease",
+    "LargestViolation",
+    "Line",
+    "Orthogonal",
+    "PairProducts",
     "PerMacSearch",
     "Pool",
-    "ProductSearch",
-    "RandomSubsetSearch",
+    "RandomSubset",
     "RefitState",
-    "SampledSearch",
-    "ScreenedSearch",
+    "Sampled",
+    "Screened",
     "Search",
     "SearchState",
-    "StumpSearch",
+    "StumpScan",
+    "TaskCriterion",
     "Violation",
     "make_criterion",
     "make_search",
@@ -51,37 +66,39 @@ __all__ = [
     "samples_needed",
 ]
 
-SEARCHES: dict[str, Callable[..., Search]] = {
-    "exhaustive": ExhaustiveSearch,
-    "products": ProductSearch,
-    "random": RandomSubsetSearch,
-    "sampled": SampledSearch,
-    "screened": ScreenedSearch,
-    "stumps": StumpSearch,
-}
+SEARCHES: Registry[Search] = Registry(
+    "search",
+    {
+        "exhaustive": Exhaustive,
+        "products": PairProducts,
+        "random": RandomSubset,
+        "sampled": Sampled,
+        "screened": Screened,
+        "stumps": StumpScan,
+    },
+    ("best",),
+)
 
 
-def make_search(name: str, *, per_mac: bool = False, **parameters: Any) -> Search:
-    """Return the search registered as ``name``.
+def make_search(given: str | Search, *, per_mac: bool = False, **options: Any) -> Search:
+    """Return the search of a name and its options, or a fresh copy of a search.
 
     Parameters
     ----------
-    name : str
-        A key of :data:`SEARCHES`.
+    given : str or Search
+        A key of :data:`SEARCHES`, or a search.
     per_mac : bool, default False
         Divide each score by the multiply-accumulates that the candidate adds, see
         :class:`visionshare.search.per_mac.PerMac`.
-    **parameters
+    **options
         Arguments of the search.
 
     Raises
     ------
     InputError
-        If no search has that name.
+        If no search has that name, or it takes no such option.
     """
-    if name not in SEARCHES:
-        raise InputError("search", name, " or ".join(map(repr, SEARCHES)))
     if not isinstance(per_mac, bool):
         raise InputError("per_mac", per_mac, "true or false")
-    search = SEARCHES[name](**parameters)
+    search = SEARCHES.make(given, **options)
     return PerMacSearch(search) if per_mac else search

@@ -8,12 +8,12 @@ the chosen columns already explain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from visionshare.errors import InputError
+from visionshare.registry import Registry
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.pool import Criterion, Pool, RefitState, SearchState
 from visionshare.solvers import ActiveSet, minimize
@@ -21,6 +21,7 @@ from visionshare.solvers import ActiveSet, minimize
 __all__ = ["CRITERIA", "Column", "Criterion", "Full", "Gradient", "Line", "make_criterion"]
 
 
+@dataclass(frozen=True)
 class Gradient:
     """Σ_{j∈J} ‖∂L/∂W_{·,j}‖₁, the gradient's norm (algorithm 1, §3.2)."""
 
@@ -41,6 +42,7 @@ class _Decrease:
         raise AssertionError("a criterion says how it tries a candidate")
 
 
+@dataclass(frozen=True)
 class Line(_Decrease):
     """L(W) − min_{α ≥ 0} L(W − α g_J), a line search along the gradient (§3.1, with L for R).
 
@@ -73,6 +75,7 @@ class Line(_Decrease):
         return state.loss_value - best
 
 
+@dataclass(frozen=True)
 class Column(_Decrease):
     """F(W) − min over the candidate's own weights, all others fixed (§3.1)."""
 
@@ -84,6 +87,7 @@ class Column(_Decrease):
         return state.loss_value + at_zero - found.value
 
 
+@dataclass(frozen=True)
 class Full(_Decrease):
     """F(W) − min over the whole support with the candidate added (§3.1)."""
 
@@ -116,23 +120,25 @@ def _derivatives(
     return slope, bend
 
 
-CRITERIA: dict[str, Callable[..., Criterion]] = {
-    "gradient": Gradient,
-    "orthogonal": Orthogonal,
-    "line": Line,
-    "column": Column,
-    "full": Full,
-}
+CRITERIA: Registry[Criterion] = Registry(
+    "criterion",
+    {
+        "gradient": Gradient,
+        "orthogonal": Orthogonal,
+        "line": Line,
+        "column": Column,
+        "full": Full,
+    },
+    ("score",),
+)
 
 
-def make_criterion(name: str, **parameters: Any) -> Criterion:
-    """Return the criterion registered as ``name``.
+def make_criterion(given: str | Criterion, **options: Any) -> Criterion:
+    """Return the criterion of a name and its options, or a fresh copy of a criterion.
 
     Raises
     ------
     InputError
-        If no criterion has that name.
+        If no criterion has that name, or it takes no such option.
     """
-    if name not in CRITERIA:
-        raise InputError("criterion", name, " or ".join(map(repr, CRITERIA)))
-    return CRITERIA[name](**parameters)
+    return CRITERIA.make(given, **options)

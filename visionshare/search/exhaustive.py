@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["ExhaustiveSearch", "winners"]
+__all__ = ["Exhaustive", "winners"]
 
 
 def winners(pool: Pool, numbers: np.ndarray, scores: np.ndarray, n: int) -> list[Candidate]:
@@ -19,14 +21,15 @@ def winners(pool: Pool, numbers: np.ndarray, scores: np.ndarray, n: int) -> list
     ]
 
 
-class ExhaustiveSearch:
+@dataclass
+class Exhaustive:
     """Score all candidates.
 
     Examples
     --------
     >>> from visionshare.search import make_search
     >>> make_search("exhaustive")
-    ExhaustiveSearch()
+    Exhaustive()
     """
 
     def best(
@@ -40,6 +43,3 @@ class ExhaustiveSearch:
             # Nearly all are wanted: one plain scan beats gathering them.
             return winners(pool, numbers, criterion.score(pool, state, None)[numbers], n)
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)
-
-    def __repr__(self) -> str:
-        return "ExhaustiveSearch()"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from visionshare.errors import InputError
@@ -12,6 +14,7 @@ from visionshare.solvers import ActiveSet
 __all__ = ["Orthogonal"]
 
 
+@dataclass
 class Orthogonal:
     """Σ_{j∈J} ‖∂L/∂W_{·,j}‖₁ / ‖the part of x_j that no chosen column explains‖.
 
@@ -26,14 +29,19 @@ class Orthogonal:
         Least share of a column's variance that is taken as new.
     """
 
-    def __init__(self, floor: float = 0.1) -> None:
-        if not 0 < floor <= 1:
-            raise InputError("floor", floor, "a share above 0 and at most 1")
-        self.floor = float(floor)
-        self._explained: np.ndarray | None = None
-        self._n = 0
-        self._gram = np.zeros((1, 1))
-        self._novelty: Novelty | None = None
+    floor: float = 0.1
+    # What earlier rounds computed.
+    _explained: np.ndarray | None = field(default=None, init=False, repr=False, compare=False)
+    _n: int = field(default=0, init=False, repr=False, compare=False)
+    _gram: np.ndarray = field(
+        default_factory=lambda: np.zeros((1, 1)), init=False, repr=False, compare=False
+    )
+    _novelty: Novelty | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.floor <= 1:
+            raise InputError("floor", self.floor, "a fraction above 0 and at most 1")
+        self.floor = float(self.floor)
 
     def spread(self, pool: Pool, state: RefitState) -> np.ndarray:
         """Return what divides each column's gradient norm, (d,), estimated for a screen.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from visionshare.errors import InputError
@@ -54,6 +56,7 @@ class PerMac:
         return np.maximum(added + state.residual.shape[1] * sizes, 1)
 
 
+@dataclass
 class PerMacSearch:
     """A search whose criterion is divided by cost.
 
@@ -65,17 +68,13 @@ class PerMacSearch:
     --------
     >>> from visionshare.search import make_search
     >>> make_search("exhaustive", per_mac=True)
-    PerMacSearch(ExhaustiveSearch())
+    PerMacSearch(search=Exhaustive())
     """
 
-    def __init__(self, search: Search) -> None:
-        self.search = search
+    search: Search
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
         """Return the candidates with the best scores for each multiply-accumulate."""
         return self.search.best(pool, state, PerMac(criterion), excluded, n)
-
-    def __repr__(self) -> str:
-        return f"PerMacSearch({self.search!r})"

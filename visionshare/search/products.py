@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from visionshare.errors import InputError
@@ -9,10 +11,11 @@ from visionshare.generators.monomials import ProductColumns
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["ProductSearch"]
+__all__ = ["PairProducts"]
 
 
-class ProductSearch:
+@dataclass
+class PairProducts:
     """Score every column that has an id by now.
 
     Columns are :class:`visionshare.generators.monomials.ProductColumns`.
@@ -39,6 +42,3 @@ class ProductSearch:
         known = columns.d + columns.n_products
         numbers = np.flatnonzero(~excluded[:known])
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)
-
-    def __repr__(self) -> str:
-        return "ProductSearch()"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from visionshare.errors import InputError
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["RandomSubsetSearch", "samples_needed"]
+__all__ = ["RandomSubset", "samples_needed"]
 
 
 def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
@@ -35,7 +36,8 @@ def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
     return math.ceil(math.log(1 - confidence) / math.log(1 - best))
 
 
-class RandomSubsetSearch:
+@dataclass
+class RandomSubset:
     """Score ``n`` candidates drawn anew each round.
 
     Parameters
@@ -46,10 +48,13 @@ class RandomSubsetSearch:
         Seed; a round's draw depends on it and on the round's number alone.
     """
 
-    def __init__(self, n: int = 59, random_state: int = 0) -> None:
-        if isinstance(n, bool) or n < 1:
-            raise InputError("n", n, "a number of candidates of at least 1")
-        self.n, self.random_state = int(n), int(random_state)
+    n: int = 59
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n, bool) or self.n < 1:
+            raise InputError("n", self.n, "a number of candidates of at least 1")
+        self.n, self.random_state = int(self.n), int(self.random_state)
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1

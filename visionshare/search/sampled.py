@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from visionshare.errors import InputError
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 from visionshare.store.drawn_columns import DrawnColumns
 
-__all__ = ["SampledSearch"]
+__all__ = ["Sampled"]
 
 
-class SampledSearch:
+@dataclass
+class Sampled:
     """Score the round's own draws of :class:`visionshare.store.DrawnColumns`.
 
     References
@@ -28,6 +31,3 @@ class SampledSearch:
             raise InputError("X", type(columns).__name__, "DrawnColumns, for a sampled search")
         numbers = columns.draws.of_round(state.round)
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)
-
-    def __repr__(self) -> str:
-        return "SampledSearch()"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from visionshare.search.exhaustive import winners
 from visionshare.search.per_mac import PerMac
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["ScreenedSearch"]
+__all__ = ["Screened"]
 
-# Bytes of the columns of a sample at most.
-_LARGEST = 2 << 30
 # Share of the sample that is drawn from all examples alike: one that is fitted now may not stay so.
 _ALIKE = 0.1
 
@@ -30,7 +28,8 @@ class _Sample:
     columns: Columns | None
 
 
-class ScreenedSearch:
+@dataclass
+class Screened:
     """Screen by the gradient norm on a sample of the examples, then verify the best exactly.
 
     Late in a run few examples hold nearly all of the residual. An example is drawn with a chance
@@ -42,26 +41,33 @@ class ScreenedSearch:
     Parameters
     ----------
     fraction : float, default 0.1
-        Share of the examples in the sample; less where its columns would take more than 2 GiB.
+        Fraction of the examples in the sample; less where its columns would take too much memory.
     keep : int, default 64
         Candidates that are verified with the criterion on all examples; more where more are wanted.
     rounds : int, default 6
         Rounds that a sample serves, where the learner can say what the residual was.
     random_state : int, default 0
         Seed; a sample depends on it, on its round's number and on the residual alone.
+    max_bytes : int, default 2 GiB
+        Memory of a sample's columns at most.
     """
 
-    def __init__(
-        self, fraction: float = 0.1, keep: int = 64, rounds: int = 6, random_state: int = 0
-    ) -> None:
-        if not 0 < fraction <= 1:
-            raise InputError("fraction", fraction, "a share above 0 and at most 1")
-        for name, value in (("keep", keep), ("rounds", rounds)):
+    fraction: float = 0.1
+    keep: int = 64
+    rounds: int = 6
+    random_state: int = 0
+    max_bytes: int = 2 << 30
+    _sample: _Sample | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.fraction <= 1:
+            raise InputError("fraction", self.fraction, "a fraction above 0 and at most 1")
+        for name in ("keep", "rounds", "max_bytes"):
+            value = getattr(self, name)
             if isinstance(value, bool) or value < 1:
                 raise InputError(name, value, "a whole number of at least 1")
-        self.fraction, self.keep, self.rounds = float(fraction), int(keep), int(rounds)
-        self.random_state = int(random_state)
-        self._sample: _Sample | None = None
+            setattr(self, name, int(value))
+        self.fraction, self.random_state = float(self.fraction), int(self.random_state)
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
@@ -119,7 +125,7 @@ class ScreenedSearch:
 
     def _drawn(self, columns: Columns, residual: np.ndarray, number: int) -> _Sample:
         m, d = columns.shape
-        most = _LARGEST // max(1, d * np.dtype(columns.dtype).itemsize)
+        most = self.max_bytes // max(1, d * np.dtype(columns.dtype).itemsize)
         size = min(max(1, round(self.fraction * m)), most)
         chances = inclusion(np.abs(residual).sum(axis=1, dtype=np.float64), size)
         rng = np.random.default_rng([self.random_state, number])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from visionshare.errors import InputError
@@ -11,10 +13,11 @@ from visionshare.search.criteria import Gradient
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["StumpSearch"]
+__all__ = ["StumpScan"]
 
 
-class StumpSearch:
+@dataclass
+class StumpScan:
     """Score every stump by the norm of the gradient.
 
     Columns are :class:`visionshare.generators.stumps.StumpColumns`.
@@ -67,6 +70,3 @@ class StumpSearch:
                 R, offset_sum, columns.noise, columns.centered,
             )  # fmt: skip
         return winners(pool, numbers[numbers >= 0], scores[numbers >= 0], n)
-
-    def __repr__(self) -> str:
-        return "StumpSearch()"

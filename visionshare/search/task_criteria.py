@@ -6,59 +6,75 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from visionshare.errors import InputError
+from visionshare.registry import Registry
 from visionshare.search.bound_decrease import BoundDecrease
 from visionshare.search.pool import Criterion
 from visionshare.search.violation import Violation
 from visionshare.solvers import TaskProblem, majorizer
 
-__all__ = ["TASK_CRITERIA", "check_task_criterion", "make_task_criterion"]
+__all__ = [
+    "TASK_CRITERIA",
+    "LargestDecrease",
+    "LargestViolation",
+    "TaskCriterion",
+    "make_task_criterion",
+]
+
+SolverGiven = str | Callable[..., Any]
 
 
-def _violation(problem: TaskProblem, solver: str, tol: float) -> Criterion:
-    return Violation(problem.norm, problem.alpha, problem.shared_alpha)
+class TaskCriterion(Protocol):
+    """What a learner of tasks asks: the criterion of its problem."""
+
+    def of(self, problem: TaskProblem, solver: SolverGiven, tol: float) -> Criterion:
+        """Return the criterion of a problem, for its solver and its tolerance."""
+        ...
 
 
-def _bound(problem: TaskProblem, solver: str, tol: float) -> Criterion:
-    return BoundDecrease(majorizer(solver, problem), tol)
+@dataclass(frozen=True)
+class LargestViolation:
+    """The candidate whose gradient violates optimality most."""
+
+    def of(self, problem: TaskProblem, solver: SolverGiven, tol: float) -> Criterion:
+        """Return the violation under the problem's penalty."""
+        return Violation(problem.norm, problem.alpha, problem.shared_alpha)
 
 
-TASK_CRITERIA: dict[str, Callable[[TaskProblem, str, float], Criterion]] = {
-    "violation": _violation,
-    "bound": _bound,
-}
+@dataclass(frozen=True)
+class LargestDecrease:
+    """The candidate whose update lowers the solver's bound on the objective most."""
+
+    def of(self, problem: TaskProblem, solver: SolverGiven, tol: float) -> Criterion:
+        """Return the decrease of the bound that the solver minimizes."""
+        return BoundDecrease(majorizer(solver, problem), tol)
 
 
-def check_task_criterion(name: str) -> None:
-    """Check that a criterion is registered as ``name``.
-
-    Raises
-    ------
-    InputError
-        If none has that name.
-    """
-    if name not in TASK_CRITERIA:
-        raise InputError("criterion", name, " or ".join(map(repr, TASK_CRITERIA)))
+TASK_CRITERIA: Registry[TaskCriterion] = Registry(
+    "criterion", {"violation": LargestViolation, "bound": LargestDecrease}, ("of",)
+)
 
 
-def make_task_criterion(name: str, problem: TaskProblem, solver: str, tol: float) -> Criterion:
-    """Return the criterion registered as ``name``.
+def make_task_criterion(
+    given: str | TaskCriterion, problem: TaskProblem, solver: SolverGiven, tol: float
+) -> Criterion:
+    """Return the criterion of a name, or of an object, for a problem.
 
     Parameters
     ----------
-    name : {"violation", "bound"}
+    given : {"violation", "bound"} or TaskCriterion
     problem : TaskProblem
         Whose loss, penalty and alpha decide.
-    solver : str
+    solver : str or callable
         The solver whose bound is used.
     tol : float
-        A candidate enters only if it violates optimality by more than this share of λ.
+        A candidate enters only if it violates optimality by more than this fraction of λ.
 
     Raises
     ------
     InputError
         If no criterion has that name.
     """
-    check_task_criterion(name)
-    return TASK_CRITERIA[name](problem, solver, tol)
+    return TASK_CRITERIA.make(given).of(problem, solver, tol)

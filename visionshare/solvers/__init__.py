@@ -1,4 +1,4 @@
-"""Restricted master problems: loss plus penalty over the columns chosen so far.
+"""Solvers of the restricted master problem: loss plus penalty over the columns chosen so far.
 
 ``minimize`` solves the smooth problem of all classes together; a :class:`Solver` that of tasks
 with norms that make weights zero. To add a solver, write a class with :meth:`Solver.solve` in a
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visionshare.errors import InputError
+from visionshare.registry import Registry
 from visionshare.solvers.accelerated import Solution, minimize
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.adam import Adam, one_cycle
@@ -49,30 +50,42 @@ __all__ = [
     "TaskSolution",
     "TaskWeights",
     "Template",
-    "check_solver",
     "majorizer",
     "minimize",
     "one_cycle",
     "polish",
+    "solver_maker",
 ]
 
-SOLVERS: dict[str, Callable[[TaskProblem], Solver]] = {
-    "adaboost": AdaBoost,
-    "admm": Admm,
-    "fista": Fista,
-    "gradboost": GradBoost,
-    "newton": Newton,
-}
+SOLVERS: Registry[Solver] = Registry(
+    "solver",
+    {
+        "adaboost": AdaBoost,
+        "admm": Admm,
+        "fista": Fista,
+        "gradboost": GradBoost,
+        "newton": Newton,
+    },
+    ("solve",),
+)
 
 
-def check_solver(name: str) -> Callable[[TaskProblem], Solver]:
-    """Return the class of the solver registered as ``name``.
+def solver_maker(given: str | Callable[[TaskProblem], Solver]) -> Callable[[TaskProblem], Solver]:
+    """Return what makes a solver of a problem: the class of a name, or what is given.
+
+    Parameters
+    ----------
+    given : str or callable
+        A key of :data:`SOLVERS`, or a class such as ``Newton``, or
+        ``functools.partial(GradBoost, template="parallel")``.
 
     Raises
     ------
     InputError
         If no solver has that name.
     """
-    if name not in SOLVERS:
-        raise InputError("solver", name, " or ".join(map(repr, SOLVERS)))
-    return SOLVERS[name]
+    if not isinstance(given, str) and callable(given):
+        return given
+    if given not in SOLVERS:
+        raise InputError("solver", given, " or ".join(map(repr, SOLVERS)))
+    return SOLVERS[given]

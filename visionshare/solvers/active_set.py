@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from copy import copy
 from typing import TypeVar
 
 import numpy as np
@@ -85,9 +86,25 @@ class ActiveSet:
             self.columns[:, row] = self._tiled(np.asarray(column, self.dtype))
         self.n += n_new
 
+    @property
+    def labels(self) -> np.ndarray:
+        """The examples' classes, (m,)."""
+        return self.y.reshape(-1)[: self.m]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The examples' weights, (m,)."""
+        return self.omega.reshape(-1)[: self.m]
+
+    def reweighted(self, omega: np.ndarray) -> ActiveSet:
+        """Return an active set of the same columns, without a copy, and other weights (m,)."""
+        other = copy(self)
+        other.omega = self._tiled(omega.astype(np.float64))
+        return other
+
     def beside(self, new: np.ndarray) -> ActiveSet:
         """Return an active set of these columns alone, on the same examples, no intercept."""
-        y, omega = self.y.reshape(-1)[: self.m], self.omega.reshape(-1)[: self.m]
+        y, omega = self.labels, self.weights
         alone = ActiveSet(y, omega, self.k, len(new), self.dtype, self.executor, intercept=False)
         alone.append(new)
         return alone

@@ -258,6 +258,14 @@ BOUNDS: dict[str, Callable[[TaskProblem], RowBound]] = {
 }
 
 
-def majorizer(solver: str, problem: TaskProblem) -> RowBound:
-    """Return the bound that a solver minimizes; the quadratic one for solvers without any."""
-    return BOUNDS["exponential" if solver == "adaboost" else "quadratic"](problem)
+def majorizer(solver: str | Callable[..., object], problem: TaskProblem) -> RowBound:
+    """Return the bound that a solver minimizes; the quadratic one for solvers without any.
+
+    Parameters
+    ----------
+    solver : str or callable
+        See :func:`visionshare.solvers.solver_maker`.
+    problem : TaskProblem
+    """
+    name = getattr(getattr(solver, "func", solver), "bound_name", "quadratic")
+    return BOUNDS["exponential" if solver == "adaboost" else name](problem)

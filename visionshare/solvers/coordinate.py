@@ -1,9 +1,10 @@
-"""Coordinate steps for the tasks' master problem: feature by feature, as boosting does."""
+"""Coordinate steps for the restricted master problem of tasks, feature by feature."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,13 +40,13 @@ class _Coordinates:
         allows; a sweep takes one template after the other.
     """
 
-    _bound: str
+    bound_name: ClassVar[str]
 
     def __init__(self, problem: TaskProblem, template: Template = "single") -> None:
         self.problem, self.template = problem, template
         if problem.sharing:
             raise InputError("shared_alpha", problem.shared_alpha, "None, for this solver")
-        self.bound: RowBound = BOUNDS[self._bound](problem)
+        self.bound: RowBound = BOUNDS[self.bound_name](problem)
         self.omegas = np.zeros((len(problem.blocks), problem.m))
         for i, block in enumerate(problem.blocks):
             self.omegas[i, block.rows] = block.omega
@@ -194,7 +195,7 @@ class GradBoost(_Coordinates):
     J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §4 and §5.
     """
 
-    _bound = "quadratic"
+    bound_name = "quadratic"
 
 
 class AdaBoost(_Coordinates):
@@ -218,4 +219,4 @@ class AdaBoost(_Coordinates):
     J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §3 and §5.
     """
 
-    _bound = "exponential"
+    bound_name = "exponential"

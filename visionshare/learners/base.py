@@ -1,0 +1,189 @@
+"""The base of all learners: settings, checked inputs, threads, scores and the compact classifier.
+
+A learner is a dataclass of its settings, a ``fit`` that runs its loop, and this base. Its
+checkpoints and progress are a :class:`visionshare.learners.checkpoint.Run`; the classifiers that
+its rounds left are a path, see :mod:`visionshare.learners.path`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from visionshare.classifier.path import PathStep
+from visionshare.columns import ArrayColumns, Columns
+from visionshare.errors import InputError
+from visionshare.learners.examples import Examples, example_weights
+from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
+from visionshare.search import Search, make_search
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["Classifier", "Learner"]
+
+_FLOATS = (np.float64, np.float32)
+
+
+class Learner(BaseEstimator):
+    """What classifiers and regressors share.
+
+    A learner fits ``support_`` (ids of columns), ``coef_`` and ``intercept_`` (of unscaled
+    columns, a row for each score) from arrays or :class:`visionshare.columns.Columns`.
+    """
+
+    support_: np.ndarray
+    coef_: np.ndarray
+    intercept_: Any
+    n_features_in_: int
+    n_jobs: int | None
+    random_state: Any
+    search: str | Search
+    search_options: dict[str, Any] | None
+
+    @abstractmethod
+    def check_parameters(self) -> None:
+        """Check all parameters without data.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range.
+        """
+
+    def _search(self) -> Search:
+        """Return the search that the settings ask for; random ones get the learner's seed."""
+        options = dict(self.search_options or {})
+        if self.search == "random":
+            options.setdefault("random_state", self.random_state)
+        return make_search(self.search, **options)
+
+    def _columns(
+        self,
+        X: np.ndarray | Columns,
+        y: np.ndarray,
+        *,
+        numeric: bool = False,
+        targets: bool = False,
+    ) -> tuple[Columns, np.ndarray]:
+        """Return checked columns and targets; with ``targets`` these may have several columns."""
+        if isinstance(X, Columns):
+            y, m = np.asarray(y), X.shape[0]
+            if y.shape[:1] != (m,) or (y.ndim > 1 and not targets):
+                raise InputError("y", y.shape, f"one target for each of {m} examples")
+            self.n_features_in_ = X.shape[1]
+            return self._given_columns(X), y
+        table, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=targets, y_numeric=numeric)
+        return self._table_columns(table), y
+
+    def _given_columns(self, columns: Columns) -> Columns:
+        """Return columns that ``fit`` was given, if they are of a kind that the learner takes."""
+        return columns
+
+    def _table_columns(self, table: np.ndarray) -> Columns:
+        """Return the columns of a checked array."""
+        return ArrayColumns(table, dtype=str(table.dtype))
+
+    def _table_features(self, table: np.ndarray) -> np.ndarray:
+        """Return the chosen features (m, n_support) of a checked array."""
+        return table[:, self.support_]
+
+    @contextmanager
+    def _threads(self, columns: Columns) -> Iterator[Executor]:
+        """Give the columns' products and the solvers as many threads as ``n_jobs`` says."""
+        jobs = resolve_jobs(self.n_jobs)
+        with thread_limit(self.n_jobs), ThreadPoolExecutor(jobs) as executor:
+            columns.n_jobs = jobs
+            yield executor
+
+    def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return scores (m, T) of a fitted learner."""
+        check_is_fitted(self)
+        if isinstance(X, Columns):
+            values = X.columns_of(self.support_, scaled=False).T
+        else:
+            values = self._table_features(validate_data(self, X, dtype=_FLOATS, reset=False))
+        return np.asarray(values @ np.atleast_2d(self.coef_).T + np.atleast_1d(self.intercept_))
+
+
+class Classifier(ClassifierMixin, Learner):
+    """What classifiers share: classes, predictions, probabilities, the compact classifier.
+
+    Scores are (m, k), or (m, 1) for two classes: above 0 is the second.
+    """
+
+    classes_: np.ndarray
+    temperature_: float
+    path_: tuple[PathStep, ...]
+
+    def _examples(
+        self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
+    ) -> Examples:
+        """Check the inputs of ``fit`` and learn the classes' names."""
+        columns, y = self._columns(X, y)
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError("y", "one class", "examples of two classes or more")
+        omega = example_weights(sample_weight, y, getattr(self, "class_weight", None))
+        return Examples(columns, index, omega, len(self.classes_))
+
+    def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return scores (m, k); for two classes, as in scikit-learn, one per example (m,)."""
+        return flat_scores(self._scores(X))
+
+    def predict(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return the class of each example."""
+        scores = self._scores(X)
+        return predict_labels(self.classes_, scores)
+
+    def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
+        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
+        scores = self._scores(X)
+        return softmax(scores, self.temperature_)
+
+    def to_classifier(
+        self,
+        family: Any,
+        classes: Sequence[Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> CompactClassifier:
+        """Return the compact classifier: the chosen features of ``family`` and their weights.
+
+        Parameters
+        ----------
+        family : FeatureFamily
+            The fitted family whose columns were learned from.
+        classes : sequence, optional
+            Names for ``classes_``, in that order.
+        metadata : dict, optional
+            Plain values to keep in the file.
+
+        Raises
+        ------
+        InputError
+            If no feature was chosen.
+        """
+        from visionshare.classifier import CompactClassifier
+
+        check_is_fitted(self)
+        if len(self.support_) == 0:
+            raise InputError("support_", "empty", "a learner that chose a feature")
+        return CompactClassifier(
+            family.take(self.support_),
+            two_sided(self.coef_.T).T.astype(np.float32),
+            two_sided(self.intercept_[None])[0].astype(np.float32),
+            self.classes_ if classes is None else np.asarray(classes),
+            temperature=self.temperature_,
+            path=self.path_,
+            metadata=metadata or {},
+        )

@@ -54,7 +54,7 @@ def learner_section(kind: str) -> Any:
     from visionshare.learners.base import Classifier
     from visionshare.learners.registry import CLASSIFIERS
 
-    nested = {}
+    nested: dict[type, Any] = {}
     if kind != DEFAULT_LEARNER:
         # A learner of many classifiers takes one of them as a template.
         nested[Classifier] = learner_section(DEFAULT_LEARNER)

@@ -139,7 +139,7 @@ def section_of(
     pydantic_core._pydantic_core.ValidationError: 1 validation error for Cut
       got 0; accepted: ...
     """
-    namespace = {**vars(sys.modules[target.__module__]), **_globals(target)}
+    namespace = _namespace(target)
     fields: dict[str, Any] = {}
     for key, parameter in inspect.signature(target).parameters.items():
         if key in RUNTIME or key in leave_out or (only is not None and key not in only):
@@ -154,10 +154,14 @@ def section_of(
     return made
 
 
-def _globals(target: Any) -> dict[str, Any]:
+def _namespace(target: Any) -> dict[str, Any]:
     """Return the names in whose sight the parameters were annotated."""
-    function = target.__init__ if inspect.isclass(target) else target
-    return getattr(function, "__globals__", {})
+    homes = reversed(target.__mro__) if inspect.isclass(target) else (target,)
+    names: dict[str, Any] = {}
+    for home in homes:
+        # A dataclass has parameters of its bases, whose modules may be others.
+        names.update(vars(sys.modules[home.__module__]))
+    return names
 
 
 def _default(default: Any, parts: Sequence[Any]) -> Any:

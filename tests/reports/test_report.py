@@ -28,14 +28,14 @@ def test_it_stands_alone(report):
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert "<script" not in page
     assert f"{report[0].classifier.macs:,}" in page
-    for heading in ("first features", "weights by class", "Confusion", "Misclassified", "Cost"):
+    for heading in ("first features", "Weights by class", "Confusion", "Misclassified", "Cost"):
         assert heading in page
 
 
 def test_it_says_that_images_are_deslanted(report, tmp_path):
     small = ["learner.rounds=3", "data.limit=300", "features.pool=deslanted-patches"]
     found = train(load_recipe("digits", small), tmp_path)
-    said = "slant is taken out first"
+    said = "Images are deslanted first"
     assert said in (found.out / "report.html").read_text("utf-8")
     assert said not in report[1].read_text("utf-8")
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from visionshare.cli.images import Prepared
+from visionshare.cli.options import Classifier, DataFolder, Jobs, Json, SkipPreprocessing
 from visionshare.errors import DataError
 
 __all__ = ["register"]
-
-Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
-Jobs = Annotated[int, typer.Option(help="Threads; -1 for all cores.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -28,10 +23,10 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     classifier: Classifier,
     dataset: Annotated[str, typer.Argument(help="Name of the catalogue, a folder or a file.")],
-    data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
-    split: Annotated[str, typer.Option(help="Split of a data set: test or train.")] = "test",
+    data: DataFolder = None,
+    split: Annotated[str, typer.Option(help="Split of the data set: test or train.")] = "test",
     jobs: Jobs = -1,
-    prepared: Prepared = False,
+    skip_preprocessing: SkipPreprocessing = False,
     as_json: Json = False,
 ) -> None:
     """Measure a classifier on labeled images.
@@ -46,29 +41,31 @@ def evaluate(
     from visionshare.resources import resolve_jobs
 
     model = load(classifier)
-    steps = "resize" if prepared else model.preprocessing
-    held = load_images(dataset, split, data, model.picture_size, model.picture_mode, steps)
-    truth = np.asarray(held.classes)[held.labels]
+    steps = "resize" if skip_preprocessing else model.preprocessing
+    labeled = load_images(dataset, split, data, model.picture_size, model.picture_mode, steps)
+    truth = np.asarray(labeled.classes)[labeled.labels]
     known = {str(c) for c in model.classes_}
     unknown = sorted(set(truth.tolist()) - known)
     if unknown:
         raise DataError(f"{dataset}: classes {unknown[:5]} are unknown to the classifier")
     threads = resolve_jobs(jobs, "--jobs")
-    predicted = model.predict(held.images, threads).astype(str)
+    predicted = model.predict(labeled.images, threads).astype(str)
     errors = int(np.sum(predicted != truth))
     early = None
     if model.exit_rule is not None:
-        early = EarlyExit(model).measure(held.images, truth.astype(model.classes_.dtype), threads)
+        early = EarlyExit(model).measure(
+            labeled.images, truth.astype(model.classes_.dtype), threads
+        )
     by_class = {str(c): float(np.mean(predicted[truth == c] != c)) for c in np.unique(truth)}
     if as_json:
-        figures = {"images": len(held), "errors": errors, "error_rate": errors / len(held)}
+        figures = {"images": len(labeled), "errors": errors, "error_rate": errors / len(labeled)}
         stopped = {} if early is None else {"early_exit": asdict(early)}
         typer.echo(json.dumps({**figures, "error_rate_by_class": by_class, **stopped}))
         return
-    typer.echo(f"{100 * errors / len(held):.2f} % error ({errors} of {len(held)})")
+    typer.echo(f"{100 * errors / len(labeled):.2f} % error ({errors} of {len(labeled)})")
     if early is not None:
         typer.echo(
-            f"{100 * early.errors / len(held):.2f} % error with early exit: on average "
+            f"{100 * early.errors / len(labeled):.2f} % error with early exit: on average "
             f"{early.average_macs:,.0f} of {model.macs:,} macs, {early.max_macs:,} at most"
         )
     for name, rate in by_class.items():
@@ -93,10 +90,10 @@ def inspect(classifier: Classifier, as_json: Json = False) -> None:
 
 def bench(
     classifier: Classifier,
-    jobs: Annotated[int, typer.Option(help="Threads of the batches.")] = 1,
+    jobs: Jobs = 1,
     as_json: Json = False,
 ) -> None:
-    """Time a classifier on random images: one at a time, and in batches.
+    """Time a classifier on random images: one at a time, and in batches of all workers.
 
     Example: visionshare bench out/digits/classifier.safetensors
     """
@@ -112,18 +109,18 @@ def bench(
     threads = resolve_jobs(jobs, "--jobs")
     model.decision_function(images[0])
     model.decision_function(images[:64], threads)
-    alone, together = [], []
+    single, batched = [], []
     for i in range(500):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         model.decision_function(images[i])
-        alone.append(time.perf_counter() - begun)
+        single.append(time.perf_counter() - start)
     for _ in range(5):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         model.decision_function(images, threads)
-        together.append(time.perf_counter() - begun)
+        batched.append(time.perf_counter() - start)
     figures = {
-        "microseconds_one_image": 1e6 * float(np.median(alone)),
-        "images_a_second_in_batches": len(images) / float(np.median(together)),
+        "microseconds_one_image": 1e6 * float(np.median(single)),
+        "images_a_second_in_batches": len(images) / float(np.median(batched)),
         "threads": threads,
         "macs": model.macs,
     }
@@ -131,6 +128,6 @@ def bench(
         typer.echo(json.dumps(figures))
         return
     typer.echo(f"one image          {figures['microseconds_one_image']:.0f} µs")
-    typer.echo(f"in batches         {figures['images_a_second_in_batches']:,.0f} images a second")
+    typer.echo(f"in batches         {figures['images_a_second_in_batches']:,.0f} images per second")
     typer.echo(f"threads            {threads}")
-    typer.echo(f"macs an image      {model.macs:,}")
+    typer.echo(f"macs per image     {model.macs:,}")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from visionshare.cli.options import DataFolder
 
 __all__ = ["app"]
 
 app = typer.Typer(help="List, verify and download data sets.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare data list`.")]
-Folder = Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")]
 
 
 @app.command("list")
@@ -41,7 +41,7 @@ def info(name: Name) -> None:
 
 
 @app.command()
-def verify(name: Name, data: Folder = None) -> None:
+def verify(name: Name, data: DataFolder = None) -> None:
     """Check the sha256 of a data set's files.
 
     Example: visionshare data verify mnist --data ~/data
@@ -60,7 +60,7 @@ def verify(name: Name, data: Folder = None) -> None:
 @app.command()
 def fetch(
     name: Name,
-    data: Folder = None,
+    data: DataFolder = None,
     mirror: Annotated[
         str | None,
         typer.Option(help="URL that replaces the catalogue's; the file's path is added."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.images import Images, image_paths
+from visionshare.cli.options import Jobs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,16 +40,18 @@ def extract(
         str | None,
         typer.Option(help="resize, or center on a canvas; default as the classifier, or resize."),
     ] = None,
-    sample: Annotated[int, typer.Option(help="Images that a pool learns from.")] = 10_000,
+    sample: Annotated[
+        int, typer.Option(help="Number of images that a pool is fitted to.")
+    ] = 10_000,
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
-    memory: Annotated[str, typer.Option(help="Bound of the columns in memory.")] = "1GiB",
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
+    memory: Annotated[str, typer.Option(help="Memory for columns.")] = "1GiB",
+    jobs: Jobs = -1,
     seed: Annotated[int, typer.Option(help="Seed of the pool and of the sample.")] = 0,
     skip_broken: Annotated[
-        bool, typer.Option("--skip-broken", help="Leave out images that cannot be read.")
+        bool, typer.Option("--skip-broken", help="Skip images that cannot be read.")
     ] = False,
 ) -> None:
-    """Extract features of images into a column store; the same command goes on after a stop.
+    """Extract features of images into a column store; the same command resumes a stopped run.
 
     Example: visionshare extract out/digits/classifier.safetensors scans/ --out scans.store
 
@@ -62,7 +65,7 @@ def extract(
     paths = list(image_paths(images))
     options = _PoolOptions(size, color, fit or "resize", sample, seed, threads)
     family, steps = _family(features, paths, out, options)
-    done = extract_features(
+    extraction = extract_features(
         family,
         paths,
         out,
@@ -73,11 +76,11 @@ def extract(
         skip_broken=skip_broken,
         progress=sys.stderr.isatty(),
     )
-    for path in done.broken:
-        typer.echo(f"left out     {path}", err=True)
-    typer.echo(f"images       {done.images}")
-    typer.echo(f"features     {done.features}")
-    typer.echo(f"store        {done.folder}")
+    for path in extraction.broken:
+        typer.echo(f"skipped      {path}", err=True)
+    typer.echo(f"images       {extraction.images}")
+    typer.echo(f"features     {extraction.features}")
+    typer.echo(f"store        {extraction.folder}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class _PoolOptions:
 
 
 def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -> tuple[Any, Fit]:
-    """Return the family, and how its images are prepared where nothing else is said."""
+    """Return the family, and the preprocessing of its images by default."""
     from visionshare import load
     from visionshare.apps import FEATURES_FILE
     from visionshare.generators.family_file import FORMAT, read_family, write_family
@@ -105,7 +108,7 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
         return model.family, _plain(model.preprocessing)
     learned = out / FEATURES_FILE
     if learned.is_file():
-        # An extraction that was stopped goes on with the templates it has.
+        # A stopped extraction resumes with the templates it has.
         return read_family(learned), "resize"
     family = _learned(features, paths, options)
     write_family(learned, family)
@@ -113,7 +116,7 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
 
 
 def _plain(steps: Preprocessing) -> Fit:
-    """Return the name of steps that have one: extractions that began before go on."""
+    """Return the name of steps that have one: older extractions can be resumed."""
     from visionshare.datasets import Preprocessing
     from visionshare.datasets.folders import NAMED_FITS
 

@@ -13,23 +13,18 @@ import typer
 
 from visionshare.errors import DataError
 
-__all__ = ["Images", "Prepared", "image_paths"]
+__all__ = ["Images", "image_paths"]
 
 Images = Annotated[
     list[str],
     typer.Argument(help='Files, folders, patterns, or "-" for a list on standard input.'),
 ]
 
-Prepared = Annotated[
-    bool,
-    typer.Option("--prepared", help="They are prepared already: bring them to the size alone."),
-]
-
 
 def image_paths(entries: list[str]) -> Iterator[str]:
-    """Return the image files that these entries stand for; folders are searched to the bottom.
+    """Return the image files that entries stand for; folders are searched recursively.
 
-    Every entry is looked at before the first file is given; folders are read as files are taken.
+    All entries are checked before the first file is yielded; folders are read lazily.
 
     Raises
     ------
@@ -38,21 +33,21 @@ def image_paths(entries: list[str]) -> Iterator[str]:
     """
     from visionshare.datasets.folders import iter_images
 
-    found: list[Iterable[str]] = []
+    sources: list[Iterable[str]] = []
     for entry in entries:
         if entry == "-":
-            found.append(line.rstrip("\r\n") for line in sys.stdin if line.strip())
+            sources.append(line.rstrip("\r\n") for line in sys.stdin if line.strip())
         elif os.path.isdir(entry):
             images = iter_images(entry)
             first = next(images, None)
             if first is None:
                 raise DataError(f"{entry}: a folder without images")
-            found.append(chain([first], images))
+            sources.append(chain([first], images))
         elif os.path.isfile(entry):
-            found.append([entry])
+            sources.append([entry])
         else:
             matches = sorted(glob.glob(entry, recursive=True))
             if not matches:
                 raise DataError(f"{entry}: no such file, folder or pattern")
-            found.append(matches)
-    return chain.from_iterable(found)
+            sources.append(matches)
+    return chain.from_iterable(sources)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from visionshare.cli.images import Images, Prepared, image_paths
+from visionshare.cli.images import Images, image_paths
+from visionshare.cli.options import Classifier, Jobs, Json, SkipPreprocessing
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _FORMS = (".csv", ".jsonl")
-_SOME_LEFT_OUT = 1
+_SKIPPED = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -36,21 +37,21 @@ def register(app: typer.Typer) -> None:
 
 
 def predict(
-    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    classifier: Classifier,
     images: Images,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for all cores.")] = -1,
+    jobs: Jobs = -1,
     out: Annotated[
-        Path | None, typer.Option("--out", help="A .csv or .jsonl, written whole or not at all.")
+        Path | None, typer.Option("--out", help="A .csv or .jsonl file, written atomically.")
     ] = None,
-    prepared: Prepared = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    skip_preprocessing: SkipPreprocessing = False,
+    as_json: Json = False,
 ) -> None:
-    """Classify images; one line an image: file, class, probability.
+    """Classify images; one line per image: file, class, probability.
 
     Example: visionshare predict out/digits/classifier.safetensors scans/ --json
 
-    Images are prepared as the classifier says (see "inspect"). One that cannot be read is named
-    on standard error, and the others go on: the exit code is then 1, or 2 if there was no other.
+    Images are preprocessed as the classifier says (see "inspect"). Unreadable images are named on
+    standard error and skipped: the exit code is then 1, or 2 if none could be read.
     """
     from visionshare import load
     from visionshare.apps import classify_files
@@ -62,7 +63,7 @@ def predict(
     threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images)
     model = load(classifier)
     _check(model, classifier)
-    if prepared:
+    if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
     form = "json" if as_json else "text"
     if out is not None:
@@ -81,8 +82,8 @@ def predict(
             read += len(part.paths) - len(problems)
     if broken:
         if read:
-            typer.echo(f"error: {broken} of {read + broken} images left out", err=True)
-        raise typer.Exit(_SOME_LEFT_OUT if read else 2)
+            typer.echo(f"error: {broken} of {read + broken} images skipped", err=True)
+        raise typer.Exit(_SKIPPED if read else 2)
 
 
 def _check(model: CompactClassifier, path: Path) -> None:
@@ -92,7 +93,7 @@ def _check(model: CompactClassifier, path: Path) -> None:
 
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
-    """Yield standard output, or a file that is there when it is whole."""
+    """Yield standard output, or a file that appears when it is complete."""
     from visionshare.durable import replace_file
 
     if path is None:
@@ -109,25 +110,27 @@ def _output(path: Path | None) -> Iterator[TextIO]:
 
 
 def _rows(part: Classified, classes: list[Any]) -> Iterator[tuple[str, Any, np.ndarray, int]]:
-    """Yield path, class, probabilities and place of the best for each picture that was read."""
+    """Yield path, class, probabilities and index of the class for each readable picture."""
     best = part.probabilities.argmax(axis=1)
-    for path, share, k, problem in zip(
+    for path, probabilities, k, problem in zip(
         part.paths, part.probabilities, best, part.problems, strict=True
     ):
         if problem is None:
-            yield path, classes[k], share, int(k)
+            yield path, classes[k], probabilities, int(k)
 
 
 def _text_lines(part: Classified, classes: list[Any]) -> str:
     rows = _rows(part, classes)
-    return "".join(f"{path}\t{name}\t{share[k]:.4f}\n" for path, name, share, k in rows)
+    return "".join(
+        f"{path}\t{name}\t{probabilities[k]:.4f}\n" for path, name, probabilities, k in rows
+    )
 
 
 def _csv_lines(part: Classified, classes: list[Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for path, name, share, k in _rows(part, classes):
-        writer.writerow([path, name, f"{share[k]:.6f}"])
+    for path, name, probabilities, k in _rows(part, classes):
+        writer.writerow([path, name, f"{probabilities[k]:.6f}"])
     return text.getvalue()
 
 
@@ -137,9 +140,9 @@ def _json_lines(part: Classified, classes: list[Any]) -> str:
         {
             "image": path,
             "class": name,
-            "probabilities": dict(zip(names, share.round(6).tolist(), strict=True)),
+            "probabilities": dict(zip(names, probabilities.round(6).tolist(), strict=True)),
         }
-        for path, name, share, _ in _rows(part, classes)
+        for path, name, probabilities, _ in _rows(part, classes)
     )
     return "".join(json.dumps(record) + "\n" for record in records)
 
@@ -148,14 +151,15 @@ _LINES = {"text": _text_lines, "csv": _csv_lines, "json": _json_lines, "jsonl": 
 
 
 def prepare(
-    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    classifier: Classifier,
     images: Images,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the prepared images, .png.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the preprocessed images (.png).")],
     raw: Annotated[
-        Path | None, typer.Option("--raw", help="Their bytes, one after the other, for the C.")
+        Path | None,
+        typer.Option("--raw", help="File of their bytes, concatenated: input of the exported C."),
     ] = None,
 ) -> None:
-    """Write images as the classifier takes them: its size, ink as it was trained with.
+    """Write images as the classifier takes them, after its preprocessing.
 
     Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
     """
@@ -171,10 +175,12 @@ def prepare(
     taken: set[str] = set()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as held:
+        with ExitStack() as files:
             bytes_of_all = None
             if raw is not None:
-                bytes_of_all = held.enter_context(open(held.enter_context(replace_file(raw)), "wb"))
+                bytes_of_all = files.enter_context(
+                    open(files.enter_context(replace_file(raw)), "wb")
+                )
             for path in paths:
                 image = read_picture(model, path)
                 name = _free_name(Path(path).stem, taken)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from visionshare.cli.images import Images, image_paths
+from visionshare.cli.options import Jobs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ def read(
     picture: Annotated[
         Path | None, typer.Option("--picture", help="Write the boxes, a .png, of one page.")
     ] = None,
-    deskew: Annotated[bool, typer.Option(help="Level lines that are not.")] = True,
+    deskew: Annotated[bool, typer.Option(help="Rotate skewed pages upright.")] = True,
     context: Annotated[
-        bool, typer.Option(help="Let line and word decide between 0 and O, 1 and I.")
+        bool, typer.Option(help="Tell 0 from O and 1 from I by their line and word.")
     ] = True,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
+    jobs: Jobs = -1,
 ) -> None:
     """Read pages of print: text on standard output, or files in a folder.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.options import Classifier, Jobs, Json
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -25,17 +26,19 @@ def register(app: typer.Typer) -> None:
 
 
 def segment(
-    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    classifier: Classifier,
     image: Annotated[Path, typer.Argument(help="An image, larger than those it classifies.")],
     out: Annotated[Path, typer.Option("--out", help="The map, a .png; a pixel is its class.")],
-    step: Annotated[int, typer.Option(help="Classify every so-many-th pixel.")] = 1,
+    step: Annotated[int, typer.Option(help="Distance of the pixels that are classified.")] = 1,
     overlay: Annotated[
         Path | None, typer.Option("--overlay", help="The image under the map's colors, a .png.")
     ] = None,
-    smooth: Annotated[int, typer.Option(help="Side of the square whose pixels vote; odd.")] = 1,
-    memory: Annotated[str, typer.Option(help="Bound of the features in memory.")] = "256MiB",
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    smooth: Annotated[
+        int, typer.Option(help="Side of the square of the majority filter; odd.")
+    ] = 1,
+    memory: Annotated[str, typer.Option(help="Memory for features.")] = "256MiB",
+    jobs: Jobs = -1,
+    as_json: Json = False,
 ) -> None:
     """Map an image: each pixel gets the class of the window around it.
 
@@ -62,16 +65,16 @@ def segment(
     if k > _MOST_CLASSES:
         raise DataError(f"{classifier}: {k} classes; a map has at most {_MOST_CLASSES}")
     raster = read_image(image, mode="color" if shape[2:] == (3,) else "gray")
-    held = raster[..., None] if shape[2:] == (1,) else raster
-    labels = label_map(model, held, step, smooth, threads, memory)
+    pixels = raster[..., None] if shape[2:] == (1,) else raster
+    labels = label_map(model, pixels, step, smooth, threads, memory)
     colors = class_colors(k)
     _write_map(out, labels, colors)
     if overlay is not None:
         _write_overlay(overlay, raster, labels, k)
-    shares = (np.bincount(labels.ravel(), minlength=k) / labels.size).round(6).tolist()
+    fractions = (np.bincount(labels.ravel(), minlength=k) / labels.size).round(6).tolist()
     legend = [
         {"index": c, "class": str(model.classes_[c]), "color": "#" + bytes(colors[c]).hex(),
-         "share": shares[c]}
+         "share": fractions[c]}
         for c in range(k)
     ]  # fmt: skip
     _say({"image": str(image), "map": str(out), "classes": legend}, as_json)

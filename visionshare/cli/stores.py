@@ -45,7 +45,7 @@ def verify(store: Folder) -> None:
 
 @app.command()
 def repair(store: Folder) -> None:
-    """Drop broken shards; their columns are evaluated again when they are asked for.
+    """Drop broken shards; their columns are recomputed on demand.
 
     Example: visionshare store repair out/mnist/work/store
     """

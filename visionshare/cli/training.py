@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from visionshare.cli.options import DataFolder, Jobs
+
 __all__ = ["register"]
 
 
@@ -19,23 +21,23 @@ def register(app: typer.Typer) -> None:
 
 def train(
     pipeline: Annotated[str, typer.Argument(help="Name of a pipeline, or a recipe file (.toml).")],
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with data sets, searched first.")
-    ] = None,
+    data: DataFolder = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the results; default out/PIPELINE.")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Features to choose at most.")] = None,
-    memory: Annotated[
-        str | None, typer.Option(help='Bound of the columns in memory, such as "2GiB".')
+    rounds: Annotated[
+        int | None, typer.Option(help="Rounds of the learner at most (learner.rounds).")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything that is random.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help='Memory for columns, such as "2GiB" (store.memory).')
+    ] = None,
+    jobs: Jobs = -1,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random draws.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Change a setting, such as learner.alpha=1e-3."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a stopped run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
 ) -> None:
     """Train a classifier; write it with its figures and a report.
 
@@ -66,7 +68,7 @@ def train(
         f"test error   {percent:.2f} % ({figures['test_errors']} of {figures['test_images']})"
     )
     typer.echo(f"features     {figures['features']}")
-    typer.echo(f"macs         {figures['macs']:,} multiply-accumulates an image")
+    typer.echo(f"macs         {figures['macs']:,} multiply-accumulates per image")
     typer.echo(f"classifier   {folder / 'classifier.safetensors'}")
     typer.echo(f"report       {folder / 'report.html'}")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.options import DataFolder, Jobs, Json
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ def register(app: typer.Typer) -> None:
 
 def transfer(
     dataset: Annotated[
-        str, typer.Argument(help="The new images: a folder with a folder a class, a name, a file.")
+        str,
+        typer.Argument(
+            help="The new images: a folder with one folder per class, a data set or a file."
+        ),
     ],
     sources: Annotated[
         list[Path], typer.Argument(help="Classifier files to learn from, or folders of them.")
@@ -33,32 +37,37 @@ def transfer(
     out: Annotated[Path | None, typer.Option("--out", help="The new classifier file.")] = None,
     matrix: Annotated[
         Path | None,
-        typer.Option("--matrix", help="Picture (.png) of what each class takes from each source."),
+        typer.Option(
+            "--matrix", help="Picture (.png) of the weights of each source for each class."
+        ),
     ] = None,
     positive: Annotated[
         str | None, typer.Option(help="Learn this class against the rest; default every class.")
     ] = None,
     positives: Annotated[
-        int | None, typer.Option(help="Images of a class to learn from; default all.")
+        int | None, typer.Option(help="Images per class to learn from; default all.")
     ] = None,
     negatives: Annotated[
         int | None, typer.Option(help="Images of all other classes; default all.")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="k: sources and features at most, a class.")] = 100,
-    alpha: Annotated[float, typer.Option(help="λ: larger means smaller weights.")] = 1.0,
-    tol: Annotated[float, typer.Option(help="δ: stop when a round gains less.")] = 1e-4,
+    rounds: Annotated[int, typer.Option(help="Sources and features per class at most.")] = 100,
+    alpha: Annotated[
+        float, typer.Option(help="Ridge penalty: larger means smaller weights.")
+    ] = 1.0,
+    tol: Annotated[float, typer.Option(help="Stop when a round gains less.")] = 1e-4,
     random: Annotated[
-        int | None, typer.Option(help="Try so many candidates a round (59), not all.")
+        int | None,
+        typer.Option(help="Try this number of random candidates per round (59), not all."),
     ] = None,
     features: Annotated[
-        str, typer.Option(help="The images' own features: a pool, or none for sources alone.")
+        str, typer.Option(help="Features of the images: a pool, or none for sources alone.")
     ] = "pixels",
-    draws: Annotated[int, typer.Option(help="Repetitions behind the matrix.")] = 10,
+    draws: Annotated[int, typer.Option(help="Repetitions that the matrix is the mean of.")] = 10,
     split: Annotated[str, typer.Option(help="Split of a data set: train or test.")] = "train",
-    data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; -1 for all cores.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    data: DataFolder = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random draws.")] = 0,
+    jobs: Jobs = -1,
+    as_json: Json = False,
 ) -> None:
     """Learn new classes from a few images and the classifiers you have; see which ones help.
 
@@ -68,7 +77,7 @@ def transfer(
 
     Example: visionshare transfer photos/ sources/ --matrix who-helps-whom.png
 
-    Folder images are brought to the sources' size. Images that were not drawn judge the result.
+    Folder images are brought to the sources' size. Images that were not drawn validate the result.
     The matrix learns each class from 5 images and 10 others (--positives, --negatives) and leaves
     out sources of the class itself; its table is written beside it as .csv.
     """
@@ -102,12 +111,12 @@ def transfer(
     if out is not None:
         task.check()
     known = read_sources(sources)
-    held = _images(dataset, split, data, source_shape(known))
+    images = _images(dataset, split, data, source_shape(known))
     figures: dict[str, Any] = {}
     if out is not None:
-        figures |= _learned(held, known, learner, task, threads, out)
+        figures |= _learned(images, known, learner, task, threads, out)
     if matrix is not None:
-        figures |= _drawn(held, known, learner, task, draws, threads, matrix)
+        figures |= _drawn(images, known, learner, task, draws, threads, matrix)
     _say(figures, as_json)
 
 
@@ -116,33 +125,33 @@ def _images(dataset: str, split: str, data: Path | None, shape: tuple[int, ...])
 
     size = None if len(shape) == 1 else (shape[0], shape[1])
     mode = "color" if shape[2:] == (3,) else "gray"
-    held = load_images(dataset, split, data, size, mode)
-    if shape[2:] == (1,) and held.images.shape[1:] == shape[:2]:
-        return ImageSet(held.images[..., None], held.labels, held.classes, held.name)
-    return held
+    images = load_images(dataset, split, data, size, mode)
+    if shape[2:] == (1,) and images.images.shape[1:] == shape[:2]:
+        return ImageSet(images.images[..., None], images.labels, images.classes, images.name)
+    return images
 
 
 def _learned(
-    held: ImageSet, sources: list[LinearSource], learner: Any, task: Task, jobs: int, out: Path
+    images: ImageSet, sources: list[LinearSource], learner: Any, task: Task, jobs: int, out: Path
 ) -> dict[str, Any]:
     from dataclasses import asdict
 
     from visionshare.recipes.transfer import transfer as run
 
-    found = run(held, sources, learner, task, jobs)
-    found.classifier.save(out)
+    result = run(images, sources, learner, task, jobs)
+    result.classifier.save(out)
     return {
         "classifier": str(out),
-        "features": found.classifier.n_features,
-        "trained_on": found.trained_on,
-        "judged_on": found.judged_on,
-        "balanced_accuracy": found.balanced_accuracy,
-        "sources": [asdict(entry) for entry in found.chosen],
+        "features": result.classifier.n_features,
+        "trained_on": result.trained_on,
+        "judged_on": result.validated_on,
+        "balanced_accuracy": result.balanced_accuracy,
+        "sources": [asdict(entry) for entry in result.chosen],
     }
 
 
 def _drawn(
-    held: ImageSet,
+    images: ImageSet,
     sources: list[LinearSource],
     learner: Any,
     task: Task,
@@ -155,18 +164,18 @@ def _drawn(
     from visionshare.recipes.transfer import transferability
     from visionshare.reports.transferability import write_transferability
 
-    found = transferability(held, sources, learner, task, draws, jobs)
-    write_transferability(path, found.weights, found.targets, found.sources)
+    result = transferability(images, sources, learner, task, draws, jobs)
+    write_transferability(path, result.weights, result.targets, result.sources)
     entries = [
-        {"target": name, "source": source, "weight": float(found.weights[t, s])}
-        for t, name in enumerate(found.targets)
-        for s, source in enumerate(found.sources)
-        if np.isfinite(found.weights[t, s])
+        {"target": name, "source": source, "weight": float(result.weights[t, s])}
+        for t, name in enumerate(result.targets)
+        for s, source in enumerate(result.sources)
+        if np.isfinite(result.weights[t, s])
     ]
-    means = found.accuracy.mean(axis=1).tolist()
+    means = result.accuracy.mean(axis=1).tolist()
     accuracies = {
         name: None if np.isnan(mean) else mean
-        for name, mean in zip(found.targets, means, strict=True)
+        for name, mean in zip(result.targets, means, strict=True)
     }
     return {"matrix": str(path), "weights": entries, "accuracies": accuracies}
 
@@ -193,7 +202,7 @@ def _say_classifier(figures: dict[str, Any]) -> None:
                 f"{entry['source_class']:{wide}}  {entry['target']}"
             )
     else:
-        typer.echo("no source was chosen: the images' own features did better")
+        typer.echo("no source was chosen: features of the images did better")
     typer.echo(f"features     {figures['features']}")
     typer.echo(f"trained on   {figures['trained_on']} images")
     if figures["balanced_accuracy"] is not None:
@@ -205,9 +214,9 @@ def _say_classifier(figures: dict[str, Any]) -> None:
 def _say_matrix(figures: dict[str, Any]) -> None:
     typer.echo("class         accuracy  sources of the largest weights")
     for name, mean in figures["accuracies"].items():
-        own = [e for e in figures["weights"] if e["target"] == name and e["weight"]]
-        own.sort(key=lambda e: -abs(e["weight"]))
-        best = ", ".join(f"{e['source']} {e['weight']:+.2f}" for e in own[:4])
-        share = "       –" if mean is None else f"{100 * mean:6.1f} %"
-        typer.echo(f"{name:12}  {share}  {best}")
+        used = [e for e in figures["weights"] if e["target"] == name and e["weight"]]
+        used.sort(key=lambda e: -abs(e["weight"]))
+        best = ", ".join(f"{e['source']} {e['weight']:+.2f}" for e in used[:4])
+        accuracy = "       –" if mean is None else f"{100 * mean:6.1f} %"
+        typer.echo(f"{name:12}  {accuracy}  {best}")
     typer.echo(f"matrix       {figures['matrix']}")

@@ -95,6 +95,8 @@ class Fonts:
             value = getattr(self, name)
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
                 raise InputError(name, value, "a whole number of at least 1")
+        if not hasattr(self.seed, "__index__") or self.seed < 0:
+            raise InputError("seed", self.seed, "a whole number of at least 0")
         low, high = self.points
         if not 4 <= low * self.dpi / 72 <= high * self.dpi / 72 <= 400:
             raise InputError("points", self.points, "two sizes, ascending, of 4 to 400 pixels")

@@ -44,7 +44,7 @@ class Cut:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 1), ("per_class", 1), ("seed", 0)):
+        for name, least in (("size", 2), ("per_class", 1), ("seed", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
                 raise InputError(name, value, f"a whole number of at least {least}")

@@ -70,7 +70,7 @@ class OneAgainstRest(Classifier):
     """
 
     rounds: int = 10
-    learner: Any = None
+    learner: Classifier | str | None = None
     n_jobs: int | None = None
     random_state: int | None = None
 

@@ -1,7 +1,9 @@
-"""Recipes: a TOML file that says data, features, learner and budget; and its execution."""
+"""Recipes: a TOML file that says data, features, learner and budget; and its execution.
 
-from visionshare.recipes.reading import list_pipelines, load_recipe
-from visionshare.recipes.schema import Recipe
-from visionshare.recipes.training import TrainResult, train
+The public names stand in ``__init__.pyi``. Some commands read a pool of features alone: learners
+are imported where they are used.
+"""
 
-__all__ = ["Recipe", "TrainResult", "list_pipelines", "load_recipe", "train"]
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import Discriminator, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
-from visionshare.recipes.schema import LEARNERS, LearnerPart, Recipe
+from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
+from visionshare.recipes.schema import Recipe, recipe_model
+from visionshare.recipes.sections import INVALID
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -34,14 +37,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises
     ------
     RecipeError
-        If it cannot be read or is not sound.
+        If it cannot be read or is invalid.
     """
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path}: not sound TOML ({error})") from None
+        raise RecipeError(f"{path}: invalid TOML ({error})") from None
 
 
 def parse_setting(text: str) -> tuple[list[str], Any]:
@@ -56,7 +59,7 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
     """
     key, equals, value = text.partition("=")
     if not equals or not all(key.split(".")):
-        raise RecipeError(f"--set {text!r}: a setting such as learner.rounds=20 is wanted")
+        raise RecipeError(f"--set {text!r}: give a setting such as learner.rounds=20")
     try:
         return key.split("."), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
@@ -95,63 +98,63 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
             if not isinstance(table, dict):
                 raise RecipeError(f"--set {text!r}: {key!r} is no table")
         table[keys[-1]] = value
+    learner = values.get("learner", {})
+    kind = learner.get("kind", DEFAULT_LEARNER) if isinstance(learner, dict) else DEFAULT_LEARNER
+    if kind not in (kinds := learner_kinds()):
+        near, names = hint(str(kind), kinds), ", ".join(kinds)
+        raise RecipeError(f"{path}: learner.kind: no learner {str(kind)!r}{near} Known: {names}")
+    model = recipe_model(kind)
     try:
-        return Recipe(**_tuples(values))
+        return model(**values)
     except ValidationError as error:
-        raise RecipeError(f"{path}: {first_problem(error, Recipe)}") from None
-
-
-def _tuples(values: Any) -> Any:
-    return {str(k): v for k, v in values.items()} if isinstance(values, dict) else values
+        raise RecipeError(f"{path}: {first_problem(error, model)}") from None
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """Return a question that names what is spelt nearly so, or a full stop."""
+    """Return a question that names what is spelled nearly so, or a full stop."""
     close = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else "."
 
 
-def first_problem(error: ValidationError, model: Any) -> str:
+def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """Return what is wrong with a file in one line: where, what was given, what is accepted."""
     problems = error.errors()
-    # A misspelt key is also a missing one: its right name says more.
+    # A misspelled key is also a missing one: its right name says more.
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    keys, part = _place(problem["loc"], model)
+    keys, table = _keys(problem["loc"], model)
+    if problem["type"] == INVALID:
+        key = problem["ctx"]["key"]
+        return f"{'.'.join([*keys, key] if key else keys)}: {problem['msg']}"
     where = ".".join(keys)
-    if problem["type"] == "union_tag_invalid":
-        given = str(problem["ctx"]["tag"])
-        known = ", ".join(LEARNERS)
-        return f"{where}.kind: no learner {given!r}{hint(given, LEARNERS)} Known: {known}"
     if not keys:
         return problem["msg"].removeprefix("Value error, ")
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']} (got {problem['input']!r})"
-    names = list(part.model_fields)
+    names = list(table.model_fields)
     return f"unknown key {where!r}{hint(keys[-1], names)} Known: {', '.join(names)}"
 
 
-def _place(loc: tuple[Any, ...], model: Any) -> tuple[list[str], Any]:
+def _keys(loc: tuple[Any, ...], model: type[BaseModel]) -> tuple[list[str], type[BaseModel]]:
     """Return a problem's keys as they stand in the file, and the model of the last one's table."""
     keys: list[str] = []
-    part, table = model, model
+    inner: type[BaseModel] | None = model
+    table = model
     for key in loc:
-        if part is LearnerPart:
-            # Not a key: pydantic says which kind of learner it took the table for.
-            part = LEARNERS[key]
-            continue
-        keys.append(str(key))
-        # The number of an entry stands between a list and the keys of its entries.
-        if isinstance(key, str):
-            table = part
-            fields = getattr(part, "model_fields", {})
-            part = _model_of(fields[key]) if key in fields else None
+        if isinstance(key, int):
+            # The number of an entry stands between a list and the keys of its entries.
+            keys.append(str(key))
+        elif inner is not None:
+            keys.append(key)
+            table = inner
+            fields = inner.model_fields
+            inner = _model_of(fields[key].annotation) if key in fields else None
+        # Else the name of an alternative type, which is no key.
     return keys, table
 
 
-def _model_of(field: Any) -> Any:
-    from typing import get_args
-
-    if field.metadata:
-        return LearnerPart if any(isinstance(m, Discriminator) for m in field.metadata) else None
-    annotation = field.annotation
-    return next((a for a in get_args(annotation) if a is not type(None)), annotation)
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    """Return the model of a field's table, or of the tables in its list."""
+    for part in (annotation, *get_args(annotation)):
+        if inspect.isclass(part) and issubclass(part, BaseModel):
+            return part
+    return None

@@ -12,8 +12,10 @@ import numpy as np
 from visionshare.datasets import ImageSet
 from visionshare.errors import DataError
 from visionshare.generators.sources.scores import LinearSource
+from visionshare.recipes.pools import read_pool
+from visionshare.recipes.schema import FeaturePart, SourcesPart
 
-__all__ = ["learn_sources", "read_sources", "source_shape", "sources_family"]
+__all__ = ["learn_sources", "learned_sources", "read_sources", "source_shape", "sources_family"]
 
 _SUFFIX = ".safetensors"
 
@@ -42,8 +44,8 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
     sources = []
     for path in dict.fromkeys(paths):
         model = CompactClassifier.load(path)
-        alone = stems.count(path.stem) == 1
-        name = path.stem if alone else f"{path.resolve().parent.name}/{path.stem}"
+        unique = stems.count(path.stem) == 1
+        name = path.stem if unique else f"{path.resolve().parent.name}/{path.stem}"
         classes = model.classes_.tolist()
         sources.append(LinearSource(model.family, model.weights, model.intercept, name, classes))
     if sources:
@@ -53,12 +55,12 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
 
 def _files(path: Path) -> list[Path]:
     if path.is_dir():
-        found = sorted(p for p in path.rglob(f"*{_SUFFIX}") if p.is_file())
-        if not found:
+        files = sorted(p for p in path.rglob(f"*{_SUFFIX}") if p.is_file())
+        if not files:
             raise DataError(
                 f"{path}: a folder without classifiers (*{_SUFFIX}); `visionshare train` writes one"
             )
-        return found
+        return files
     if not path.is_file():
         raise DataError(
             f"{path}: no such source; give classifier files (*{_SUFFIX}) or folders of them, "
@@ -81,7 +83,7 @@ def source_shape(sources: Sequence[LinearSource]) -> tuple[int, ...]:
         if other != shape:
             raise DataError(
                 f"sources: {source.name} takes images of shape {other}, {sources[0].name} of "
-                f"{shape}; leave one out, or train it anew on images of the other's size"
+                f"{shape}; leave one out, or retrain it on images of the other's size"
             )
     return shape
 
@@ -107,14 +109,34 @@ def sources_family(sources: Sequence[LinearSource], images: np.ndarray) -> Any:
     return SourceClassifiers(tuple(sources), opposites=False)
 
 
+def learned_sources(
+    part: SourcesPart, images: ImageSet, jobs: int, seed: int
+) -> list[LinearSource]:
+    """Return the sources that a recipe has learned from other classes of its data.
+
+    Parameters
+    ----------
+    part : SourcesPart
+    images : ImageSet
+        Of all classes.
+    jobs : int
+        Threads.
+    seed : int
+    """
+    if not part.classes:
+        return []
+    pool = read_pool(FeaturePart(pool=part.pool), seed)
+    return learn_sources(images.of_classes(part.classes), pool, part.rounds, part.alpha, jobs, seed)
+
+
 def learn_sources(
-    held: ImageSet, pool: Any, rounds: int, alpha: float, jobs: int, seed: int
+    images: ImageSet, pool: Any, rounds: int, alpha: float, jobs: int, seed: int
 ) -> list[LinearSource]:
     """Return a classifier of each class against the others, all of features of one pool.
 
     Parameters
     ----------
-    held : ImageSet
+    images : ImageSet
         Two classes or more.
     pool : FeatureFamily
         Unfitted.
@@ -128,14 +150,15 @@ def learn_sources(
     """
     from visionshare.columns import ArrayColumns
     from visionshare.learners import ShareBoost
+    from visionshare.recipes.stages.learning import learn_classifier
 
-    family = pool.fit(held.images)
-    columns = ArrayColumns.from_family(family, held.images, "float32", jobs)
+    family = pool.fit(images.images)
+    columns = ArrayColumns.from_family(family, images.images, "float32", jobs)
     sources = []
-    for number, name in enumerate(held.classes):
+    for number, name in enumerate(images.classes):
         learner = ShareBoost(rounds=rounds, alpha=alpha, n_jobs=jobs, random_state=seed)
         names = [f"not {name}", name]
-        model = learner.fit(columns, held.labels == number).to_classifier(family, names)
+        model = learn_classifier(learner, columns, family, images.labels == number, names)
         # Two scores differ by what the second has more: a source is that difference.
         half = 0.5 * (model.weights[1] - model.weights[0])
         start = 0.5 * (model.intercept[1] - model.intercept[0])

@@ -31,7 +31,7 @@ class Task:
     Attributes
     ----------
     pool : str, default "pixels"
-        Features of the images' own, beside the sources' scores; "none" for scores alone.
+        Features of the images, beside the sources' scores; "none" for scores alone.
     positive : str, optional
         The class that is learned against all others; every class when omitted.
     positives, negatives : int, optional
@@ -84,7 +84,7 @@ class Transferred:
         The largest weights first.
     trained_on : int
         Images.
-    judged_on : int
+    validated_on : int
         Images that were not drawn.
     balanced_accuracy : float or None
         On those; None where a class has none left.
@@ -93,22 +93,22 @@ class Transferred:
     classifier: CompactClassifier
     chosen: tuple[ChosenFeature, ...]
     trained_on: int
-    judged_on: int
+    validated_on: int
     balanced_accuracy: float | None
 
 
 def transfer(
-    held: ImageSet,
+    examples: ImageSet,
     sources: list[LinearSource],
     learner: GreedyTL,
     task: Task | None = None,
     n_jobs: int = 1,
 ) -> Transferred:
-    """Learn the classes of a few images from sources and from the images' own features.
+    """Learn the classes of a few images from sources and from features of the images.
 
     Parameters
     ----------
-    held : ImageSet
+    examples : ImageSet
     sources : list of LinearSource
         See :func:`visionshare.recipes.sources.read_sources`.
     learner : GreedyTL
@@ -126,38 +126,38 @@ def transfer(
     task = task or Task()
     task.check()
     learner.check_parameters()
-    scores = sources_family(sources, held.images)
-    labels, names, rows = _examples(held, task)
-    family = _family(scores, task).fit(held.images[rows])
-    columns = ArrayColumns.from_family(family, held.images[rows], "float32", n_jobs)
+    scores = sources_family(sources, examples.images)
+    labels, names, rows = _training_rows(examples, task)
+    family = _family(scores, task).fit(examples.images[rows])
+    columns = ArrayColumns.from_family(family, examples.images[rows], "float32", n_jobs)
     learner.fit(columns, labels[rows])
     if len(learner.support_) == 0:
         raise DataError(
-            f"{held.name}: no source and no feature tells these {len(rows)} images apart; give "
+            f"{examples.name}: no source and no feature tells these {len(rows)} images apart; give "
             "more images, more sources, or other features"
         )
     metadata = {
         "sources": [source.name for source in sources],
-        "training_data": array_fingerprint(held.images[rows], labels[rows]),
+        "training_data": array_fingerprint(examples.images[rows], labels[rows]),
     }
     model = learner.to_classifier(family, names, metadata)
-    rest = np.setdiff1d(np.arange(len(held)), rows)
-    accuracy = _balanced_accuracy(model, held.images[rest], labels[rest], names, n_jobs)
+    rest = np.setdiff1d(np.arange(len(examples)), rows)
+    accuracy = _balanced_accuracy(model, examples.images[rest], labels[rest], names, n_jobs)
     return Transferred(model, _chosen(model, learner), len(rows), len(rest), accuracy)
 
 
-def _examples(held: ImageSet, task: Task) -> tuple[np.ndarray, list[str], np.ndarray]:
+def _training_rows(examples: ImageSet, task: Task) -> tuple[np.ndarray, list[str], np.ndarray]:
     """Return labels and names of the task's classes, and the rows that train."""
     rng = np.random.default_rng(task.seed)
     if task.positive is None:
-        n = len(held) if task.positives is None else task.positives
-        if len(np.unique(held.labels)) < 2:
-            raise DataError(f"{held.name}: one class; two or more are wanted")
-        return held.labels, list(held.classes), sample_per_class(held.labels, n, rng)
-    if task.positive not in held.classes:
-        known = ", ".join(held.classes[:20])
-        raise DataError(f"{held.name}: no class {task.positive!r}; it has {known}")
-    labels = (held.labels == held.classes.index(task.positive)).astype(np.int64)
+        n = len(examples) if task.positives is None else task.positives
+        if len(np.unique(examples.labels)) < 2:
+            raise DataError(f"{examples.name}: one class; give two or more")
+        return examples.labels, list(examples.classes), sample_per_class(examples.labels, n, rng)
+    if task.positive not in examples.classes:
+        known = ", ".join(examples.classes[:20])
+        raise DataError(f"{examples.name}: no class {task.positive!r}; it has {known}")
+    labels = (examples.labels == examples.classes.index(task.positive)).astype(np.int64)
     rows = np.sort(sample_one_class(labels, 1, task.positives, task.negatives, rng))
     return labels, [f"not {task.positive}", task.positive], rows
 
@@ -174,7 +174,7 @@ def _chosen(model: CompactClassifier, learner: GreedyTL) -> tuple[ChosenFeature,
     """Return the sources' scores of a classifier with the weights of scaled columns."""
     names = model.classes_.tolist()
     targets = names[1:] if len(learner.scaled_coef_) == 1 else names
-    found = []
+    chosen = []
     for j in range(model.n_features):
         described = model.family.describe(j)
         if described["kind"] != "source":
@@ -182,8 +182,8 @@ def _chosen(model: CompactClassifier, learner: GreedyTL) -> tuple[ChosenFeature,
         of = str(described.get("class", described["output"]))
         for name, weight in zip(targets, learner.scaled_coef_[:, j].tolist(), strict=True):
             if weight:
-                found.append(ChosenFeature(str(name), described["name"], of, weight))
-    return tuple(sorted(found, key=lambda entry: -abs(entry.weight)))
+                chosen.append(ChosenFeature(str(name), described["name"], of, weight))
+    return tuple(sorted(chosen, key=lambda entry: -abs(entry.weight)))
 
 
 def _balanced_accuracy(
@@ -196,7 +196,7 @@ def _balanced_accuracy(
 
 
 def transferability(
-    held: ImageSet,
+    examples: ImageSet,
     sources: list[LinearSource],
     learner: GreedyTL,
     task: Task | None = None,
@@ -207,7 +207,7 @@ def transferability(
 
     Parameters
     ----------
-    held : ImageSet
+    examples : ImageSet
     sources : list of LinearSource
     learner : GreedyTL
         Unfitted.
@@ -222,20 +222,20 @@ def transferability(
         If sources do not fit the images, or a class has too few of them.
     """
     task = task or Task()
-    scores = sources_family(sources, held.images).fit(held.images)
+    scores = sources_family(sources, examples.images).fit(examples.images)
     described = [scores.describe(j) for j in range(scores.n_features_)]
     of = [str(d.get("class", d["output"])) for d in described]
     names = [
         c if of.count(c) == 1 else f"{d['name']}: {c}" for c, d in zip(of, described, strict=True)
     ]
-    X = np.empty((len(held), 0), np.float32)
+    X = np.empty((len(examples), 0), np.float32)
     if task.pool != NO_FEATURES:
-        pool = read_pool(FeaturePart(pool=task.pool), task.seed).fit(held.images)
-        X = pool.transform(held.images, None, n_jobs)
+        pool = read_pool(FeaturePart(pool=task.pool), task.seed).fit(examples.images)
+        X = pool.transform(examples.images, None, n_jobs)
     return leave_one_class_out(
         X,
-        scores.transform(held.images, None, n_jobs),
-        np.asarray(held.classes)[held.labels],
+        scores.transform(examples.images, None, n_jobs),
+        np.asarray(examples.classes)[examples.labels],
         of,
         source_names=names,
         learner=learner,

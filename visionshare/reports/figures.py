@@ -86,15 +86,15 @@ def templates(classifier: CompactClassifier, n: int = 30) -> str | None:
     axes = figure.subplots(2 * rows, columns, squeeze=False)
     for axis in axes.ravel():
         axis.axis("off")
-    for place, described in enumerate(shown):
-        above = axes[2 * (place // columns), place % columns]
-        below = axes[2 * (place // columns) + 1, place % columns]
+    for index, described in enumerate(shown):
+        above = axes[2 * (index // columns), index % columns]
+        below = axes[2 * (index // columns) + 1, index % columns]
         template = described["template"]
         if template.ndim == 3:
             template = template.mean(axis=2)
         reach = float(np.abs(template).max()) or 1.0
         above.imshow(template, cmap="RdBu_r", vmin=-reach, vmax=reach, interpolation="nearest")
-        above.set_title(str(place + 1), fontsize=9, color=_INK)
+        above.set_title(str(index + 1), fontsize=9, color=_INK)
         below.imshow(described["mask"], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     return _png(figure)
 
@@ -157,5 +157,5 @@ def misclassified(
         )
         source = "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
         true, predicted = str(classes[labels[i]]), str(classes[predictions[i]])
-        shown.append({"source": source, "true": true, "predicted": predicted, "place": int(i)})
+        shown.append({"source": source, "true": true, "predicted": predicted, "index": int(i)})
     return shown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,18 +47,21 @@ def write_report(
     InputError
         If images, labels and predictions differ in length.
     """
-    from jinja2 import Environment
+    from importlib.resources import files
+
+    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     from visionshare.reports import figures
 
     if not len(images) == len(labels) == len(predictions):
         lengths = (len(images), len(labels), len(predictions))
-        raise InputError("predictions", lengths, "one label and one prediction an image")
-    source = (Path(__file__).parent / "report.html.j2").read_text("utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-        source
+        raise InputError("predictions", lengths, "one label and one prediction per image")
+    source = files("visionshare.reports").joinpath("report.html.j2").read_text("utf-8")
+    environment = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
+    template = environment.from_string(source)
     wrong = int(np.sum(labels != predictions))
     # A path of one step is a classifier without prefixes: there is no curve to draw.
     curves = Markup(figures.learning_curves(classifier)) if len(classifier.path) > 1 else None
@@ -85,8 +87,8 @@ def write_report(
 def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("features", f"{classifier.n_features:,}"),
-        ("multiply-accumulates an image", f"{classifier.macs:,}"),
-        ("bytes that prediction needs", f"{classifier.nbytes:,}"),
+        ("multiply-accumulates per image", f"{classifier.macs:,}"),
+        ("bytes needed for prediction", f"{classifier.nbytes:,}"),
     ]
     for stage, seconds in metrics.get("seconds", {}).items():
         rows.append((f"seconds of {stage}", f"{seconds:.1f}"))

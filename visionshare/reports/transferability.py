@@ -15,17 +15,17 @@ __all__ = ["draw_transferability", "transferability_table", "write_transferabili
 
 
 def _check(weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]) -> np.ndarray:
-    held = np.asarray(weights, np.float64)
-    if held.shape != (len(targets), len(sources)) or held.size == 0:
+    matrix = np.asarray(weights, np.float64)
+    if matrix.shape != (len(targets), len(sources)) or matrix.size == 0:
         accepted = f"an array of shape {(len(targets), len(sources))}, targets by sources"
-        raise InputError("weights", held.shape, accepted)
-    return held
+        raise InputError("weights", matrix.shape, accepted)
+    return matrix
 
 
 def transferability_table(
     weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]
 ) -> str:
-    """Return the weights as a table of comma-separated values, a row a target.
+    """Return the weights as a table of comma-separated values, one row per target.
 
     Parameters
     ----------
@@ -86,16 +86,16 @@ def draw_transferability(
     """
     from matplotlib import colormaps
 
-    held = _check(weights, targets, sources).T
-    n, k = held.shape
+    matrix = _check(weights, targets, sources).T
+    n, k = matrix.shape
     figure = Figure(
         figsize=(min(16.0, 2.6 + 0.28 * k), min(16.0, 1.6 + 0.28 * n)), layout="constrained"
     )
     axis = figure.subplots()
     colors = colormaps["RdBu"].with_extremes(bad="0.8")
-    reach = float(np.nanmax(np.abs(held))) if np.isfinite(held).any() else 1.0
+    reach = float(np.nanmax(np.abs(matrix))) if np.isfinite(matrix).any() else 1.0
     shown = axis.imshow(
-        np.ma.masked_invalid(held), cmap=colors, vmin=-(reach or 1.0), vmax=reach or 1.0
+        np.ma.masked_invalid(matrix), cmap=colors, vmin=-(reach or 1.0), vmax=reach or 1.0
     )
     size = 8 if max(n, k) <= 40 else 5
     axis.set_xticks(range(k), targets, size=size, rotation=90 if k > 12 else 0)

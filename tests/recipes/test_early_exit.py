@@ -1,4 +1,4 @@
-"""Early exit in recipes and commands: judges teach nothing, and the figures are reported."""
+"""Early exit in recipes and commands: validation images do not train; figures are reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from visionshare.classifier import load
 from visionshare.cli.main import app
 from visionshare.errors import RecipeError
 from visionshare.recipes import load_recipe, train
-from visionshare.recipes.training import _judges
+from visionshare.recipes.stages.images import RunImages, validation_mask
 
 SMALL = [
     "learner.rounds=12", "learner.n_backward=0", "features.parameters.n_templates=60",
@@ -36,16 +36,16 @@ def test_the_rule_is_in_the_file_and_in_the_figures(run) -> None:
     assert model.path[-1].validation_error is not None
 
 
-def test_judges_are_a_stratified_mask_class_with_their_copies() -> None:
+def test_the_validation_mask_is_stratified_and_takes_the_copies_along() -> None:
     from visionshare.datasets import ImageSet
 
     labels = np.repeat([0, 1], [40, 60])
-    images = ImageSet(np.zeros((300, 2, 2), np.uint8), np.tile(labels, 3), ("a", "b"), "x")
+    training = ImageSet(np.zeros((300, 2, 2), np.uint8), np.tile(labels, 3), ("a", "b"), "x")
     recipe = load_recipe("digits-early", ["deformations.copies=2", "early_exit.fraction=0.1"])
-    judges = _judges(recipe, images)
-    assert np.bincount(labels[judges[:100]]).tolist() == [4, 6]
-    np.testing.assert_array_equal(judges[:100], judges[100:200])
-    np.testing.assert_array_equal(judges[:100], judges[200:])
+    mask = validation_mask(recipe, RunImages(training, training, 100))
+    assert np.bincount(labels[mask[:100]]).tolist() == [4, 6]
+    np.testing.assert_array_equal(mask[:100], mask[100:200])
+    np.testing.assert_array_equal(mask[:100], mask[200:])
 
 
 def test_the_command_measures_early_exit(run) -> None:
@@ -59,7 +59,8 @@ def test_the_command_measures_early_exit(run) -> None:
 
 @pytest.mark.parametrize(
     "setting", ["early_exit.tolerance=1.5", "early_exit.stages=0", "early_exit.fraction=0.0",
-                "early_exit.share=0.1", "learner={kind='grfl'}"],
+                "early_exit.share=0.1", "learner={kind='grfl'}",
+                "sparsify.n=5"],
 )  # fmt: skip
 def test_wrong_settings(setting: str) -> None:
     with pytest.raises(RecipeError):

@@ -115,7 +115,7 @@ def test_one_of_two_opposite_scores_is_a_feature(sources, digits):
 def test_every_class_is_learned_from_sources_alone(sources, digits):
     held = digits.of_classes(["6", "8", "9"])
     found = transfer(held, sources, GreedyTL(), Task("none", positives=10))
-    assert (found.trained_on, found.judged_on) == (30, len(held) - 30)
+    assert (found.trained_on, found.validated_on) == (30, len(held) - 30)
     assert found.classifier.classes_.tolist() == ["6", "8", "9"]
     # Chance is a third.
     assert found.balanced_accuracy > 0.6
@@ -201,8 +201,8 @@ def test_the_pipeline_takes_files(folder, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("sources={}", "sources: files are wanted"),
-        ('sources.classes=["1"]', "sources: files are wanted"),
+        ("sources={}", "sources: give files"),
+        ('sources.classes=["1"]', "sources: give files"),
         ("sources.round=3", "unknown key 'sources.round'; did you mean 'rounds'"),
         ("learner.round=3", "unknown key 'learner.round'; did you mean 'rounds'"),
         ("learner.kind=greedyt", "no learner 'greedyt'; did you mean 'greedytl'"),
@@ -222,7 +222,7 @@ def test_wrong_recipes_name_the_key(change, message):
         ('data.classes=["8", "y"]', DataError, "digits: classes y"),
         ('sources.files=["nowhere"]', DataError, "nowhere: no such source"),
         ("sources.pool=patchs", RecipeError, "did you mean 'patches'"),
-        ("learner.alpha=0", InputError, "^alpha: got"),
+        ("learner.alpha=0", RecipeError, "learner.alpha: got"),
     ],
 )
 def test_wrong_sources_stop_a_run_before_work(change, error, message, tmp_path):

@@ -47,7 +47,7 @@ def test_a_photograph_is_prepared_as_the_recipe_says(trained, photos, capsys):
     truth = load_dataset("digits", "test").labels[:40].astype(str)
     assert np.mean(np.array(said) == truth) >= 0.9
     # Stretched as they are, they show small dark digits on light ground.
-    assert main(["predict", str(trained), str(folder), "--prepared"]) == 0
+    assert main(["predict", str(trained), str(folder), "--skip-preprocessing"]) == 0
     stretched = [name for _, name, _ in rows(capsys.readouterr().out)]
     assert np.mean(np.array(stretched) == truth) < 0.5
 
@@ -59,7 +59,7 @@ def test_prepared_images_and_their_c_agree(trained, photos, tmp_path, capsys):
     assert len(list(made.iterdir())) == 40
     capsys.readouterr()
     said = []
-    for where in ([str(folder)], [str(made), "--prepared"]):
+    for where in ([str(folder)], [str(made), "--skip-preprocessing"]):
         assert main(["predict", str(trained), *where]) == 0
         said.append([row[1:] for row in rows(capsys.readouterr().out)])
     assert said[0] == said[1]
@@ -98,7 +98,7 @@ def test_evaluate_and_extract_prepare_too(trained, photos, tmp_path, capsys):
         (tmp_path / "data" / str(labels[i])).mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / str(labels[i]) / path.name).write_bytes(path.read_bytes())
     figures = []
-    for options in ([], ["--prepared"]):
+    for options in ([], ["--skip-preprocessing"]):
         assert main(["evaluate", str(trained), str(tmp_path / "data"), "--json", *options]) == 0
         figures.append(json.loads(capsys.readouterr().out)["error_rate"])
     assert figures[0] <= 0.1 < 0.5 < figures[1]
@@ -136,7 +136,7 @@ def test_broken_images_are_named_and_the_others_go_on(trained, photos, tmp_path,
     assert [path[-5:] for path, _, _ in rows(said.out)] == ["a.png", "d.png"]
     lines = said.err.splitlines()
     assert [line.split(":")[1][-5:] for line in lines[:2]] == ["b.png", "c.png"]
-    assert lines[2] == "error: 2 of 4 images left out"
+    assert lines[2] == "error: 2 of 4 images skipped"
     assert main(["predict", str(trained), str(tmp_path / "b.png")]) == 2
     out = tmp_path / "made.csv"
     assert main(["predict", str(trained), str(tmp_path / "?.png"), "--out", str(out)]) == 1

@@ -9,8 +9,8 @@ import visionshare
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import load_recipe, train
-from visionshare.recipes.fine_tuning import deformed_copies
-from visionshare.recipes.teaching import teacher_recipe
+from visionshare.recipes.stages.images import deformed_copies
+from visionshare.recipes.stages.members import teacher_recipe
 
 SMALL = [
     "learner.rounds=6", "data.limit=300", "features.parameters.n_templates=20",
@@ -45,9 +45,9 @@ def test_everything_is_written(run):
     assert same(model, run.classifier)
     assert model.metadata["recipe"]["fine_tuning"]["epochs"] == 3
     report = (run.out / "report.html").read_text()
-    assert "Their weights by class" in report
+    assert "Weights by class" in report
     # Its path is a single step: there is no curve to show, and no prefix to promise.
-    assert "Any prefix is a classifier" not in report
+    assert "alone are a classifier" not in report
 
 
 def test_members_become_one(tmp_path):
@@ -125,7 +125,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch, deformed)
     "setting", ["fine_tuning.epochs=0", "fine_tuning.rate=-1.0", "fine_tuning.warm_up=2.0"]
 )
 def test_bad_values_stop_before_work(tmp_path, setting):
-    with pytest.raises(InputError):
+    with pytest.raises(RecipeError, match=setting.split("=")[0]):
         train(load_recipe("digits", [setting]), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -194,7 +194,7 @@ def test_a_run_stopped_by_its_teacher_or_after_resumes_to_the_same_bits(
         train(recipe, out)
     assert (out / "work" / left).exists()
     again = train(recipe, out, resume=True)
-    # Two members and the pupil, three epochs each.
+    # Two members and the run's own, three epochs each.
     assert len(epochs) == 9
     assert same(again.classifier, taught.classifier)
     assert {p.name for p in out.iterdir()} == {p.name for p in taught.out.iterdir()}

@@ -1,19 +1,18 @@
-"""Which columns a recipe's search looks at: kept, drawn, or computed from the inputs' order."""
+"""The columns that a recipe's search looks at: kept, drawn, or computed from the inputs' order."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from visionshare.errors import RecipeError
+from visionshare.recipes.run import Run
 from visionshare.recipes.schema import DrawsPart, Recipe
-from visionshare.resources import parse_size
 
 __all__ = ["check_columns", "make_columns", "searches_at_most"]
 
-# Searches whose columns are made anew when they are asked for.
+# Searches whose columns are computed whenever they are asked for.
 _NEVER_STORED = ("sampled", "stumps")
 
 
@@ -25,7 +24,7 @@ def check_columns(recipe: Recipe, family: Any) -> None:
     RecipeError
         If it does not.
     """
-    search = recipe.learner.search
+    search = recipe.learner.search_name
     name = type(family).name
     if search == "sampled" and not family.is_continuous:
         raise RecipeError(
@@ -33,9 +32,11 @@ def check_columns(recipe: Recipe, family: Any) -> None:
             f"the pool {recipe.features.pool!r} is of the family {name!r}"
         )
     if search == "stumps" and name != "stumps":
+        kind = recipe.learner.kind
+        setting = f"learner.search: {search!r}"
         raise RecipeError(
-            f"learner.search: 'stumps' takes a pool of the family 'stumps'; "
-            f"{recipe.features.pool!r} is of the family {name!r}"
+            f"{setting if kind != 'jointboost' else f'learner.kind: {kind!r}'} takes a pool of "
+            f"the family 'stumps'; {recipe.features.pool!r} is of the family {name!r}"
         )
     if search == "products":
         raise RecipeError("learner.search: 'products' is not for recipes; see ProductColumns")
@@ -52,32 +53,26 @@ def searches_at_most(recipe: Recipe) -> int:
     >>> searches_at_most(load_recipe("digits"))
     60
     """
-    part = recipe.learner
-    if part.kind == "shareboost":
-        return part.rounds + part.n_backward
-    if part.kind == "greedytl":
-        return part.rounds
-    # Before each candidate that enters all searches but one of its patience may find none.
-    return (part.rounds + 1) * part.patience
+    learner = recipe.learner
+    template = getattr(learner, "learner", None) or learner
+    rounds = getattr(learner, "rounds", 1) + getattr(template, "n_backward", 0)
+    if not hasattr(learner, "n_entering"):
+        return rounds
+    # Before each candidate that enters all searches but one of its patience may be in vain.
+    return (rounds + 1) * getattr(learner, "patience", 1)
 
 
-def make_columns(
-    recipe: Recipe, family: Any, images: np.ndarray, work: Path, jobs: int, progress: bool
-) -> tuple[Any, Any]:
+def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     """Return columns for the recipe's learner, and the features whose columns they are.
 
     Parameters
     ----------
-    recipe : Recipe
+    run : Run
+        Columns that do not fit into memory are kept in its folder.
     family : FeatureFamily
         Fitted.
     images : ndarray
         Training images.
-    work : pathlib.Path
-        Folder for columns that do not fit into memory.
-    jobs : int
-        Threads.
-    progress : bool
 
     Returns
     -------
@@ -85,37 +80,37 @@ def make_columns(
     features : FeatureFamily or Draws
         What the learner's ``to_classifier`` takes features from.
     """
-    part, search = recipe.store, recipe.learner.search
+    store, search, jobs = run.recipe.store, run.recipe.learner.search_name, run.jobs
     if search == "sampled":
-        return _drawn(recipe, family, images, jobs)
+        return _drawn(run, family, images)
     if search == "stumps":
         from visionshare.generators.stumps import StumpColumns
 
         return StumpColumns(family, images, jobs), family
-    memory = parse_size(part.memory, "store.memory")
-    size = len(images) * family.n_features_ * np.dtype(part.dtype).itemsize
-    if part.where == "memory" or (part.where == "auto" and size <= memory // 2):
+    memory = run.memory
+    size = len(images) * family.n_features_ * np.dtype(store.dtype).itemsize
+    if store.where == "memory" or (store.where == "auto" and size <= memory // 2):
         from visionshare.columns import ArrayColumns
 
-        return ArrayColumns.from_family(family, images, part.dtype, jobs, progress), family
-    if part.where == "auto" and _in_rings(family):
+        return ArrayColumns.from_family(family, images, store.dtype, jobs, run.progress), family
+    if store.where == "auto" and _in_rings(family):
         from visionshare.generators.anchors import AnchorColumns
 
         return AnchorColumns(family, images, jobs), family
     from visionshare.store import create_store
 
-    columns = create_store(work / "store", family, images, part.dtype, memory, jobs)
-    columns.fill(progress=progress)
+    columns = create_store(run.work / "store", family, images, store.dtype, memory, jobs)
+    columns.fill(progress=run.progress)
     return columns, family
 
 
-def _drawn(recipe: Recipe, family: Any, images: np.ndarray, jobs: int) -> tuple[Any, Any]:
+def _drawn(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     from visionshare.generators.draws import Draws
     from visionshare.store import DrawnColumns
 
-    n = (recipe.draws or DrawsPart()).n
-    draws = Draws(family, n, searches_at_most(recipe), recipe.seed)
-    return DrawnColumns(draws, images, jobs), draws
+    n = (run.recipe.draws or DrawsPart()).n
+    draws = Draws(family, n, searches_at_most(run.recipe), run.recipe.seed)
+    return DrawnColumns(draws, images, run.jobs), draws
 
 
 def _in_rings(family: Any) -> bool:

@@ -1,0 +1,71 @@
+"""Settings of recipes: what is accepted, and that what is refused names the key."""
+
+import pytest
+
+from visionshare.errors import RecipeError
+from visionshare.recipes import list_pipelines, load_recipe
+from visionshare.recipes.pools import read_pool
+
+
+@pytest.mark.parametrize("name", list_pipelines())
+def test_bundled_recipes_are_valid(name):
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert recipe.description
+    read_pool(recipe.features, 0).check_parameters()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("learner.round=3", "unknown key 'learner.round'; did you mean 'rounds'?"),
+        ("lerner.rounds=3", "unknown key 'lerner'; did you mean 'learner'?"),
+        ("learner.rounds=0", "learner.rounds: got 0; accepted: a whole number of at least 1"),
+        ("learner.rounds=many", "learner.rounds: .* valid integer"),
+        ("learner", "a setting such as"),
+        ("store.dtype=int8", "store.dtype: "),
+        ("data.source.name=x", "'source' is no table"),
+        ("learner.kind=grlf", "learner.kind: no learner 'grlf'; did you mean 'grfl'"),
+        ("learner.kind=3", "learner.kind: no learner '3'. Known: forward_greedy, greedytl, grfl"),
+        ("learner=3", "learner: .*got 3"),
+        ("draws.n=0", "draws.n: .* greater than or equal to 1"),
+        ("draws.n=5", "draws: they need learner.search = .sampled"),
+        ("draws.m=5", "unknown key 'draws.m'"),
+        ("preprocessing.polarty='automatic'", "unknown key 'preprocessing.polarty'; .*'polarity'"),
+        ("preprocessing.fit='shrink'", "preprocessing.fit: got 'shrink'; accepted: 'resize'"),
+        ("preprocessing.polarity='as_is'", "preprocessing.contrast: .*what is ink"),
+        ("preprocessing.threshold='much'", "preprocessing.threshold: .* valid number"),
+        ("data.fit='center'", "data.fit: got 'center'; say preprocessing.fit alone"),
+        ("data.cut.sise=5", "unknown key 'data.cut.sise'; did you mean 'size'"),
+    ],
+)
+def test_wrong_settings_name_the_key(setting, message):
+    with pytest.raises(RecipeError, match=message):
+        load_recipe("digits", [setting])
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("learner.round=3", r"unknown key 'learner.round'; did you mean 'rounds'\? Known: kind"),
+        ("learner.criterion=line", "unknown key 'learner.criterion'.* Known: kind, .*solver"),
+        ("learner.rounds=0", "^[^']*learner.rounds: got 0; accepted: a whole number of at least 1"),
+        ("learner.alpha=much", "learner.alpha: .* valid number"),
+        ("learner.patience=0", "learner.patience: "),
+    ],
+)
+def test_wrong_settings_of_the_other_learner(setting, message):
+    with pytest.raises(RecipeError, match=message):
+        load_recipe("digits", ["learner={kind='grfl'}", setting])
+
+
+def test_wrong_names_get_a_hint(tmp_path):
+    with pytest.raises(RecipeError, match="did you mean 'digits'"):
+        load_recipe("digit")
+    (tmp_path / "a.toml").write_text("name = ")
+    with pytest.raises(RecipeError, match=r"a\.toml: invalid TOML"):
+        load_recipe(tmp_path / "a.toml")
+    with pytest.raises(RecipeError, match="did you mean 'patches'"):
+        read_pool(load_recipe("digits", ["features.pool=patchs"]).features, 0)
+    with pytest.raises(RecipeError, match="did you mean 'n_templates'"):
+        read_pool(load_recipe("digits", ["features.parameters.n_template=2"]).features, 0)

@@ -1,0 +1,119 @@
+"""The run object: what every stage of a training run knows."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from visionshare.datasets import ImageSet
+from visionshare.durable import write_text
+from visionshare.errors import RecipeError
+from visionshare.fingerprints import array_fingerprint
+from visionshare.recipes.schema import Recipe, as_settings
+from visionshare.resources import parse_size
+
+__all__ = ["Clock", "Run", "claim_work_folder"]
+
+_logger = logging.getLogger(__name__)
+
+
+class Clock:
+    """Seconds that each stage took, summed over its calls.
+
+    Examples
+    --------
+    >>> clock = Clock()
+    >>> with clock("columns"):
+    ...     pass
+    >>> list(clock.seconds)
+    ['columns']
+    """
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Add the seconds of a ``with`` block to those of a stage."""
+        start = time.perf_counter()
+        yield
+        seconds = self.seconds.get(stage, 0.0) + time.perf_counter() - start
+        self.seconds[stage] = round(seconds, 3)
+        _logger.info("%s: %.1f s", stage, self.seconds[stage])
+
+
+@dataclass(frozen=True)
+class Run:
+    """A recipe and how it is executed; stages take it and what earlier stages returned.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    work : pathlib.Path
+        Folder of what a resumed run needs.
+    data_dir : pathlib.Path, optional
+        Where data sets are searched first.
+    jobs : int, default 1
+        Number of workers; no result depends on it.
+    progress : bool, default False
+        Show progress bars.
+    clock : Clock
+    """
+
+    recipe: Recipe
+    work: Path
+    data_dir: Path | None = None
+    jobs: int = 1
+    progress: bool = False
+    clock: Clock = field(default_factory=Clock, compare=False)
+
+    @property
+    def memory(self) -> int:
+        """Bytes that columns may take."""
+        return parse_size(self.recipe.store.memory, "store.memory")
+
+    def member(self, number: int) -> Run:
+        """Return the run of one of the recipe's members, with another seed and folder.
+
+        Parameters
+        ----------
+        number : int
+            From 0.
+        """
+        n = self.recipe.members
+        recipe = self.recipe.model_copy(update={"seed": self.recipe.seed * n + number})
+        work = self.work / f"member-{number + 1}" if n > 1 else self.work
+        return replace(self, recipe=recipe, work=work)
+
+
+def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
+    """Make the work folder this run's: empty, or that of the same recipe where it resumes.
+
+    Raises
+    ------
+    RecipeError
+        If the run resumes, and the folder is that of another run.
+    """
+    settings = as_settings(run.recipe)
+    # More rounds, another memory bound or place resume from the same columns and rounds.
+    identity = json.dumps(
+        {
+            **settings,
+            "store": {"dtype": settings["store"]["dtype"]},
+            "learner": {k: v for k, v in settings["learner"].items() if k != "rounds"},
+            "images": array_fingerprint(training.images, training.labels),
+        },
+        sort_keys=True,
+    )
+    file = run.work / "recipe.json"
+    if not resume:
+        shutil.rmtree(run.work, ignore_errors=True)
+    elif file.exists() and file.read_text("utf-8") != identity:
+        raise RecipeError(f"{run.work}: holds another run; leave --resume out to restart")
+    write_text(file, identity)

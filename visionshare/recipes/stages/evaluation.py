@@ -1,0 +1,67 @@
+"""The evaluation: errors on the test images, in all and after each round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier, EarlyExit
+from visionshare.classifier.early_exit import ExitFigures
+from visionshare.datasets import ImageSet
+from visionshare.scores import predict_labels
+
+__all__ = ["Evaluation", "evaluate", "with_test_errors"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A classifier on test images.
+
+    Attributes
+    ----------
+    predicted : ndarray of shape (n,)
+        Classes.
+    errors : int
+    error_rate : float
+    early_exit : ExitFigures, optional
+        What early exit does there, where the classifier has a rule.
+    """
+
+    predicted: np.ndarray
+    errors: int
+    error_rate: float
+    early_exit: ExitFigures | None
+
+
+def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Evaluation:
+    """Return how good a classifier is on test images.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    test : ImageSet
+    jobs : int, default 1
+        Threads.
+    """
+    truth = np.asarray(test.classes)[test.labels]
+    predicted = classifier.predict(test.images, jobs)
+    errors = int(np.sum(predicted != truth))
+    figures: ExitFigures | None = None
+    if classifier.exit_rule is not None:
+        figures = EarlyExit(classifier).measure(test.images, truth)
+    return Evaluation(predicted, errors, errors / len(test), figures)
+
+
+def with_test_errors(
+    classifier: CompactClassifier, test: ImageSet, jobs: int = 1
+) -> CompactClassifier:
+    """Return the classifier with the test error of every round in its path."""
+    values = classifier.family.transform(test.images, None, jobs)
+    truth = np.asarray(test.classes)[test.labels]
+    path = []
+    for step in classifier.path:
+        scores = values[:, : step.n_features] @ step.weights.T + step.intercept
+        predicted = predict_labels(classifier.classes_, scores)
+        path.append(replace(step, test_error=float(np.mean(predicted != truth))))
+    return replace(classifier, path=tuple(path))

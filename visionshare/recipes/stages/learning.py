@@ -1,0 +1,62 @@
+"""The learner's stage: from columns and labels to a compact classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.recipes.run import Run
+
+__all__ = ["learn_classifier", "make_learner"]
+
+
+def make_learner(run: Run) -> Any:
+    """Return the recipe's learner, unfitted."""
+    return run.recipe.learner.build(
+        checkpoint=run.work / "rounds",
+        n_jobs=run.jobs,
+        random_state=run.recipe.seed,
+        progress=run.progress,
+    )
+
+
+def learn_classifier(
+    learner: Any,
+    columns: Any,
+    features: Any,
+    labels: np.ndarray,
+    names: Sequence[str],
+    metadata: dict[str, Any] | None = None,
+    validation: np.ndarray | None = None,
+) -> CompactClassifier:
+    """Return the classifier that a learner finds.
+
+    Parameters
+    ----------
+    learner : estimator
+        Unfitted.
+    columns : Columns
+    features : FeatureFamily or Draws
+        What the columns are of.
+    labels : ndarray of shape (m,)
+        Indexes into ``names``.
+    names : sequence of str
+        Classes.
+    metadata : dict, optional
+        Plain values that the classifier keeps.
+    validation : ndarray of bool, shape (m,), optional
+        Examples that do not train, for learners that validate their rounds.
+
+    Raises
+    ------
+    InputError
+        If the data does not fit the learner, or no feature was chosen.
+    """
+    options = {} if validation is None else {"validation": validation}
+    learner.fit(columns, labels, **options)
+    classes = [names[int(c)] for c in learner.classes_]
+    classifier: CompactClassifier = learner.to_classifier(features, classes, metadata)
+    return classifier

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from visionshare.generators import FAMILIES, family_class, family_examples
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import current_state, former_state
 
+PAGES = Path(__file__).parents[2] / "docs" / "families"
 OTHER = """
 from visionshare.generators.pixels.family import Pixels
 
@@ -39,6 +41,14 @@ def test_a_family_of_ours_is_one_folder(name):
     assert getattr(package, made.__name__) is made
     assert made.__name__ in package.__all__
     assert family_examples(name)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_of_ours_has_a_page_that_names_its_parameters(name):
+    page = (PAGES / f"{name}.md").read_text()
+    assert f"`{name}`" in page.splitlines()[0]
+    for parameter in family_class(name)().get_params():
+        assert f"| `{parameter}` |" in page
 
 
 def test_a_family_of_another_package_is_found_by_its_entry_point(tmp_path):

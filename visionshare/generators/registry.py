@@ -86,8 +86,8 @@ def family_class(name: str) -> type[FeatureFamily]:
     if not isinstance(name, str) or name not in homes:
         raise InputError("family", name, " or ".join(map(repr, sorted(homes))))
     module, attribute = homes[name].split(":")
-    found: type[FeatureFamily] = getattr(import_module(module), attribute)
-    return found
+    family: type[FeatureFamily] = getattr(import_module(module), attribute)
+    return family
 
 
 def family_examples(name: str) -> dict[str, Callable[[], FeatureFamily]]:

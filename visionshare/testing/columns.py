@@ -59,7 +59,7 @@ def _check_taking(columns: Columns, X: np.ndarray, ids: np.ndarray) -> None:
     assert_array_equal(columns.take(ids, scaled=False), kept[:, ids], "take mixes columns up")
     assert_array_equal(columns.columns_of(ids, scaled=False), kept[:, ids].T)
     assert columns.take(ids).dtype == columns.compute_dtype, "take gives another dtype"
-    assert columns.take(np.empty(0, np.int64)).shape == (len(X), 0), "no columns are some"
+    assert columns.take(np.empty(0, np.int64)).shape == (len(X), 0), "no ids give columns"
 
 
 def _check_scaling(columns: Columns, X: np.ndarray, kind: str, omega: np.ndarray) -> None:
@@ -90,10 +90,10 @@ def _check_products(columns: Columns, R: np.ndarray, ids: np.ndarray) -> None:
     assert product.dtype == np.float64, f"correlate gives {product.dtype}"
     assert_allclose(product, scaled.T @ R, atol=atol, rtol=0, err_msg="correlate is not XᵀR")
     assert_allclose(columns.correlate(R, ids), product[ids], atol=atol, rtol=0)
-    some = np.array([0, m - 1, m // 2])
-    sample = columns.sample(some)
+    rows = np.array([0, m - 1, m // 2])
+    sample = columns.sample(rows)
     if sample is not None:
-        assert_array_equal(sample.take(), columns.take()[some], "a sample is not its examples")
+        assert_array_equal(sample.take(), columns.take()[rows], "a sample is not its examples")
     threads, columns.n_jobs = columns.n_jobs, 2
     assert_array_equal(columns.correlate(R), product, "threads change the bits")
     columns.n_jobs = threads

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-_ROWS = []
+from benchmarks.measuring import Noted, Paired
+
+_ROWS: list[tuple[str, str, str]] = []
 
 
 @pytest.fixture
-def paired(benchmark, request):
+def paired(benchmark: Any, request: pytest.FixtureRequest) -> Paired:
     """Return a function that times ``ours`` and ``plain`` in turn and notes the ratio of medians.
 
     The two alternate, so that whatever else the machine does hits both. pytest-benchmark keeps
     the seconds of ``ours``; the ratio stands in ``extra_info`` and in the table at the end.
     """
 
-    def measure(ours, plain, asked, rounds=9):
+    def measure(
+        ours: Callable[[], Any],
+        plain: Callable[[], Any],
+        asked: float | str,
+        rounds: int = 9,
+    ) -> None:
         ours(), plain()
-        times = {"ours": [], "plain": []}
+        times: dict[str, list[float]] = {"ours": [], "plain": []}
         for _ in range(rounds):
             for name, function in (("plain", plain), ("ours", ours)):
                 # Threads of the one before spin on for a while, on cores that this one needs.
@@ -40,17 +49,17 @@ def paired(benchmark, request):
 
 
 @pytest.fixture
-def noted(benchmark, request):
+def noted(benchmark: Any, request: pytest.FixtureRequest) -> Noted:
     """Return a function that notes a figure that has no plain form."""
 
-    def note(text, asked):
+    def note(text: str, asked: str) -> None:
         benchmark.extra_info.update(figure=text, asked=asked)
         _ROWS.append((request.node.name, text, asked))
 
     return note
 
 
-def pytest_terminal_summary(terminalreporter):
+def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print the table."""
     if _ROWS:
         terminalreporter.section("ratios: ours / plain form, medians of alternating runs")

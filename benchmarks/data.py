@@ -1,4 +1,4 @@
-"""Where benchmarks find data and classifiers; those that want what is not there are skipped."""
+"""Where benchmarks find data and classifiers; those that need what is missing are skipped."""
 
 from __future__ import annotations
 

@@ -44,25 +44,25 @@ LAYERS = (
 
 
 def _macs() -> int:
-    side, found = SIDE, 0
+    side, count = SIDE, 0
     for layer in LAYERS:
         outputs = 1
         if layer.convolves:
             side += 2 * layer.padding - layer.shape[-1] + 1
             outputs, side = side * side, side // 2
-        found += outputs * int(np.prod(layer.shape))
-    return found
+        count += outputs * int(np.prod(layer.shape))
+    return count
 
 
 MACS = _macs()
 
 
 def _random_weights() -> dict[str, np.ndarray]:
-    rng, found = np.random.default_rng(0), {}
+    rng, weights = np.random.default_rng(0), {}
     for layer in LAYERS:
-        found[f"{layer.name}.weight"] = rng.normal(0, 0.1, layer.shape)
-        found[f"{layer.name}.bias"] = rng.normal(0, 0.1, layer.shape[0])
-    return found
+        weights[f"{layer.name}.weight"] = rng.normal(0, 0.1, layer.shape)
+        weights[f"{layer.name}.bias"] = rng.normal(0, 0.1, layer.shape[0])
+    return weights
 
 
 def _network(weights: Mapping[str, np.ndarray]) -> Any:

@@ -1,22 +1,25 @@
 """Building columns against the plain matrix product of the same arithmetic."""
 
+from __future__ import annotations
+
 import cv2
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import Paired
 from visionshare import PatchTemplates
 from visionshare.resources import resolve_jobs
 
 N_IMAGES = 256
 
 
-def _images(kind):
+def _images(kind: str) -> np.ndarray:
     if kind == "digits":
         # Handwritten digits as MNIST has them: 20 pixels high in the middle of 28.
-        held = load_digits().images[:N_IMAGES].astype(np.float32)
-        large = [cv2.resize(image, (14, 20), interpolation=cv2.INTER_CUBIC) for image in held]
+        small = load_digits().images[:N_IMAGES].astype(np.float32)
+        large = [cv2.resize(image, (14, 20), interpolation=cv2.INTER_CUBIC) for image in small]
         digits = np.clip(np.array(large) * 16, 0, 255).astype(np.uint8)
         digits[digits < 32] = 0
         return np.pad(digits, ((0, 0), (4, 4), (7, 7)))
@@ -26,7 +29,7 @@ def _images(kind):
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", ["digits", "noise"])
-def test_16000_columns(paired, kind, dtype, threads):
+def test_16000_columns(paired: Paired, kind: str, dtype: str, threads: int) -> None:
     """All responses of 1000 templates, masked and pooled, against computing the responses alone.
 
     Digits have patches of zeros, which the kernel leaves out; noise has none.
@@ -42,7 +45,7 @@ def test_16000_columns(paired, kind, dtype, threads):
     batch = 16
     out = np.empty((batch * patches.shape[1], 1000), np.float32)
 
-    def plain():
+    def plain() -> None:
         with threadpool_limits(threads):
             for i in range(0, N_IMAGES, batch):
                 np.matmul(patches[i : i + batch].reshape(-1, 49), templates, out=out)

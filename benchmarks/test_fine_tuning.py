@@ -1,10 +1,13 @@
 """What a step of fine-tuning is made of, each part against its plain form, on one thread."""
 
+from __future__ import annotations
+
 import cv2
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.data import synthetic
+from benchmarks.measuring import Paired
 from visionshare.datasets import elastic_deformations
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
 from visionshare.generators.patches.tuning import TunableTemplates
@@ -12,7 +15,7 @@ from visionshare.learners.product_scores import ProductScores
 from visionshare.resources import thread_limit
 
 
-def test_features_with_their_places(paired):
+def test_features_with_their_positions(paired: Paired) -> None:
     """128 images side by side against one after the other, by the kernel of few images."""
     features = TunableTemplates(synthetic(0.5).family)
     plan = features._plan
@@ -20,11 +23,11 @@ def test_features_with_their_places(paired):
     out = np.empty((128, len(plan.features)), np.float32)
     places = np.empty(out.shape, np.int32)
 
-    def ours():
+    def ours() -> None:
         for _ in range(8):
             plan.transform_with_positions(images)
 
-    def plain():
+    def plain() -> None:
         for _ in range(8):
             chosen_features_alone(
                 images, np.float32(1 / 255), *plan.pads, plan.height, plan.q, plan.taps,
@@ -36,7 +39,7 @@ def test_features_with_their_places(paired):
         paired(ours, plain, "no figure asked")
 
 
-def test_products_of_pairs(paired):
+def test_products_of_pairs(paired: Paired) -> None:
     """Scores and gradients of 128 images, 120 features and their products, against numpy's."""
     rng = np.random.default_rng(0)
     m, n, k = 128, 120, 10
@@ -46,12 +49,12 @@ def test_products_of_pairs(paired):
     X, R = scores.standardized(raw), rng.normal(size=(k, m)).astype(np.float32)
     i, j = np.triu_indices(n)
 
-    def ours():
+    def ours() -> None:
         for _ in range(8):
             _, seen = scores.scores(X)
             scores.gradients(X, seen, R)
 
-    def plain():
+    def plain() -> None:
         for _ in range(8):
             P = (X[:, i] * X[:, j] - scores.product_offset) * scores.product_scale
             scores.W @ X.T + scores.Q @ P.T + scores.c[:, None]
@@ -64,15 +67,15 @@ def test_products_of_pairs(paired):
         paired(ours, plain, "no figure asked")
 
 
-def test_deformations(paired):
+def test_deformations(paired: Paired) -> None:
     """1024 images of 28x28 against white noise that is blurred for each."""
     images = np.random.default_rng(0).integers(0, 256, (1024, 28, 28), np.uint8)
     y, x = np.indices((28, 28), np.float32)
 
-    def ours():
+    def ours() -> None:
         list(elastic_deformations(images, 1))
 
-    def plain():
+    def plain() -> None:
         rng = np.random.default_rng(0)
         for image in images:
             dx, dy = (

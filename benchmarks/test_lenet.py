@@ -4,32 +4,39 @@ Wants MNIST (VISIONSHARE_DATA, or ../shared/data beside the checkout) and what
 ``visionshare train mnist-early --data DIR`` writes.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from benchmarks.data import data_folder, trained
 from benchmarks.lenet import lenet_session
+from benchmarks.measuring import Paired
+from visionshare import CompactClassifier
 from visionshare.datasets import load_images
+from visionshare.export import compile_classifier
 
 COUNT = 2000
 
 
 @pytest.fixture(scope="module")
-def classifier():
+def classifier() -> CompactClassifier:
     return trained("mnist-early")
 
 
 @pytest.fixture(scope="module")
-def images():
+def images() -> np.ndarray:
     return load_images("mnist", "test", data_folder("mnist")).images[:COUNT]
 
 
 @pytest.fixture(scope="module")
-def lenet(images):
+def lenet(images: np.ndarray) -> Callable[[], None]:
     session = lenet_session()
     rows = (images.astype(np.float32) / 255)[:, None]
 
-    def run():
+    def run() -> None:
         for i in range(COUNT):
             session.run(None, {"image": rows[i : i + 1]})
 
@@ -37,11 +44,17 @@ def lenet(images):
 
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
-def test_one_image_against_lenet(paired, classifier, images, lenet, quantize):
+def test_one_image_against_lenet(
+    paired: Paired,
+    classifier: CompactClassifier,
+    images: np.ndarray,
+    lenet: Callable[[], None],
+    quantize: str,
+) -> None:
     """Both are called from Python for each image."""
-    compiled = classifier.compile(quantize=quantize)
+    compiled = compile_classifier(classifier, quantize=quantize)
 
-    def ours():
+    def ours() -> None:
         for image in images:
             compiled.decision_function(image)
 
@@ -49,10 +62,16 @@ def test_one_image_against_lenet(paired, classifier, images, lenet, quantize):
 
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
-def test_early_exit_against_lenet(paired, classifier, images, lenet, quantize):
-    compiled = classifier.compile(quantize=quantize, early_exit=True)
+def test_early_exit_against_lenet(
+    paired: Paired,
+    classifier: CompactClassifier,
+    images: np.ndarray,
+    lenet: Callable[[], None],
+    quantize: str,
+) -> None:
+    compiled = compile_classifier(classifier, quantize=quantize, early_exit=True)
 
-    def ours():
+    def ours() -> None:
         for image in images:
             compiled.decision_function(image)
 

@@ -1,8 +1,13 @@
 """Rounds of GreedyTL: all candidates against plain products, and 59 of them against fewer."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
+from benchmarks.measuring import Paired
 from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.resources import thread_limit
@@ -12,7 +17,7 @@ from visionshare.search import Pool, make_search
 ROUNDS = 40
 
 
-def _rounds(m, n, search):
+def _rounds(m: int, n: int, search: str) -> Any:
     """Return a function that makes forty rounds over n candidates, and the candidates."""
     rng = np.random.default_rng(0)
     columns = ArrayColumns(rng.normal(size=(m, n)), dtype="float32")
@@ -20,7 +25,7 @@ def _rounds(m, n, search):
     pool, y, omega = Pool(columns), np.sign(rng.normal(size=m)), np.ones(m)
     settings = RidgeSettings(ROUNDS, 1.0, 0.0, make_search(search))
 
-    def ours():
+    def ours() -> None:
         assert len(list(ridge_rounds(pool, y, omega, settings))) == ROUNDS
 
     return ours, columns.table()
@@ -28,12 +33,12 @@ def _rounds(m, n, search):
 
 @pytest.mark.parametrize("m", [12, 110])
 @pytest.mark.parametrize("n", [1_899, 10_000, 100_000])
-def test_a_round_over_all_candidates(paired, m, n):
+def test_a_round_over_all_candidates(paired: Paired, m: int, n: int) -> None:
     """Forty rounds against ten products Zᵀv."""
     ours, Z = _rounds(m, n, "exhaustive")
     v = np.random.default_rng(1).normal(size=m).astype(np.float32)
 
-    def plain():
+    def plain() -> None:
         for _ in range(ROUNDS):
             Z @ v
 
@@ -42,7 +47,7 @@ def test_a_round_over_all_candidates(paired, m, n):
         paired(ours, plain, 3.0)
 
 
-def test_a_round_over_59_of_them(paired):
+def test_a_round_over_59_of_them(paired: Paired) -> None:
     """Forty rounds over 59 of 100 000 candidates, against 59 of 1000."""
     with thread_limit(1):
         paired(_rounds(12, 100_000, "random")[0], _rounds(12, 1_000, "random")[0], 1.2)

@@ -1,23 +1,28 @@
 """Scoring all candidates, in memory and in a store, against the plain product XᵀR."""
 
-from types import SimpleNamespace
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from benchmarks.measuring import Paired
 from visionshare import PatchTemplates, Pixels
 from visionshare.columns import ArrayColumns
 from visionshare.resources import resolve_jobs
 from visionshare.search import Pool, make_criterion
 from visionshare.search.per_mac import PerMac
+from visionshare.search.pool import SearchState
 from visionshare.store import create_store, open_store
 
 M, D, K = 60_000, 2_000, 10
 
 
 @pytest.fixture(scope="module")
-def matrix():
+def matrix() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     columns = rng.random((D, M), np.float32)
     return columns, rng.normal(size=(M, K)).astype(np.float32)
@@ -25,15 +30,17 @@ def matrix():
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_scores_of_all_candidates(paired, matrix, dtype, threads):
+def test_scores_of_all_candidates(
+    paired: Paired, matrix: tuple[np.ndarray, np.ndarray], dtype: str, threads: int
+) -> None:
     """Scaled gradient norms of every column against XᵀR of the raw columns."""
     columns, R = matrix
     threads = min(threads, resolve_jobs(-1))
-    held = ArrayColumns(columns=columns, dtype=dtype, n_jobs=threads)
-    held.fit_scaling("unit_variance")
-    pool = Pool(held)
+    scaled = ArrayColumns(columns=columns, dtype=dtype, n_jobs=threads)
+    scaled.fit_scaling("unit_variance")
+    pool = Pool(scaled)
 
-    def plain():
+    def plain() -> Any:
         with threadpool_limits(threads):
             return columns @ R
 
@@ -41,7 +48,7 @@ def test_scores_of_all_candidates(paired, matrix, dtype, threads):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_opening_and_scanning_a_store(paired, dtype, tmp_path):
+def test_opening_and_scanning_a_store(paired: Paired, dtype: str, tmp_path: Path) -> None:
     """A store that fits in memory, opened and scanned, against the array in memory."""
     images = np.random.default_rng(0).integers(0, 256, (60_000, 20, 20), np.uint8)
     family = Pixels().fit(images[:10])
@@ -51,7 +58,7 @@ def test_opening_and_scanning_a_store(paired, dtype, tmp_path):
     paired(lambda: open_store(tmp_path / "s").correlate(R), lambda: memory.correlate(R), 1.3)
 
 
-def test_scores_by_cost(paired):
+def test_scores_by_cost(paired: Paired) -> None:
     """Scores of 16 000 patch features divided by what each adds to 75, against the scores."""
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (200, 28, 28), np.uint8)
@@ -59,6 +66,6 @@ def test_scores_by_cost(paired):
     columns = ArrayColumns(columns=rng.random((16_000, 6_000), np.float32), family=family)
     pool, gradient = Pool(columns), make_criterion("gradient")
     R = rng.normal(size=(6_000, K)).astype(np.float32)
-    state = SimpleNamespace(residual=R, support=rng.permutation(16_000)[:75])
+    state = SearchState(R, 76, rng.permutation(16_000)[:75])
     by_cost = PerMac(gradient)
     paired(lambda: by_cost.score(pool, state, None), lambda: gradient.score(pool, state, None), 1.2)

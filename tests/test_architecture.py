@@ -1,33 +1,45 @@
-"""The floors of the house: a room imports only from below; imports stay cheap."""
+"""The floors of the house: a room imports only from below; imports stay cheap.
+
+Floors, imports on the ground and the walk of an image are read from CONTRIBUTING.md.
+"""
 
 import ast
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+
+import visionshare
+from visionshare import CompactClassifier, PatchTemplates
+from visionshare.cli.main import main
 
 PACKAGE = Path(__file__).parent.parent / "visionshare"
-FLOORS = {
-    "errors": 0, "durable": 0, "fingerprints": 0, "resources": 0, "bundled": 0,
-    "tensor_file": 0, "columns": 0, "codegen": 0, "scores": 0,
-    "generators": 1, "datasets": 1, "losses": 1, "penalties": 1,
-    "store": 2, "classifier": 2, "solvers": 2,
-    "search": 3, "apps": 3, "export": 3, "reports": 3,
-    "learners": 4, "recipes": 5, "cli": 6, "testing": 6,
-}  # fmt: skip
-# Floor 0 stands on one rule of its own: everything may report errors and write files.
+CONTRIBUTING = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def _block(name):
+    """Return the lines of CONTRIBUTING.md after a marker, until an empty one."""
+    (block,) = re.findall(rf"<!-- {name}: .*-->\n((?:.+\n)+)", CONTRIBUTING)
+    return block.splitlines()
+
+
+def _cells(name):
+    """Return the backquoted names of each cell of a table's rows, and the first cell."""
+    for line in _block(name)[2:]:
+        cells = line.strip("|").split("|")
+        yield cells[0].strip(), [re.findall(r"`(\w+)`", cell) for cell in cells]
+
+
+FLOORS = {room: int(floor) for floor, (_, rooms, _) in _cells("floors") for room in rooms}
 GROUND = {
-    ("resources", "errors"),
-    ("columns", "errors"),
-    ("columns", "fingerprints"),
-    ("columns", "resources"),
-    ("codegen", "errors"),
-    ("fingerprints", "errors"),
-    ("tensor_file", "durable"),
-    ("tensor_file", "errors"),
-    ("tensor_file", "fingerprints"),
-}
+    (room, other) for _, ((room,), others) in _cells("ground") for other in others
+}  # fmt: skip
+WALK = [re.search(r"`([\w.]+)`", line)[1] for line in _block("walk")]
 
 
 def _room(path: Path) -> str:
@@ -60,6 +72,53 @@ def test_rooms_import_only_from_below(path):
         if other != room and (room, other) not in GROUND:
             assert FLOORS[other] < FLOORS[room], f"{room} imports {other}"
     assert room in FLOORS
+
+
+def test_the_floors_are_those_of_the_rooms():
+    rooms = {_room(path) for path in PACKAGE.rglob("*.py")} - {"__init__"}
+    assert set(FLOORS) == rooms
+    assert set(FLOORS.values()) == set(range(7))
+    assert {room for pair in GROUND for room in pair} <= {r for r, n in FLOORS.items() if n == 0}
+
+
+def _followed(function):
+    """Return the functions of the library that a call passes, in the order of their first call."""
+    root, passed = os.path.dirname(visionshare.__file__), {}
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(root):
+            module = os.path.relpath(code.co_filename, root).removesuffix(".py")
+            owner = frame.f_locals.get("self")
+            # The class that defines the function; before Python 3.11 a code has no name of it.
+            classes = [c for c in type(owner).__mro__ if code.co_name in vars(c)] if owner else []
+            names = [module.replace("/", "."), *(c.__name__ for c in classes[:1]), code.co_name]
+            passed.setdefault(".".join(names))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return list(passed)
+
+
+def test_the_walk_of_an_image(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (30, 12, 12), np.uint8)
+    family = PatchTemplates(3, 6, 2, (2.0,), n_patches=200).fit(images).take(np.arange(4))
+    model = CompactClassifier(family, rng.normal(size=(2, 4)), np.zeros(2), np.array(["a", "b"]))
+    model.save(tmp_path / "classifier.safetensors")
+    (tmp_path / "pictures").mkdir()
+    Image.fromarray(images[0]).save(tmp_path / "pictures" / "one.png")
+    command = ["predict", "classifier.safetensors", "pictures", "--jobs", "1"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["visionshare", *command])
+
+    passed = _followed(main)
+    assert capsys.readouterr().out.split()[1] == model.predict(images[:1])[0]
+    assert [name for name in passed if name in WALK] == WALK
 
 
 def test_importing_the_library_imports_nothing_heavy():

@@ -14,27 +14,29 @@ COMMAND = [sys.executable, "-m", "scripts.fuzz"]
 
 @pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_nothing_crashes(kind):
-    ends = Counter(fuzz.tried(kind, 0, number) for number in range(150))
+    ends = Counter(fuzz.outcome(kind, 0, number) for number in range(150))
     assert set(ends) == {"accepted", "typed error"}, ends
 
 
 @pytest.mark.parametrize("kind", fuzz.KINDS)
-def test_seeds_are_sound_and_inputs_come_again(kind):
-    held = fuzz.KINDS[kind]
-    for content in held.seeds():
+def test_seeds_are_valid_and_inputs_repeat(kind):
+    inputs = fuzz.KINDS[kind]
+    for content in inputs.seeds():
         if kind != "request":
-            held.attempt(content, fuzz.made(kind, 0, 0)[1])
-    assert fuzz.made(kind, 3, 14)[0] == fuzz.made(kind, 3, 14)[0] != fuzz.made(kind, 3, 15)[0]
+            inputs.attempt(content, fuzz.make_input(kind, 0, 0)[1])
+    assert (
+        fuzz.make_input(kind, 3, 14)[0]
+        == fuzz.make_input(kind, 3, 14)[0]
+        != fuzz.make_input(kind, 3, 15)[0]
+    )
 
 
-def test_crashes_are_seen(monkeypatch):
+def test_crashes_are_seen():
     def wrong(content, rng):
         raise ZeroDivisionError("of\na kind")
 
-    monkeypatch.setitem(
-        fuzz.KINDS, "image", Kind(lambda: [b"a"], lambda seeds, rng: seeds[0], wrong)
-    )
-    assert fuzz.tried("image", 0, 0) == "ZeroDivisionError: of a kind"
+    kinds = {"image": Kind(lambda: [b"a"], lambda seeds, rng: seeds[0], wrong)}
+    assert fuzz.outcome("image", 0, 0, kinds) == "ZeroDivisionError: of a kind"
 
 
 # A process that dies, one that asks for too much memory, and one that says what it found.
@@ -42,16 +44,20 @@ DYING = """
 import os, sys
 from scripts.fuzz import running
 from scripts.fuzz.mutations import Kind
+
+def mutate(seeds, rng):
+    seed, _, number = rng.bit_generator.seed_seq.entropy
+    return b"%d" % (number if seed == 0 else 0)
+
 def attempt(content, rng):
     n = int(content)
     if n == 2:
         os.kill(os.getpid(), 11)
     if n == 4:
         bytearray(1 << 33)
-running.KINDS["image"] = Kind(lambda: [b""], None, attempt)
-running.made = lambda kind, seed, n: (b"%d" % (n if seed == 0 else 0), None)
-running.COMMAND = [sys.executable, __file__]
-sys.exit(running.main())
+
+kinds = {"image": Kind(lambda: [b""], mutate, attempt)}
+sys.exit(running.main(kinds, [sys.executable, __file__]))
 """
 
 

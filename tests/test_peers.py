@@ -9,11 +9,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from benchmarks.lenet import LAYERS, MACS, SIDE, lenet_session
-from benchmarks.peers import random_convolutions, running
+from benchmarks.peers import running
 from benchmarks.peers.neighbors import NearestNeighbors
 from benchmarks.peers.ours import name_of
 from benchmarks.peers.peer import pixel_rows, two_parts
-from benchmarks.peers.random_convolutions import Ridge, draw
+from benchmarks.peers.random_convolutions import Ridge, draw, sums, validation_errors
 from benchmarks.peers.running import PEERS, Peer, missing
 from benchmarks.peers.svm import PairwiseVotes
 from benchmarks.peers.timing import microseconds
@@ -50,18 +50,17 @@ def _rows(page):
     return {cells[0]: cells[1:] for cells in (line.split(" | ") for line in lines[1:])}
 
 
-def test_the_page(file, tmp_path, monkeypatch):
+def test_the_page(file, tmp_path):
     """Every peer whose packages are there has a row; of the others the page says so."""
-    lacking = Peer("a peer of the future", "never", ("no_such_package",))
-    monkeypatch.setitem(PEERS, "lacking", lacking)
+    peers = PEERS | {"lacking": Peer("a peer of the future", "never", ("no_such_package",))}
     command = ["--dataset", "digits", "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    asked = [key for key in PEERS if key != "neighbors"]
-    running.main([*command, "--ours", str(file), "--peers", *asked])
+    asked = [key for key in peers if key != "neighbors"]
+    running.main([*command, "--ours", str(file), "--peers", *asked], peers)
     page = (tmp_path / "peers-digits.md").read_text(encoding="utf-8")
     rows = _rows(page)
     assert "a peer of the future is left out: no no_such_package here." in page
     assert "Not asked for: 3 nearest neighbors." in page
-    for peer in (PEERS[key] for key in asked):
+    for peer in (peers[key] for key in asked):
         assert (peer.name in rows) != bool(missing(peer))
         assert (f"{peer.name} is left out" in page) == bool(missing(peer))
     assert rows["visionshare, linear, Python"][0] == "2.5"
@@ -91,12 +90,12 @@ def test_bad_files_are_refused_before_training(file, tmp_path):
 
 
 def test_parts_are_disjoint(digits):
-    part, judges = two_parts(digits[0])
-    assert len(part) + len(judges) == len(digits[0])
+    part, validation = two_parts(digits[0])
+    assert len(part) + len(validation) == len(digits[0])
     assert not {image.tobytes() for image in part.images} & {
-        image.tobytes() for image in judges.images
+        image.tobytes() for image in validation.images
     }
-    assert [len(held) for held in two_parts(digits[0], 30, 20)] == [30, 20]
+    assert [len(half) for half in two_parts(digits[0], 30, 20)] == [30, 20]
 
 
 def test_every_predictor_is_timed():
@@ -129,7 +128,7 @@ def test_neighbors_are_those_of_scikit_learn(digits):
 
 
 @pytest.mark.parametrize("side", [3, 5])
-def test_shares_against_plain_correlation(side):
+def test_fractions_against_plain_correlation(side):
     images = np.random.default_rng(0).integers(0, 256, (6, 11, 14), np.uint8)
     lift = draw(images, 120, side, 2, 3)
     expected = np.empty((6, len(lift.kernels), 2, 3, 3))
@@ -144,12 +143,12 @@ def test_shares_against_plain_correlation(side):
             for i, rows in enumerate(np.split(np.arange(11), [4, 7])):
                 for j, columns in enumerate(np.split(np.arange(14), [5, 9])):
                     expected[n, k, :, i, j] = above[:, rows][:, :, columns].mean(axis=(1, 2))
-    found = lift.transform(images)
+    fractions = lift.transform(images)
     assert lift.dilations.max() > 1
     # A response as large as its threshold may be on either side of it: one pixel of the least cell.
-    np.testing.assert_allclose(found, expected.reshape(6, -1), atol=1 / 12 + 1e-6)
-    assert np.mean(np.abs(found - expected.reshape(6, -1)) > 1e-6) < 0.01
-    np.testing.assert_array_equal(lift.transform(images[3:4])[0], found[3])
+    np.testing.assert_allclose(fractions, expected.reshape(6, -1), atol=1 / 12 + 1e-6)
+    assert np.mean(np.abs(fractions - expected.reshape(6, -1)) > 1e-6) < 0.01
+    np.testing.assert_array_equal(lift.transform(images[3:4])[0], fractions[3])
 
 
 def test_macs_of_convolutions_are_taps_inside():
@@ -176,15 +175,14 @@ def test_ridge_is_the_minimum():
     np.testing.assert_allclose(errors.mean(axis=0), 0, atol=1e-5)
 
 
-def test_penalties_without_a_solution_are_not_chosen(digits, monkeypatch):
-    part, judges = two_parts(digits[0], 40, 40)
+def test_penalties_without_a_solution_are_not_chosen(digits):
+    part, validation = two_parts(digits[0], 40, 40)
     lift = draw(part.images, 100, 3, 1, 2)
-    monkeypatch.setattr(random_convolutions, "PENALTIES", (-1.0, 0.1))
-    ridge = random_convolutions._sums(lift, part)
+    ridge = sums(lift, part)
     with pytest.raises(np.linalg.LinAlgError):
         ridge.solve(-1.0)
-    impossible, sound = random_convolutions._errors(lift, ridge, judges)
-    assert impossible == 1 > sound
+    impossible, possible = validation_errors(lift, ridge, validation, (-1.0, 0.1))
+    assert impossible == 1 > possible
 
 
 def test_comparisons_are_counted_along_the_path():

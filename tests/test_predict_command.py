@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import visionshare
+from visionshare.apps.pictures import read_picture
 from visionshare.cli.main import main
 from visionshare.datasets import Preprocessing, load_dataset
 
@@ -104,7 +105,7 @@ def test_evaluate_and_extract_prepare_too(trained, photos, tmp_path, capsys):
     out = tmp_path / "columns"
     assert main(["extract", str(trained), str(folder), "--out", str(out)]) == 0
     model = visionshare.load(trained)
-    images = np.stack([model.read(path) for path in sorted(folder.iterdir())])
+    images = np.stack([read_picture(model, path) for path in sorted(folder.iterdir())])
     columns = open_store(out, model.family)
     np.testing.assert_allclose(
         columns.take(range(model.n_features)), model.family.transform(images), rtol=1e-6

@@ -20,8 +20,9 @@ SAMPLE = str(Path(__file__).parent / "archives" / "digits-v1.safetensors")
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--port", "70000"], "--port"), (["--body", "much"], "--body"),
-        (["--pixels", "0"], "pixels"), (["--threads", "0"], "--threads"),
+        (["--port", "70000"], "--port"), (["--max-body-size", "much"], "--max-body-size"),
+        (["--max-pixels", "0"], "max_pixels"), (["--jobs", "0"], "--jobs"),
+        (["--body-timeout", "-1"], "body_timeout"), (["--max-queue", "0"], "max_queue"),
         (["--host", "no host"], "no host"),
     ],
 )  # fmt: skip
@@ -37,7 +38,7 @@ def test_a_port_that_is_taken_is_one_line(capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main(["serve", SAMPLE, "--port", port]) == 2
-    assert f"127.0.0.1:{port}: cannot be listened on" in capsys.readouterr().err
+    assert f"127.0.0.1:{port}: cannot listen there" in capsys.readouterr().err
 
 
 def test_a_missing_package_is_one_line(capsys, monkeypatch):
@@ -49,7 +50,7 @@ def test_a_missing_package_is_one_line(capsys, monkeypatch):
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_told_to_end(ending):
     command = [sys.executable, "-m", "visionshare.cli", "serve", SAMPLE, "--port", "0"]
-    command += ["--body", "100KiB"]
+    command += ["--max-body-size", "100KiB"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     address = process.stdout.readline().split()[1]
     picture = io.BytesIO()

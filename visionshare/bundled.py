@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pathlib import Path
 
 __all__ = ["bundled"]
-
-_PACKAGE = Path(__file__).resolve().parent
 
 
 def bundled(kind: str) -> dict[str, Path]:
@@ -15,14 +14,15 @@ def bundled(kind: str) -> dict[str, Path]:
     Parameters
     ----------
     kind : {"data", "features", "pipelines"}
-        Which folder. An installed package carries it inside; a checkout has it at its root.
+        Which folder. An installed package has it inside; a checkout has it at its root.
 
     Examples
     --------
     >>> all(path.suffix == ".toml" for path in bundled("pipelines").values())
     True
     """
-    for folder in (_PACKAGE / "_bundled" / kind, _PACKAGE.parent / kind):
+    package = Path(str(files("visionshare")))
+    for folder in (package / "_bundled" / kind, package.parent / kind):
         if folder.is_dir():
             return {path.stem: path for path in sorted(folder.glob("*.toml"))}
     return {}

@@ -1,13 +1,79 @@
-"""Files that are either whole or absent, whatever moment the process dies at."""
+"""Files that are replaced atomically: complete or absent, whatever moment the process dies at."""
 
 from __future__ import annotations
 
+import errno
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["replace_file", "write_bytes", "write_text"]
+from visionshare.errors import StorageError
+
+__all__ = [
+    "is_partial",
+    "make_folder",
+    "replace_file",
+    "storage_errors",
+    "write_bytes",
+    "write_text",
+]
+
+# What the system says where a write cannot be done, whatever is written.
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_NO_WRITES = {errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENAMETOOLONG}
+_numbers = itertools.count()
+
+
+@contextmanager
+def storage_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the system's refusals to write into a :class:`StorageError` that names the path.
+
+    Examples
+    --------
+    >>> import errno
+    >>> with storage_errors("a.csv"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.StorageError: a.csv: No space left on device; make room and run it again
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise StorageError(f"{path}: {error.strerror}; make room and run it again") from error
+        if error.errno in _NO_WRITES:
+            raise StorageError(f"{path}: cannot be written ({error.strerror})") from error
+        raise
+
+
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder and those above it where they are missing; return its path.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be made.
+    """
+    folder = Path(path)
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def is_partial(path: Path) -> bool:
+    """Return whether a file is what a killed process left of a write.
+
+    Examples
+    --------
+    >>> is_partial(Path("out/.path.csv.123-0.partial")), is_partial(Path("out/path.csv"))
+    (True, False)
+    """
+    return path.name.startswith(".") and path.suffix == ".partial"
 
 
 def _sync_folder(folder: Path) -> None:
@@ -18,9 +84,34 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def _remove_stale(final: Path) -> None:
+    """Remove partial files that processes left when they were killed."""
+    for partial in final.parent.glob(f".{_escaped(final.name)}.*.partial"):
+        process = partial.name.split(".")[-2].partition("-")[0]
+        if process.isdigit() and not _is_alive(int(process)):
+            partial.unlink(missing_ok=True)
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; move it there, synced, when the block succeeds.
+
+    A process that is killed leaves the temporary file behind: the next write of the same name
+    removes it.
 
     Parameters
     ----------
@@ -31,27 +122,62 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     ------
     pathlib.Path
         A name in the same folder, for the block to create and close.
+
+    Raises
+    ------
+    StorageError
+        If the disk is full or cannot be written to.
     """
     final = Path(path)
-    final.parent.mkdir(parents=True, exist_ok=True)
-    partial = final.with_name(f".{final.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        with open(partial, "rb") as handle:
-            os.fsync(handle.fileno())
-        os.replace(partial, final)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-    _sync_folder(final.parent)
+    make_folder(final.parent)
+    partial = final.with_name(f".{final.name}.{os.getpid()}-{next(_numbers)}.partial")
+    with storage_errors(final):
+        _remove_stale(final)
+        try:
+            yield partial
+            with open(partial, "rb") as handle:
+                os.fsync(handle.fileno())
+            os.replace(partial, final)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        _sync_folder(final.parent)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Replace ``path`` by a file holding ``content``, atomically."""
+    """Replace ``path`` by a file of these bytes, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    content : bytes
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a", b"1")
+    ...     Path(folder, "a").read_bytes()
+    b'1'
+    """
     with replace_file(path) as partial:
         partial.write_bytes(content)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Replace ``path`` by a UTF-8 file holding ``text``, atomically."""
+    """Replace ``path`` by a UTF-8 file of this text, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    text : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(f"{folder}/a", "one")
+    ...     Path(folder, "a").read_text()
+    'one'
+    """
     write_bytes(path, text.encode("utf-8"))

@@ -9,13 +9,20 @@ __all__ = [
     "InputError",
     "RecipeError",
     "ServiceError",
+    "StorageError",
     "StoreError",
     "VisionshareError",
 ]
 
 
 class VisionshareError(Exception):
-    """Base of every error that this library raises on purpose."""
+    """Base of every error that this library raises on purpose.
+
+    Examples
+    --------
+    >>> issubclass(InputError, VisionshareError)
+    True
+    """
 
 
 class InputError(VisionshareError, ValueError):
@@ -32,10 +39,10 @@ class InputError(VisionshareError, ValueError):
 
     Examples
     --------
-    >>> raise InputError("rounds", -1, "a whole number of at least 1")
+    >>> raise InputError("rounds", -1, "an integer of at least 1")
     Traceback (most recent call last):
         ...
-    visionshare.errors.InputError: rounds: got -1; accepted: a whole number of at least 1
+    visionshare.errors.InputError: rounds: got -1; accepted: an integer of at least 1
     """
 
     def __init__(self, argument: str, given: object, accepted: str) -> None:
@@ -49,24 +56,76 @@ class InputError(VisionshareError, ValueError):
 
 
 class DataError(VisionshareError, ValueError):
-    """A data file is missing, broken, foreign or too large."""
+    """A data file is missing, broken, too large, or of another format.
+
+    Examples
+    --------
+    >>> from visionshare.datasets import load_dataset
+    >>> load_dataset("mnits", "test")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.DataError: no data set 'mnits'; known: ...
+    """
 
 
 class StoreError(VisionshareError, RuntimeError):
-    """A column store is broken, locked, or belongs to other images or another pool."""
+    """A column store is broken, locked, or belongs to other images or another pool.
+
+    Examples
+    --------
+    >>> from visionshare.store import open_store
+    >>> open_store("nowhere")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.StoreError: nowhere: no store ...
+    """
+
+
+class StorageError(VisionshareError, OSError):
+    """A file cannot be written: the disk is full or fails, or the place is read-only."""
 
 
 class ClassifierFileError(VisionshareError, ValueError):
-    """A classifier file is broken, foreign, or of a version this library does not know."""
+    """A classifier file is broken, of another format, or of an unknown version.
+
+    Examples
+    --------
+    >>> from visionshare import load
+    >>> load("nothing")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.ClassifierFileError: nothing: No such file or directory
+    """
 
 
 class ExportError(VisionshareError, RuntimeError):
-    """An exported classifier cannot be compiled or run here."""
+    """An exported classifier cannot be compiled or run here.
+
+    Examples
+    --------
+    >>> issubclass(ExportError, RuntimeError)
+    True
+    """
 
 
 class ServiceError(VisionshareError, RuntimeError):
-    """The service cannot run here: a package is missing, or its address cannot be used."""
+    """The service cannot run here: a package is missing, or its address cannot be used.
+
+    Examples
+    --------
+    >>> issubclass(ServiceError, RuntimeError)
+    True
+    """
 
 
 class RecipeError(VisionshareError, ValueError):
-    """A recipe (TOML) has an unknown key, a wrong type or an impossible value."""
+    """A recipe (TOML) has an unknown key, a wrong type or an impossible value.
+
+    Examples
+    --------
+    >>> from visionshare.recipes import load_recipe
+    >>> load_recipe("digits", ["learner.rouds=3"])
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.RecipeError: ...digits.toml: ...
+    """

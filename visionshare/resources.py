@@ -1,29 +1,34 @@
-"""Memory sizes, threads and peak memory: what a run may use and what it used."""
+"""What a run may use and what it used: memory, threads, folders for what can be made again."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from visionshare.errors import InputError
 
-__all__ = ["parse_size", "peak_memory", "resolve_jobs", "thread_limit"]
+__all__ = ["cache_folder", "parse_size", "peak_memory", "resolve_jobs", "thread_limit"]
 
 _limits = threading.local()
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-_UNITS |= {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 def parse_size(size: str | int, argument: str = "memory") -> int:
     """Return a number of bytes from a size such as ``"2GiB"``, ``"500 MB"`` or ``1024``.
 
+    Units are those of pydantic's ``ByteSize``: MB, or M, is 10⁶ bytes, and MiB 2²⁰.
+
+    Parameters
+    ----------
+    size : str or int
+    argument : str, default "memory"
+        What an error calls it.
+
     Raises
     ------
     InputError
-        If the text is no positive size.
+        If it is no positive size.
 
     Examples
     --------
@@ -32,24 +37,35 @@ def parse_size(size: str | int, argument: str = "memory") -> int:
     >>> parse_size("1.5 kB")
     1500
     """
-    accepted = 'a positive size such as "2GiB", "500MB" or a number of bytes'
-    if isinstance(size, bool) or not isinstance(size, (int, str)):
-        raise InputError(argument, size, accepted)
-    if isinstance(size, int):
-        if size <= 0:
-            raise InputError(argument, size, accepted)
-        return size
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size)
-    if match is None or match[2].lower() not in _UNITS:
-        raise InputError(argument, size, accepted)
-    number = int(float(match[1]) * _UNITS[match[2].lower()])
-    if number <= 0:
-        raise InputError(argument, size, accepted)
-    return number
+    # Imported here: learners and columns, which import this file, take numbers.
+    from pydantic import ByteSize, TypeAdapter, ValidationError
+
+    number = 0
+    if isinstance(size, (int, str)) and not isinstance(size, bool):
+        try:
+            number = TypeAdapter(ByteSize).validate_python(size)
+        except (ValidationError, OverflowError):
+            number = 0
+    if not 0 < number < 2**63:
+        raise InputError(argument, size, 'a size such as "2GiB", "500MB" or a number of bytes')
+    return int(number)
 
 
 def resolve_jobs(n_jobs: int | None, argument: str = "n_jobs") -> int:
     """Return a number of threads, as scikit-learn counts: None is 1, -1 all cores, -2 all but one.
+
+    Cores are those that this process may use: its affinity and a container's limits count.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+    argument : str, default "n_jobs"
+        What an error calls it.
+
+    Raises
+    ------
+    InputError
+        If it is 0, or no integer.
 
     Examples
     --------
@@ -62,7 +78,6 @@ def resolve_jobs(n_jobs: int | None, argument: str = "n_jobs") -> int:
         raise InputError(argument, n_jobs, "a number of threads, or -1 for all cores")
     if n_jobs > 0:
         return int(n_jobs)
-    # Cores that this process may use, limits of a container included.
     from joblib import cpu_count
 
     return max(1, int(cpu_count()) + 1 + int(n_jobs))
@@ -75,10 +90,21 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
     Every parallel loop of the library is over blocks of a fixed size, each computed by one
     thread with a single-threaded BLAS, so that results do not depend on ``n_jobs``.
 
+    Parameters
+    ----------
+    n_jobs : int or None, default 1
+        See :func:`resolve_jobs`.
+
     Yields
     ------
     int
         The number of numba threads in force (never more than numba was started with).
+
+    Examples
+    --------
+    >>> with thread_limit(1) as threads:
+    ...     threads
+    1
     """
     import numba
     from threadpoolctl import threadpool_limits
@@ -86,19 +112,40 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
     before = numba.get_num_threads()
     threads = min(resolve_jobs(n_jobs), int(numba.config.NUMBA_NUM_THREADS))
     # Finding the BLAS libraries takes milliseconds: only the outermost of nested limits does.
-    outermost = not getattr(_limits, "held", False)
+    outermost = not getattr(_limits, "active", False)
     with threadpool_limits(limits=1, user_api="blas") if outermost else nullcontext():
         numba.set_num_threads(threads)
-        _limits.held = True
+        _limits.active = True
         try:
             yield threads
         finally:
-            _limits.held = not outermost
+            _limits.active = not outermost
             numba.set_num_threads(before)
 
 
+def cache_folder() -> Path:
+    """Return the user's folder for files that can be made or fetched again.
+
+    It is the platform's: on Linux ``$XDG_CACHE_HOME/visionshare``, or ``~/.cache/visionshare``.
+
+    Examples
+    --------
+    >>> cache_folder().name
+    'visionshare'
+    """
+    from platformdirs import user_cache_path
+
+    return user_cache_path("visionshare", appauthor=False, opinion=False)
+
+
 def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes."""
+    """Return the largest resident size of this process so far, in bytes.
+
+    Examples
+    --------
+    >>> peak_memory() > 1 << 20
+    True
+    """
     import resource
     import sys
 

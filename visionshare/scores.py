@@ -11,7 +11,11 @@ __all__ = ["flat_scores", "predict_labels", "softmax", "two_sided"]
 
 
 def two_sided(scores: np.ndarray) -> np.ndarray:
-    """Return a score per class: of two classes each gets half of the one score, with its sign.
+    """Return a score per class: each of two classes gets half of the one score, with its sign.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k) or (m, 1)
 
     Examples
     --------
@@ -22,7 +26,11 @@ def two_sided(scores: np.ndarray) -> np.ndarray:
 
 
 def flat_scores(scores: np.ndarray) -> np.ndarray:
-    """Return scores as scikit-learn has them: one per example (m,) for two classes.
+    """Return scores in scikit-learn's shape: one per example (m,) for two classes.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k) or (m, 1)
 
     Examples
     --------
@@ -34,6 +42,11 @@ def flat_scores(scores: np.ndarray) -> np.ndarray:
 
 def predict_labels(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the class with the largest score of each example; the first of equal ones.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (k,)
+    scores : ndarray of shape (m, k) or (m, 1)
 
     Examples
     --------
@@ -47,6 +60,11 @@ def predict_labels(classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 def softmax(scores: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     """Return probabilities (m, k), float64: the softmax of scores / temperature.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (m, k) or (m, 1)
+    temperature : float, default 1
 
     Examples
     --------

@@ -1,11 +1,15 @@
-"""Files of arrays and plain values: safetensors with a JSON header. Nothing in them can run."""
+"""Files of arrays and plain values: safetensors with a JSON header. Nothing in them can run.
+
+The safetensors package writes them; they are read here, strictly: every size is checked against
+the file before memory is allocated, and every dtype, shape and number against what is accepted.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +21,10 @@ from visionshare.fingerprints import spec_fingerprint
 
 __all__ = ["read_tensor_file", "tensor_file_format", "write_tensor_file"]
 
-_LARGEST_HEADER = 16 << 20
-_LARGEST_FILE = 1 << 30
 _KEY = "visionshare"
-_SUM = "sha256"
+_CHECKSUM = "sha256"
 _DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+_INVALID = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
 
 def write_tensor_file(
@@ -31,70 +34,121 @@ def write_tensor_file(
     values: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> None:
-    """Write plain values and arrays (float32 or int64), whole or not at all."""
+    """Write plain values and arrays (float32 or int64), atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    format_name, version
+        What the file says of itself.
+    values : mapping
+        Plain JSON values.
+    arrays : mapping of str to ndarray
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from visionshare.errors import DataError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.safetensors")
+    ...     write_tensor_file(path, "example", 1, {"unit": "mm"}, {"x": np.zeros(3, np.float32)})
+    ...     values, arrays = read_tensor_file(path, "example", {1}, DataError)
+    >>> values["unit"], arrays["x"].tolist()
+    ('mm', [0.0, 0.0, 0.0])
+    """
     from safetensors.numpy import save
 
     from visionshare import __version__
 
     header = {"format": format_name, "version": version, "library": __version__, **values}
-    held = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps({**header, _SUM: spec_fingerprint(header, held)}, allow_nan=False)
-    write_bytes(path, save(held, metadata={_KEY: text}))
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    checksum = spec_fingerprint(header, contiguous)
+    text = json.dumps({**header, _CHECKSUM: checksum}, allow_nan=False)
+    write_bytes(path, save(contiguous, metadata={_KEY: text}))
 
 
 def read_tensor_file(
-    path: Path, format_name: str, version: int, error: type[VisionshareError]
+    path: Path,
+    format_name: str,
+    versions: Collection[int],
+    error: type[VisionshareError],
+    *,
+    max_bytes: int = 1 << 30,
+    max_header_bytes: int = 16 << 20,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return values and arrays; sizes are checked against the file before anything is held.
+    """Return the values and arrays of a file.
 
     Parameters
     ----------
     path : pathlib.Path
-    format_name, version
+    format_name : str
         What the file must say of itself.
+    versions : collection of int
+        Versions of the format that the caller reads; the values' ``"version"`` says which it is.
     error : type
         What to raise.
+    max_bytes, max_header_bytes : int
+        A larger file, or one with a larger header, is refused.
 
     Raises
     ------
     error
-        If the file is missing, broken, foreign, too large, or of another version.
+        If the file is missing, invalid, of another format, too large, or of another version.
+
+    Examples
+    --------
+    >>> from visionshare.errors import DataError
+    >>> read_tensor_file(Path("nothing"), "example", {1, 2}, DataError)
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.DataError: nothing: No such file or directory
     """
     try:
-        header, table, body = _header(path)
+        header, table, body = _header(path, max_bytes, max_header_bytes)
         if header.get("format") != format_name:
-            raise error(f"{path}: a {header.get('format')!r} file where {format_name!r} is wanted")
-        if header.get("version") != version:
+            raise error(f"{path}: format {header.get('format')!r}; accepted: {format_name!r}")
+        version = header.get("version")
+        if type(version) is not int or version not in versions:
+            known = ", ".join(map(str, sorted(versions)))
             raise error(
-                f"{path}: format version {header.get('version')!r}; this library reads "
-                f"{version}: install a newer visionshare"
+                f"{path}: format version {version!r}; this library reads {known}: "
+                "install a newer visionshare"
             )
         arrays = {name: _array(name, entry, body) for name, entry in table.items()}
-        if header.pop(_SUM, None) != spec_fingerprint(header, arrays):
-            raise ValueError("its sha256 is another: the file is damaged")
+        if header.pop(_CHECKSUM, None) != spec_fingerprint(header, arrays):
+            raise ValueError("its sha256 differs: the file is damaged")
         return header, arrays
     except OSError as problem:
         raise error(f"{path}: {problem.strerror or 'cannot be read'}") from None
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as problem:
-        raise error(f"{path}: not a sound {format_name} file ({problem})") from None
+    except _INVALID as problem:
+        raise error(f"{path}: invalid {format_name} file ({problem})") from None
 
 
 def tensor_file_format(path: str | os.PathLike[str]) -> str | None:
-    """Return the name of a file's format, None where it is no tensor file of this library."""
+    """Return the name of a file's format, None where it is no tensor file of this library.
+
+    Examples
+    --------
+    >>> tensor_file_format("nothing.safetensors") is None
+    True
+    """
     try:
-        name = _header(Path(path))[0].get("format")
-    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        name = _header(Path(path), max_bytes=1 << 30, max_header_bytes=16 << 20)[0].get("format")
+    except (OSError, *_INVALID):
         return None
     return name if isinstance(name, str) else None
 
 
-def _header(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+def _header(
+    path: Path, max_bytes: int, max_header_bytes: int
+) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """Return the values, the table of arrays and the bytes of the arrays."""
     size = path.stat().st_size
-    if size > _LARGEST_FILE:
+    if size > max_bytes:
         raise ValueError(f"{size} bytes are too many")
     with open(path, "rb") as handle:
         length = int.from_bytes(handle.read(8), "little")
-        if size < 8 or length > min(size - 8, _LARGEST_HEADER):
+        if size < 8 or length > min(size - 8, max_header_bytes):
             raise ValueError("no safetensors header")
         table = _plain(handle.read(length))
         body = handle.read()
@@ -110,7 +164,7 @@ def _header(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
 
 def _plain(text: str | bytes) -> Any:
     """Return the plain values of a JSON text; numbers that no array holds are refused."""
-    return json.loads(text, parse_constant=_number, parse_float=_number, parse_int=_whole)
+    return json.loads(text, parse_constant=_number, parse_float=_number, parse_int=_int64)
 
 
 def _number(text: str) -> float:
@@ -120,8 +174,8 @@ def _number(text: str) -> float:
     return value
 
 
-def _whole(text: str) -> int:
-    # What arrays can index; Python's own numbers have no end.
+def _int64(text: str) -> int:
+    # What arrays can index; Python's own integers have no bound.
     if len(text) > 20 or not -(2**63) <= int(text) < 2**63:
         raise ValueError(f"the number {text[:20]}")
     return int(text)
@@ -129,12 +183,10 @@ def _whole(text: str) -> int:
 
 def _array(name: str, entry: Any, body: bytes) -> np.ndarray:
     dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
-    whole = (*shape, start, stop)
-    if dtype not in _DTYPES or any(type(v) is not int or v < 0 for v in whole) or len(shape) > 8:
+    sizes = (*shape, start, stop)
+    if dtype not in _DTYPES or any(type(v) is not int or v < 0 for v in sizes) or len(shape) > 8:
         raise ValueError(f"array {name}: dtype {dtype!r} or its shape")
-    count = 1
-    for side in shape:
-        count *= side
+    count = math.prod(shape)
     kind = _DTYPES[dtype]
     if stop > len(body) or stop - start != count * kind.itemsize:
         raise ValueError(f"array {name}: {stop - start} bytes for shape {shape}")

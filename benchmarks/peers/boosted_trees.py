@@ -9,33 +9,33 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.peer import Effort, Trained, pixel_rows, two_parts
-from scripts.reproduce.results import stopwatch
+from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
 __all__ = ["comparisons", "learn"]
 
-LEAVES, SHARES = (15, 31, 63), (0.1, 0.5)
+LEAVES, FRACTIONS = (15, 31, 63), (0.1, 0.5)
 RATE, ROUNDS, QUICK_ROUNDS, PATIENCE = 0.1, 1500, 30, 50
-MOST, JUDGES, COUNTED = 10_000, 5_000, 1_000
+MOST, VALIDATION, COUNTED = 10_000, 5_000, 1_000
 
 
 def _boosted(
-    train: ImageSet, settings: dict[str, Any], rounds: int, judges: ImageSet | None = None
+    train: ImageSet, settings: dict[str, Any], rounds: int, validation: ImageSet | None = None
 ) -> Any:
-    """Return a booster; with images that judge it stops when they gain nothing for a while."""
+    """Return a booster; with validation images it stops when they gain nothing for a while."""
     import lightgbm
 
     data = lightgbm.Dataset(pixel_rows(train.images), train.labels)
-    if judges is None:
+    if validation is None:
         return lightgbm.train(settings, data, rounds)
-    judged = data.create_valid(pixel_rows(judges.images), judges.labels)
+    evaluated = data.create_valid(pixel_rows(validation.images), validation.labels)
     stop = lightgbm.early_stopping(PATIENCE, verbose=False)
-    return lightgbm.train(settings, data, rounds, [judged], callbacks=[stop])
+    return lightgbm.train(settings, data, rounds, [evaluated], callbacks=[stop])
 
 
-def _error(booster: Any, judges: ImageSet) -> float:
-    scores = booster.predict(pixel_rows(judges.images))
-    return float(np.mean(np.argmax(scores, axis=1) != judges.labels))
+def _error(booster: Any, images: ImageSet) -> float:
+    scores = booster.predict(pixel_rows(images.images))
+    return float(np.mean(np.argmax(scores, axis=1) != images.labels))
 
 
 def _depths(node: dict[str, Any], depth: int = 0) -> dict[int, int]:
@@ -47,17 +47,17 @@ def _depths(node: dict[str, Any], depth: int = 0) -> dict[int, int]:
 
 
 def comparisons(booster: Any, images: np.ndarray) -> float:
-    """Return the comparisons an image, on average."""
+    """Return the comparisons per image, on average."""
     leaves = booster.predict(pixel_rows(images), pred_leaf=True).astype(np.int64)
-    found = 0
+    count = 0
     for tree, reached in zip(booster.dump_model()["tree_info"], leaves.T, strict=True):
         depths = _depths(tree["tree_structure"])
-        found += sum(depths[leaf] for leaf in reached.tolist())
-    return found / len(images)
+        count += sum(depths[leaf] for leaf in reached.tolist())
+    return count / len(images)
 
 
 def learn(train: ImageSet, effort: Effort) -> Trained:
-    """Choose leaves, inputs a tree and rounds on parts of the training images; train on all."""
+    """Choose leaves, inputs per tree and rounds on parts of the training images; train on all."""
     rounds = QUICK_ROUNDS if effort.quick else ROUNDS
     fixed = {
         "objective": "multiclass",
@@ -71,26 +71,34 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         "seed": 0,
     }
     with stopwatch() as tuning:
-        part, judges = two_parts(train, MOST, JUDGES)
-        pairs, errors = list(itertools.product(LEAVES, SHARES)), []
-        for leaves, share in pairs:
-            varied = fixed | {"num_leaves": leaves, "feature_fraction": share}
-            errors.append(_error(_boosted(part, varied, rounds, judges), judges))
-        leaves, share = pairs[int(np.argmin(errors))]
-        chosen = fixed | {"num_leaves": leaves, "feature_fraction": share}
+        part, validation = two_parts(train, MOST, VALIDATION)
+        pairs, errors = list(itertools.product(LEAVES, FRACTIONS)), []
+        for leaves, fraction in pairs:
+            varied = fixed | {"num_leaves": leaves, "feature_fraction": fraction}
+            errors.append(_error(_boosted(part, varied, rounds, validation), validation))
+        leaves, fraction = pairs[int(np.argmin(errors))]
+        chosen = fixed | {"num_leaves": leaves, "feature_fraction": fraction}
         rest, stopping = two_parts(train)
         enough = _boosted(rest, chosen, rounds, stopping).best_iteration
     with stopwatch() as seconds:
         booster = _boosted(train, chosen, enough)
     counted = comparisons(booster, train.images[:COUNTED])
-    settings = (
-        f"LightGBM {version('lightgbm')} on {effort.jobs} threads, rate {RATE:g}. Leaves a tree "
-        f"among {', '.join(map(str, LEAVES))} and the share of pixels a tree sees among "
-        f"{', '.join(map(str, SHARES))} by the errors on {len(judges)} training images after "
-        f"learning from {len(part)} others: {leaves} and {share}. Rounds: those with the "
-        f"fewest errors on {len(stopping)} training images, learning from the others until "
-        f"{PATIENCE} more bring no fewer (at most {rounds}): {enough}, then trained on all. "
-        f"Comparisons are means over {min(COUNTED, len(train))} training images."
+    settings = render(
+        "peers/boosted_trees",
+        version=version("lightgbm"),
+        jobs=effort.jobs,
+        rate=f"{RATE:g}",
+        leaves_tried=listed(LEAVES),
+        fractions_tried=listed(FRACTIONS),
+        n_validation=len(validation),
+        n_train=len(part),
+        leaves=leaves,
+        fraction=fraction,
+        n_stopping=len(stopping),
+        patience=PATIENCE,
+        most_rounds=rounds,
+        rounds=enough,
+        n_counted=min(COUNTED, len(train)),
     )
 
     def predict(images: np.ndarray) -> np.ndarray:

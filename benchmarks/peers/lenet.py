@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.lenet import LAYERS, MACS, SIDE, lenet_session
 from benchmarks.peers.peer import Effort, Trained, two_parts
-from scripts.reproduce.results import stopwatch
+from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
 __all__ = ["inputs_of", "learn", "torch_lenet", "weights_of"]
@@ -55,7 +55,7 @@ def inputs_of(images: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _torch(threads: int) -> Iterator[Any]:
-    """Yield torch with a seed and so many threads of its own; both are put back."""
+    """Yield torch with a seed and a number of threads of its own; both are restored."""
     import torch
 
     before = torch.get_num_threads()
@@ -79,9 +79,9 @@ def trained_weights(
         steps = epochs * -(-len(X) // BATCH)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
         for _ in range(epochs):
-            for held in torch.randperm(len(X)).split(BATCH):
+            for rows in torch.randperm(len(X)).split(BATCH):
                 optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(network(X[held]), y[held]).backward()
+                torch.nn.functional.cross_entropy(network(X[rows]), y[rows]).backward()
                 optimizer.step()
                 schedule.step()
         return weights_of(network)
@@ -99,20 +99,27 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
     epochs = QUICK_EPOCHS if effort.quick else EPOCHS
     rates, tried = RATES[1::2] if effort.quick else RATES, min(epochs, TRIED_EPOCHS)
     with stopwatch() as tuning:
-        part, judges = two_parts(train)
+        part, validation = two_parts(train)
         errors = []
         for rate in rates:
             predict = _predictor(trained_weights(part, rate, tried, effort.jobs))
-            errors.append(float(np.mean(predict(judges.images) != judges.labels)))
+            errors.append(float(np.mean(predict(validation.images) != validation.labels)))
     rate = rates[int(np.argmin(errors))]
     with stopwatch() as seconds:
         weights = trained_weights(train, rate, epochs, effort.jobs)
     resized = "" if train.images.shape[1:] == (SIDE, SIDE) else f", resized to {SIDE}×{SIDE}"
-    settings = (
-        f"PyTorch {version('torch')} on {effort.jobs} threads: Adam, one-cycle rate, batches of "
-        f"{BATCH}, {epochs} epochs, cross-entropy, pixels in [0, 1]{resized}, no deformations. The "
-        f"highest rate among {', '.join(f'{r:g}' for r in rates)} is the one with the fewest "
-        f"errors on {len(judges)} training images after {tried} epochs on the {len(part)} others: "
-        f"{rate:g} ({100 * min(errors):.2f} % there). Timed in onnxruntime."
+    settings = render(
+        "peers/lenet",
+        version=version("torch"),
+        jobs=effort.jobs,
+        batch=BATCH,
+        epochs=epochs,
+        resized=resized,
+        rates=listed(rates),
+        n_validation=len(validation),
+        tried_epochs=tried,
+        n_train=len(part),
+        rate=f"{rate:g}",
+        error=f"{100 * min(errors):.2f}",
     )
     return Trained(_predictor(weights), f"{MACS:,}", settings, seconds[0], tuning[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.peers.peer import Effort, Trained, pixel_rows
-from scripts.reproduce.results import stopwatch
+from scripts.reproduce.results import render, stopwatch
 from visionshare.datasets import ImageSet
 
 __all__ = ["NearestNeighbors", "learn"]
@@ -26,8 +26,8 @@ class NearestNeighbors:
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the class of most of the k nearest rows."""
         parts = [self._near(X[i : i + AT_ONCE]) for i in range(0, len(X), AT_ONCE)]
-        found = self._y[np.concatenate(parts)]
-        votes = np.sum(found[:, :, None] == np.arange(self._classes), axis=1)
+        labels = self._y[np.concatenate(parts)]
+        votes = np.sum(labels[:, :, None] == np.arange(self._classes), axis=1)
         return np.argmax(votes, axis=1)
 
     def _near(self, X: np.ndarray) -> np.ndarray:
@@ -41,10 +41,7 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
     with stopwatch() as seconds:
         rows = pixel_rows(train.images)
         model = NearestNeighbors(rows, train.labels, NEIGHBORS)
-    settings = (
-        f"All {len(train)} training images, Euclidean distances of pixels, nothing tuned. "
-        "Distances to all by a matrix product in float32: the labels of scikit-learn's brute force."
-    )
+    settings = render("peers/neighbors", n_train=len(train))
     return Trained(
         lambda images: model.predict(pixel_rows(images)), f"{rows.size:,}", settings, seconds[0]
     )

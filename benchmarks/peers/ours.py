@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.peers.peer import Trained
+from scripts.reproduce.results import render
 from visionshare import CompactClassifier, load
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
+from visionshare.export import compile_classifier
 
 __all__ = ["WAYS", "name_of", "ours", "read"]
 
@@ -19,7 +21,7 @@ __all__ = ["WAYS", "name_of", "ours", "read"]
 STAGES = ("features", "columns", "learning", "fine-tuning", "early exit")
 WAYS: dict[str, Callable[[CompactClassifier], Callable[[np.ndarray], np.ndarray]]] = {
     "Python": lambda classifier: classifier.decision_function,
-    "C": lambda classifier: classifier.compile().decision_function,
+    "C": lambda classifier: compile_classifier(classifier).decision_function,
 }
 
 
@@ -52,15 +54,12 @@ def ours(file: Path, classifier: CompactClassifier, way: str, test: ImageSet) ->
         If there is no C compiler.
     """
     scores = WAYS[way](classifier)
-    places = np.array([test.classes.index(str(name)) for name in classifier.classes_])
+    indices = np.array([test.classes.index(str(name)) for name in classifier.classes_])
     seconds, training = _training(file.parent / "metrics.json")
-    settings = (
-        f"A compact classifier of {classifier.n_features} features, all of them computed for each "
-        f"image. {training}"
-    )
+    settings = render("peers/ours", n_features=classifier.n_features, training=training)
 
     def predict(images: np.ndarray) -> np.ndarray:
-        return places[np.argmax(scores(images), axis=1)]
+        return indices[np.argmax(scores(images), axis=1)]
 
     return Trained(predict, f"{classifier.macs:,}", settings, seconds)
 
@@ -68,10 +67,11 @@ def ours(file: Path, classifier: CompactClassifier, way: str, test: ImageSet) ->
 def _training(noted: Path) -> tuple[float | None, str]:
     """Return the seconds of training that a run noted, and what they are."""
     if not noted.is_file():
-        return None, "What its training took is not known."
+        return None, render("peers/without-training")
     metrics = json.loads(noted.read_text(encoding="utf-8"))
     stages = {name: metrics["seconds"][name] for name in STAGES if name in metrics["seconds"]}
-    return sum(stages.values()), (
-        f"Training is its run's {', '.join(stages)}, with {metrics['train_images']:,} images, as "
-        "noted beside the file: at another time, perhaps elsewhere; tuning is not in it."
+    return sum(stages.values()), render(
+        "peers/ours-training",
+        stages=", ".join(stages),
+        n_train=f"{metrics['train_images']:,}",
     )

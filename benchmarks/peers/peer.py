@@ -12,7 +12,7 @@ from visionshare.datasets import ImageSet
 
 __all__ = ["Effort", "Trained", "pixel_rows", "two_parts"]
 
-JUDGING = 1 / 6
+VALIDATION = 1 / 6
 
 
 class Effort(NamedTuple):
@@ -31,7 +31,7 @@ class Trained:
     predict : callable
         Labels (n,) of images (n, H, W), bytes; on one thread where threads are limited to one.
     cost : str
-        Multiply-accumulates an image, or what else is counted, with its unit.
+        Multiply-accumulates per image, or what else is counted, with its unit.
     settings : str
         What it is, what was tuned and how, what was chosen.
     seconds : float or None
@@ -55,13 +55,13 @@ def pixel_rows(images: np.ndarray) -> np.ndarray:
 
 
 def two_parts(
-    train: ImageSet, most: int | None = None, judging: int | None = None
+    train: ImageSet, most: int | None = None, validating: int | None = None
 ) -> tuple[ImageSet, ImageSet]:
-    """Return a random part of the training images to learn from, and a sixth that judges.
+    """Return a random part of the training images to learn from, and a sixth for validation.
 
-    ``most`` and ``judging`` bound how many images learn and judge.
+    ``most`` and ``validating`` bound how many images the parts have.
     """
     order = np.random.default_rng(0).permutation(len(train))
-    cut = round(len(train) * (1 - JUDGING))
-    learning, judges = order[:cut], order[cut:]
-    return train.subset(learning[:most]), train.subset(judges[:judging])
+    cut = round(len(train) * (1 - VALIDATION))
+    learning, validation = order[:cut], order[cut:]
+    return train.subset(learning[:most]), train.subset(validation[:validating])

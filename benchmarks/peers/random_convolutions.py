@@ -1,11 +1,11 @@
-"""Random dilated convolutions of images, pooled to shares of positive values, and ridge regression.
+"""Random dilated convolutions of images, pooled to fractions of large responses, with ridge.
 
 References
 ----------
 A. Dempster, D. F. Schmidt, G. I. Webb, "MiniRocket: a very fast (almost) deterministic transform
-for time series classification", KDD 2021: thresholds are quantiles of responses, and what is kept
-of a response is its share of values above them. Here in two dimensions, with random weights, and
-with shares of each cell of a grid, as a digit's parts have places that a time series' have not.
+for time series classification", KDD 2021: thresholds are quantiles of responses, and a feature is
+the fraction of a response above them. Here in two dimensions, with random weights, and with the
+fractions of each cell of a grid, as a digit's parts have positions that a time series' have not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit, prange
@@ -20,17 +21,17 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from benchmarks.peers.peer import Effort, Trained, two_parts
 from benchmarks.peers.timing import threads
-from scripts.reproduce.results import stopwatch
+from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
-__all__ = ["Convolutions", "Ridge", "draw", "learn"]
+__all__ = ["Convolutions", "Kernels", "Ridge", "draw", "learn", "sums", "validation_errors"]
 
 FEATURES, QUICK_FEATURES = 10_000, 1_000
 SIDES, GRIDS, THRESHOLDS = (3, 5, 7), (2, 4, 7), (1, 4)
 # Of the mean of the features' variances.
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # What the search for kernels sees.
-MOST, JUDGES, SEARCHED = 10_000, 5_000, 2_000
+MOST, VALIDATION, SEARCHED = 10_000, 5_000, 2_000
 BATCH = 1000
 
 
@@ -58,13 +59,13 @@ def _respond(flat, kernel, dilation, margin, response):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True)
-def _shares(image, kernels, dilations, thresholds, margin, edges, out):  # type: ignore[no-untyped-def]
-    """Write the shares (kernels, thresholds, cells) of one image's responses above thresholds."""
+def _fractions(image, kernels, dilations, thresholds, margin, edges, out):  # type: ignore[no-untyped-def]
+    """Write the fractions (kernels, thresholds, cells) of one image's responses that are above."""
     height, stride = image.shape[0], image.shape[1] + margin
     flat = np.empty((height + 2 * margin) * stride + 2 * margin, np.float32)
     response = np.empty((height, stride), np.float32)
     _pad(image, margin, flat)
-    place = 0
+    column = 0
     for k in range(len(kernels)):
         _respond(flat, kernels[k], dilations[k], margin, response)
         for threshold in thresholds[k]:
@@ -76,14 +77,14 @@ def _shares(image, kernels, dilations, thresholds, margin, edges, out):  # type:
                     for y in range(top, bottom):
                         for value in response[y, left:right]:
                             above += value > threshold
-                    out[place] = above / ((bottom - top) * (right - left))
-                    place += 1
+                    out[column] = above / ((bottom - top) * (right - left))
+                    column += 1
 
 
 @njit(cache=True, parallel=True)
-def _all_shares(images, kernels, dilations, thresholds, margin, edges, out):  # type: ignore[no-untyped-def]
+def _all_fractions(images, kernels, dilations, thresholds, margin, edges, out):  # type: ignore[no-untyped-def]
     for n in prange(len(images)):
-        _shares(images[n], kernels, dilations, thresholds, margin, edges, out[n])
+        _fractions(images[n], kernels, dilations, thresholds, margin, edges, out[n])
 
 
 @dataclass(frozen=True)
@@ -101,31 +102,31 @@ class Convolutions:
 
     @property
     def margin(self) -> int:
-        """Zeros that the widest kernel wants beside the image."""
+        """Zeros that the widest kernel needs beside the image."""
         return int(self.dilations.max()) * (self.kernels.shape[1] // 2)
 
     def transform(self, images: np.ndarray) -> np.ndarray:
-        """Return shares (n, n_features) of images (n, H, W) of bytes, float32."""
+        """Return fractions (n, n_features) of images (n, H, W) of bytes, float32."""
         rows = images.astype(np.float32) * np.float32(1 / 255)
         out = np.empty((len(images), self.n_features), np.float32)
         edges = tuple(
             np.linspace(0, side, self.grid + 1).round().astype(np.int64) for side in rows.shape[1:]
         )
-        held = self.kernels, self.dilations, self.thresholds, self.margin, edges
+        lift = self.kernels, self.dilations, self.thresholds, self.margin, edges
         if len(rows) == 1:
-            _shares(rows[0], *held, out[0])
+            _fractions(rows[0], *lift, out[0])
         else:
-            _all_shares(rows, *held, out)
+            _all_fractions(rows, *lift, out)
         return out
 
     def macs(self, shape: tuple[int, ...]) -> int:
-        """Return the multiply-accumulates of an image; taps on zeros outside are not counted."""
-        reach, found = self.kernels.shape[1] // 2, 0
+        """Return the multiply-accumulates per image; taps on zeros outside are not counted."""
+        reach, count = self.kernels.shape[1] // 2, 0
         for dilation in self.dilations.tolist():
             shifts = [abs(a) * dilation for a in range(-reach, reach + 1)]
             rows, columns = ([max(0, side - shift) for shift in shifts] for side in shape)
-            found += sum(rows) * sum(columns)
-        return found
+            count += sum(rows) * sum(columns)
+        return count
 
 
 def draw(images: np.ndarray, n: int, side: int, thresholds: int, grid: int) -> Convolutions:
@@ -177,12 +178,12 @@ class Ridge:
         self._n += len(Z)
 
     def solve(self, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (p, classes) and intercepts for a penalty in shares of mean variance."""
+        """Return weights (p, classes) and intercepts; the penalty is relative to mean variance."""
         mean, target = self._sums / self._n, self._targets / self._n
         covariance = self._gram / self._n
         covariance -= np.outer(mean, mean)
-        held = np.einsum("ii->i", covariance)
-        held += penalty * held.mean()
+        diagonal = np.einsum("ii->i", covariance)
+        diagonal += penalty * diagonal.mean()
         products = self._products / self._n - np.outer(mean, target)
         weights = cho_solve(cho_factor(covariance, overwrite_a=True), products)
         return weights.astype(np.float32), (target - (mean + self._shift) @ weights).astype(
@@ -190,92 +191,106 @@ class Ridge:
         )
 
 
-def _sums(lift: Convolutions, held: ImageSet, ridge: Ridge | None = None) -> Ridge:
+def sums(lift: Convolutions, images: ImageSet, ridge: Ridge | None = None) -> Ridge:
     """Return the sums over a set of images, added to those that are there."""
-    ridge = Ridge(lift.n_features, len(held.classes)) if ridge is None else ridge
-    for i in range(0, len(held), BATCH):
-        ridge.add(lift.transform(held.images[i : i + BATCH]), held.labels[i : i + BATCH])
+    ridge = Ridge(lift.n_features, len(images.classes)) if ridge is None else ridge
+    for i in range(0, len(images), BATCH):
+        ridge.add(lift.transform(images.images[i : i + BATCH]), images.labels[i : i + BATCH])
     return ridge
 
 
-def _errors(lift: Convolutions, ridge: Ridge, judges: ImageSet) -> list[float]:
-    """Return the error on the images that judge, for each penalty.
+def validation_errors(
+    lift: Convolutions,
+    ridge: Ridge,
+    validation: ImageSet,
+    penalties: Sequence[float] = PENALTIES,
+) -> list[float]:
+    """Return the error on the validation images, for each penalty.
 
     With more features than examples a penalty may be below what sums in float32 can show: its
     error counts as 1.
     """
-    Q, found = lift.transform(judges.images), []
-    for penalty in PENALTIES:
+    Q, errors = lift.transform(validation.images), []
+    for penalty in penalties:
         try:
             weights, intercept = ridge.solve(penalty)
         except LinAlgError:
-            found.append(1.0)
+            errors.append(1.0)
             continue
-        wrong = np.argmax(Q @ weights + intercept, axis=1) != judges.labels
-        found.append(float(np.mean(wrong)))
-    return found
+        wrong = np.argmax(Q @ weights + intercept, axis=1) != validation.labels
+        errors.append(float(np.mean(wrong)))
+    return errors
 
 
-def _searched(
-    train: ImageSet, n: int, tried: list[tuple[int, int, int]]
-) -> tuple[tuple[int, int, int], str]:
-    """Return the side, thresholds and grid that were chosen, and what they were judged by.
+class Kernels(NamedTuple):
+    """Side of the kernels, thresholds per kernel, and cells per side of the grid."""
+
+    side: int
+    thresholds: int
+    grid: int
+
+
+def _searched(part: ImageSet, validation: ImageSet, n: int, tried: list[Kernels]) -> Kernels:
+    """Return the kernels that n features of a part of the images choose.
 
     Of those within a standard error of the fewest errors, the one with the fewest operations.
     """
-    part, judges = two_parts(train, MOST, JUDGES)
     errors, macs = [], []
-    for settings in tried:
-        lift = draw(part.images, n, *settings)
-        errors.append(min(_errors(lift, _sums(lift, part), judges)))
-        macs.append(lift.macs(train.images.shape[1:]))
+    for kernels in tried:
+        lift = draw(part.images, n, *kernels)
+        errors.append(min(validation_errors(lift, sums(lift, part), validation)))
+        macs.append(lift.macs(part.images.shape[1:]))
     least = min(errors)
-    enough = least + np.sqrt(least * (1 - least) / len(judges))
+    enough = least + np.sqrt(least * (1 - least) / len(validation))
     chosen = min(
         (m, i) for i, (m, error) in enumerate(zip(macs, errors, strict=True)) if error <= enough
     )
-    return tried[chosen[1]], (
-        f"the errors on {len(judges)} training images after learning from {len(part)} others with "
-        f"{n} features (of those within a standard error of the best, the one with the fewest "
-        "multiply-accumulates)"
-    )
+    return tried[chosen[1]]
 
 
 def learn(train: ImageSet, effort: Effort) -> Trained:
     """Choose kernels, grid and penalty on parts of the training images and train on all."""
     n = QUICK_FEATURES if effort.quick else FEATURES
     sides, grids = (SIDES[:2], GRIDS[:2]) if effort.quick else (SIDES, GRIDS)
-    tried = list(itertools.product(sides, THRESHOLDS, grids))
+    tried = [Kernels(*kernels) for kernels in itertools.product(sides, THRESHOLDS, grids)]
     with threads(effort.jobs):
         with stopwatch() as searching:
-            (side, thresholds, grid), judged = _searched(train, min(n, SEARCHED), tried)
-        part, judges = two_parts(train)
+            few, few_validation = two_parts(train, MOST, VALIDATION)
+            kernels = _searched(few, few_validation, min(n, SEARCHED), tried)
+        part, validation = two_parts(train)
         with stopwatch() as most:
-            lift = draw(train.images, n, side, thresholds, grid)
-            ridge = _sums(lift, part)
-        with stopwatch() as judging:
-            errors = _errors(lift, ridge, judges)
+            lift = draw(train.images, n, *kernels)
+            ridge = sums(lift, part)
+        with stopwatch() as validating:
+            errors = validation_errors(lift, ridge, validation)
         penalty = PENALTIES[int(np.argmin(errors))]
         # The sums over all images are those over both parts.
         with stopwatch() as rest:
-            weights, intercept = _sums(lift, judges, ridge).solve(penalty)
-    settings = (
-        f"{len(lift.kernels)} random {side}×{side} kernels of mean 0, each with a random dilation; "
-        f"the features are shares of their responses above a threshold (a quantile of responses on "
-        f"training images; {thresholds} a kernel) in each cell of a {grid}×{grid} grid, "
-        f"{lift.n_features:,} in all. Numba, training on {effort.jobs} threads. Sides among "
-        f"{_listed(sides)}, thresholds a kernel among {_listed(THRESHOLDS)} and grids among "
-        f"{_listed(grids)} by {judged}; then the ridge penalty among {_listed(PENALTIES)} of the "
-        f"mean variance by the errors on {len(judges)} training images after learning from the "
-        f"{len(part)} others with all features: {penalty:g} ({100 * min(errors):.2f} % there)."
+            weights, intercept = sums(lift, validation, ridge).solve(penalty)
+    settings = render(
+        "peers/random_convolutions",
+        n_kernels=len(lift.kernels),
+        side=kernels.side,
+        thresholds=kernels.thresholds,
+        grid=kernels.grid,
+        n_features=f"{lift.n_features:,}",
+        jobs=effort.jobs,
+        sides=listed(sides),
+        thresholds_tried=listed(THRESHOLDS),
+        grids=listed(grids),
+        n_search_validation=len(few_validation),
+        n_search_train=len(few),
+        n_search_features=min(n, SEARCHED),
+        penalties=listed(PENALTIES),
+        n_validation=len(validation),
+        n_train=len(part),
+        penalty=f"{penalty:g}",
+        error=f"{100 * min(errors):.2f}",
     )
 
     def predict(images: np.ndarray) -> np.ndarray:
         return np.argmax(lift.transform(images) @ weights + intercept, axis=1)
 
     macs = lift.macs(train.images.shape[1:]) + weights.size
-    return Trained(predict, f"{macs:,}", settings, most[0] + rest[0], searching[0] + judging[0])
-
-
-def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values)
+    seconds, tuning = most[0] + rest[0], searching[0] + validating[0]
+    return Trained(predict, f"{macs:,}", settings, seconds, tuning)

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import itertools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +29,7 @@ QUICK, ROUNDS, QUICK_ROUNDS = 1000, 5, 2
 
 
 class Peer(NamedTuple):
-    """What the table calls it, the module of this folder that learns, and what that wants."""
+    """Its name in the table, the module of this folder that learns, the packages that it needs."""
 
     name: str
     module: str
@@ -38,7 +38,8 @@ class Peer(NamedTuple):
     def learn(self, train: ImageSet, effort: Effort) -> Trained:
         """Train it; its packages are imported here and not before."""
         module = importlib.import_module(f"benchmarks.peers.{self.module}")
-        return module.learn(train, effort)
+        trained: Trained = module.learn(train, effort)
+        return trained
 
 
 PEERS = {
@@ -58,7 +59,7 @@ class Row(NamedTuple):
 
 
 def missing(peer: Peer) -> list[str]:
-    """Return the packages that a peer wants and that are not installed."""
+    """Return the packages that a peer needs and that are not installed."""
     return [name for name in peer.packages if find_spec(name) is None]
 
 
@@ -79,10 +80,15 @@ def _processor() -> str:
     )
 
 
-def _page(
-    rows: dict[str, Row], left_out: Sequence[str], train: ImageSet, test: ImageSet, effort: Effort
-) -> list[str]:
-    """Time all that was trained and return the parts of the page."""
+def _write_page(
+    options: argparse.Namespace,
+    rows: dict[str, Row],
+    left_out: Sequence[str],
+    train: ImageSet,
+    test: ImageSet,
+    effort: Effort,
+) -> None:
+    """Time all that was trained and write the page."""
     predictors = {name: row.trained.predict for name, row in rows.items()}
     rounds = QUICK_ROUNDS if effort.quick else ROUNDS
     timed = microseconds(predictors, test.images, rounds)
@@ -92,43 +98,47 @@ def _page(
         tuning = f"{trained.tuning:.0f}" if trained.tuning else "–"
         cells.append([name, seconds, tuning, f"{100 * errors / len(test):.2f}", trained.cost])
         cells[-1] += [f"{timed[name].single:.1f}", f"{timed[name].batch:.1f}"]
-    size = min(BATCH, len(test))
-    header = ["classifier", "training, s", "tuning, s", "error, %", "multiply-accumulates an image"]
-    header += ["µs an image, one at a time", f"µs an image, batches of {size}"]
+    header = ["classifier", "training, s", "tuning, s", "error, %"]
+    header += ["multiply-accumulates per image", "µs per image, one at a time"]
+    header += [f"µs per image, batches of {min(BATCH, len(test))}"]
     packages = ["numpy", "scipy", "scikit-learn", "numba", "onnxruntime"]
-    versions = ", ".join(f"{name} {version(name)}" for name in packages if find_spec(_module(name)))
-    return [
-        f"{'A quick run, to see it work. ' if effort.quick else ''}{len(train)} training images, "
-        f"{len(test)} test images, which each classifier is judged on once.",
-        table(header, cells),
-        *left_out,
-        f"Training and tuning may use {effort.jobs} threads; training is that with the chosen "
-        "settings, on all training images. Prediction is on one thread, from images of bytes in "
-        "memory to labels, called from Python; all classifiers are timed in turn, "
-        f"{rounds} times, and medians are shown.",
-        "Settings; those of the peers were chosen on training images alone:\n\n"
-        + "\n".join(f"- **{name}**: {row.trained.settings}" for name, row in rows.items()),
-        f"Processor: {_processor()}. Versions: {versions}.",
-    ]
+    installed = [name for name in packages if find_spec(_module(name))]
+    settings = [f"- **{name}**: {row.trained.settings}" for name, row in rows.items()]
+    write_page(
+        options.out,
+        "peers",
+        "peers" if options.dataset == "mnist" else f"peers-{options.dataset}",
+        data_set=train.name,
+        quick="A quick run, to see it work." if effort.quick else "",
+        n_train=len(train),
+        n_test=len(test),
+        figures=table(header, cells),
+        left_out="\n\n".join(left_out),
+        jobs=effort.jobs,
+        rounds=rounds,
+        settings="\n".join(line.replace("\n", " ") for line in settings),
+        processor=_processor(),
+        versions=", ".join(f"{name} {version(name)}" for name in installed),
+    )
 
 
 def _module(distribution: str) -> str:
     return {"scikit-learn": "sklearn"}.get(distribution, distribution)
 
 
-def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
+def _arguments(given: Sequence[str] | None, peers: Mapping[str, Peer]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with the data sets")
     parser.add_argument("--dataset", choices=DATASETS, default="mnist", help="default mnist")
     parser.add_argument("--ours", type=Path, nargs="*", default=[], help="classifier files")
-    parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="all")
+    parser.add_argument("--peers", nargs="*", choices=peers, default=list(peers), help="all")
     parser.add_argument("--jobs", type=int, default=-1, help="threads of training (default all)")
     parser.add_argument("--quick", action="store_true", help="a small part, to see it run")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the page")
     return parser.parse_args(given)
 
 
-def _measure(options: argparse.Namespace) -> None:
+def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
     train, test = (load_images(options.dataset, s, options.data) for s in ("train", "test"))
     effort = Effort(resolve_jobs(options.jobs, "jobs"), options.quick)
     if options.quick:
@@ -150,21 +160,19 @@ def _measure(options: argparse.Namespace) -> None:
             add(f"visionshare, {name}, {way}", ours(file, classifier, way, test))
         except ExportError as error:
             left_out.append(f"{name} in {way} is left out: {error}")
-    for peer in (PEERS[key] for key in options.peers):
+    for peer in (peers[key] for key in options.peers):
         if lacking := missing(peer):
             left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
         else:
             add(peer.name, peer.learn(train, effort))
-    unasked = ", ".join(peer.name for key, peer in PEERS.items() if key not in options.peers)
+    unasked = ", ".join(peer.name for key, peer in peers.items() if key not in options.peers)
     left_out += [f"Not asked for: {unasked}."] if unasked else []
-    name = "peers" if options.dataset == "mnist" else f"peers-{options.dataset}"
-    parts = _page(rows, left_out, train, test, effort)
-    write_page(options.out, name, f"Other classifiers beside ours: {train.name}", parts)
+    _write_page(options, rows, left_out, train, test, effort)
 
 
-def main(given: Sequence[str] | None = None) -> None:
-    """Read the command line, measure and write the page."""
+def main(given: Sequence[str] | None = None, peers: Mapping[str, Peer] = PEERS) -> None:
+    """Read the command line, measure ``peers`` and write the page."""
     try:
-        _measure(_arguments(given))
+        _measure(_arguments(given, peers), peers)
     except VisionshareError as error:
         sys.exit(f"benchmarks.peers: {error}")

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.svm import SVC
 
 from benchmarks.peers.peer import Effort, Trained, pixel_rows, two_parts
-from scripts.reproduce.results import stopwatch
+from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
 __all__ = ["PairwiseVotes", "learn"]
@@ -17,7 +17,7 @@ __all__ = ["PairwiseVotes", "learn"]
 COSTS = (1.0, 3.0, 10.0, 30.0)
 # Of 1 / (inputs × variance), which is scikit-learn's "scale".
 WIDTHS = (0.5, 1.0, 2.0, 3.0, 4.0)
-MOST, JUDGES = 10_000, 5_000
+MOST, VALIDATION = 10_000, 5_000
 CACHE_MB = 2000
 
 
@@ -68,7 +68,7 @@ class PairwiseVotes:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates an image, without the exponentials."""
+        """Multiply-accumulates per image, without the exponentials."""
         return int(self._vectors.size + self._duals.size)
 
 
@@ -82,12 +82,12 @@ def _error(
 def learn(train: ImageSet, effort: Effort) -> Trained:
     """Choose C and γ on a part of the training images and train on all."""
     with stopwatch() as tuning:
-        part, judges = two_parts(train, MOST, JUDGES)
-        X, Q = pixel_rows(part.images), pixel_rows(judges.images)
+        part, validation = two_parts(train, MOST, VALIDATION)
+        X, Q = pixel_rows(part.images), pixel_rows(validation.images)
         scale = 1 / (X.shape[1] * float(X.var(dtype=np.float64)))
         pairs = [(cost, width * scale) for cost in COSTS for width in WIDTHS]
         errors = Parallel(effort.jobs, prefer="threads")(
-            delayed(_error)(X, part.labels, Q, judges.labels, pair) for pair in pairs
+            delayed(_error)(X, part.labels, Q, validation.labels, pair) for pair in pairs
         )
     best = int(np.argmin(errors))
     cost, gamma = pairs[best]
@@ -95,15 +95,19 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         model = SVC(C=cost, gamma=gamma, cache_size=CACHE_MB)
         model.fit(pixel_rows(train.images), train.labels)
     votes = PairwiseVotes(model, gamma)
-    settings = (
-        f"scikit-learn's SVC on pixels in [0, 1], each pair of classes. Of {len(pairs)} pairs (C "
-        f"among {', '.join(f'{c:g}' for c in COSTS)}; γ among "
-        f"{', '.join(f'{w:g}' for w in WIDTHS)} of {scale:.4f}, one over inputs times variance) "
-        f"the one with the fewest errors on {len(judges)} training images after learning from "
-        f"{len(part)} others: C = {cost:g}, γ = {gamma:.4f} ({100 * errors[best]:.2f} % there). "
-        f"{len(model.support_vectors_):,} support vectors. It trains on one thread, the search "
-        f"used {effort.jobs}. Scores are computed by matrix products in float32, faster than by "
-        "SVC's own predict; exponentials are not counted."
+    settings = render(
+        "peers/svm",
+        n_pairs=len(pairs),
+        costs=listed(COSTS),
+        widths=listed(WIDTHS),
+        scale=f"{scale:.4f}",
+        n_validation=len(validation),
+        n_train=len(part),
+        cost=f"{cost:g}",
+        gamma=f"{gamma:.4f}",
+        error=f"{100 * errors[best]:.2f}",
+        n_vectors=f"{len(model.support_vectors_):,}",
+        jobs=effort.jobs,
     )
     return Trained(
         lambda images: votes.predict(pixel_rows(images)),

@@ -1,4 +1,4 @@
-"""Microseconds an image on one thread, of all peers in turn."""
+"""Microseconds per image on one thread, of all peers in turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAUSE, LONGEST = 0.3, 1.0
 
 
 class Times(NamedTuple):
-    """Medians of microseconds an image: single images, and in batches."""
+    """Medians of microseconds per image: single images, and in batches."""
 
     single: float
     batch: float
@@ -60,11 +60,11 @@ def microseconds(
             # Threads of the one before spin on for a while, on cores that this one needs.
             time.sleep(PAUSE)
             start = i * size % (len(images) - size + 1)
-            held = images[start : start + size]
-            many[name].append(1e6 * _seconds(predict, held) / size)
+            batch = images[start : start + size]
+            many[name].append(1e6 * _seconds(predict, batch) / size)
             begun = time.perf_counter()
             for k in range(min(singles, size)):
-                one[name].append(1e6 * _seconds(predict, held[k : k + 1]))
+                one[name].append(1e6 * _seconds(predict, batch[k : k + 1]))
                 if time.perf_counter() - begun > LONGEST:
                     break
     return {

@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,24 +22,24 @@ _LARGEST_IMAGE = 1 << 20
 
 @cache
 def classifier_seeds() -> list[bytes]:
-    """Return a small classifier file of every family, some with rules and preparation."""
+    """Return a small classifier file of every family, some with exit rules and preprocessing."""
     from visionshare.classifier import ExitRule
     from visionshare.datasets import Preprocessing, load_dataset
 
     images = load_dataset("digits", "train").images[:60]
-    found = []
+    files = []
     with tempfile.TemporaryDirectory() as folder:
         for number, family in enumerate(_families(images)):
             model = small_model(family, number)
             if number % 2:
-                model = model.with_exit_rule(ExitRule((1, 2), (0.5, 0.5)))
+                model = replace(model, exit_rule=ExitRule((1, 2), (0.5, 0.5)))
             if number % 3 == 0:
                 steps = Preprocessing("automatic", True, True, fit="box", margin=1, center="mass")
-                model = model.with_preprocessing(steps)
+                model = replace(model, preprocessing=steps)
             path = Path(folder) / "a.safetensors"
             model.save(path)
-            found.append(path.read_bytes())
-    return found
+            files.append(path.read_bytes())
+    return files
 
 
 def _families(images: np.ndarray) -> Iterator[Any]:
@@ -62,7 +63,7 @@ def small_model(family: Any, number: int) -> Any:
         for t in range(1, n + 1)
     ]
     classes = np.arange(3) if number % 2 else np.array(["a", "b", "ç"])
-    return CompactClassifier(family, weights, zeros, classes, 2.0, path, {"made": "up"})
+    return CompactClassifier(family, weights, zeros, classes, 2.0, tuple(path), {"made": "up"})
 
 
 HOSTILE: list[Any] = [
@@ -73,51 +74,51 @@ HOSTILE: list[Any] = [
 
 
 def _deep() -> Any:
-    held: Any = 1
+    nested: Any = 1
     for _ in range(400):
-        held = [held]
-    return held
+        nested = [nested]
+    return nested
 
 
 def _nodes(value: Any) -> list[tuple[Any, Any]]:
-    """Return every place in nested tables and lists, as what holds it and its key."""
-    found, left = [], [value]
+    """Return every node of nested tables and lists, as its container and its key."""
+    nodes, left = [], [value]
     while left:
-        held = left.pop()
-        keys = list(held) if isinstance(held, dict) else range(min(len(held), 50))
-        for key in keys:
-            found.append((held, key))
-            if isinstance(held[key], (dict, list)):
-                left.append(held[key])
-    return found
+        container = left.pop()
+        size = min(len(container), 50)
+        for key in list(container) if isinstance(container, dict) else range(size):
+            nodes.append((container, key))
+            if isinstance(container[key], (dict, list)):
+                left.append(container[key])
+    return nodes
 
 
 def change_json(value: Any, rng: np.random.Generator) -> None:
-    """Change one place of nested plain values."""
+    """Change one node of nested plain values."""
     nodes = _nodes(value)
     if not nodes:
         return
-    held, key = nodes[rng.integers(0, len(nodes))]
+    container, key = nodes[rng.integers(0, len(nodes))]
     fault = rng.integers(0, 10)
     if fault == 0:
-        del held[key]
+        del container[key]
     elif fault == 1:
-        held[key] = _deep()
-    elif fault == 2 and isinstance(held, list):
-        held.append(held[key])
-    elif fault == 3 and type(held[key]) in (int, float):
-        held[key] = held[key] + int(rng.integers(-2, 3))
+        container[key] = _deep()
+    elif fault == 2 and isinstance(container, list):
+        container.append(container[key])
+    elif fault == 3 and type(container[key]) in (int, float):
+        container[key] = container[key] + int(rng.integers(-2, 3))
     elif fault == 4:
         other, another = nodes[rng.integers(0, len(nodes))]
         with suppress(LookupError):
-            # Parts of the file in places of other parts; never of themselves.
-            held[key] = json.loads(json.dumps(other[another]))
+            # Parts of the file in positions of other parts; never of themselves.
+            container[key] = json.loads(json.dumps(other[another]))
     else:
-        held[key] = copy.deepcopy(HOSTILE[rng.integers(0, len(HOSTILE))])
+        container[key] = copy.deepcopy(HOSTILE[rng.integers(0, len(HOSTILE))])
 
 
 def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
-    """Return a damaged file, or one that a stranger made and sealed."""
+    """Return a damaged file, or an untrusted one with a valid checksum."""
     content = seeds[rng.integers(0, len(seeds))]
     if rng.random() < 0.2:
         return mutated(content, rng)
@@ -129,16 +130,17 @@ def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     if rng.random() < 0.3:
         change_json(table, rng)
     if rng.random() < 0.5 and len(body) >= 8:
-        place = 4 * int(rng.integers(0, len(body) // 4))
-        kinds = (np.float32([np.nan, np.inf, -np.inf, 3e38, 1e-42]), np.int64([-1, 2**62, 9, 0]))
-        values = kinds[rng.integers(0, 2)]
-        held = values[rng.integers(0, len(values))].tobytes()
-        body[place : place + len(held)] = held
+        start = 4 * int(rng.integers(0, len(body) // 4))
+        floats = np.array([np.nan, np.inf, -np.inf, 3e38, 1e-42], np.float32)
+        integers = np.array([-1, 2**62, 9, 0], np.int64)
+        values: np.ndarray = (floats, integers)[rng.integers(0, 2)]
+        content = values[rng.integers(0, len(values))].tobytes()
+        body[start : start + len(content)] = content
     return _sealed(header, table, bytes(body))
 
 
 def _sealed(header: Any, table: Any, body: bytes) -> bytes:
-    """Return the file with the sum that its maker would write."""
+    """Return the file with the checksum that the library would write."""
     from visionshare.fingerprints import spec_fingerprint
 
     if isinstance(header, dict):

@@ -24,12 +24,12 @@ def image_seeds() -> list[bytes]:
     clear = Image.fromarray(rng.integers(0, 256, (13, 17, 4), np.uint8), "RGBA")
     exif = Image.Exif()
     exif[0x0112] = 6
-    found = []
+    pictures = []
 
     def add(image: Image.Image, kind: str, **options: Any) -> None:
-        held = io.BytesIO()
-        image.save(held, kind, **options)
-        found.append(held.getvalue())
+        file = io.BytesIO()
+        image.save(file, kind, **options)
+        pictures.append(file.getvalue())
 
     for image in (gray, color, clear, deep, gray.convert("1"), color.convert("P")):
         add(image, "png")
@@ -50,12 +50,12 @@ def image_seeds() -> list[bytes]:
         add(image, "ppm")
     add(color, "webp")
     add(clear, "webp", lossless=True)
-    found += [b"P2\n2 2\n255\n1 2 3 4\n", b"P3\n1 1\n255\n1 2 3\n", b"P1\n2 2\n1 0 0 1\n"]
-    return found
+    pictures += [b"P2\n2 2\n255\n1 2 3 4\n", b"P3\n1 1\n255\n1 2 3\n", b"P1\n2 2\n1 0 0 1\n"]
+    return pictures
 
 
 def mutated_image(seeds: list[bytes], rng: np.random.Generator) -> bytes:
-    """Return a damaged picture; the sums of a PNG may be right again."""
+    """Return a damaged picture; the checksums of a PNG may be valid again."""
     content = seeds[rng.integers(0, len(seeds))]
     if rng.random() < 0.05:
         return _bomb(rng)
@@ -76,21 +76,21 @@ def _bomb(rng: np.random.Generator) -> bytes:
     parts.append((b"IDAT", zlib.compress(bytes(1 << int(rng.integers(4, 24))))))
     parts.append((b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        len(held).to_bytes(4, "big") + name + held + zlib.crc32(name + held).to_bytes(4, "big")
-        for name, held in parts
+        len(chunk).to_bytes(4, "big") + name + chunk + zlib.crc32(name + chunk).to_bytes(4, "big")
+        for name, chunk in parts
     )
 
 
 def _summed(content: bytes) -> bytes:
-    """Return a PNG whose parts have the right sums."""
-    held, place = bytearray(content), 8
-    while place + 12 <= len(held):
-        end = place + 8 + int.from_bytes(held[place : place + 4], "big")
-        if end + 4 > len(held):
+    """Return a PNG whose parts have valid checksums."""
+    png, start = bytearray(content), 8
+    while start + 12 <= len(png):
+        end = start + 8 + int.from_bytes(png[start : start + 4], "big")
+        if end + 4 > len(png):
             break
-        held[end : end + 4] = zlib.crc32(held[place + 4 : end]).to_bytes(4, "big")
-        place = end + 4
-    return bytes(held)
+        png[end : end + 4] = zlib.crc32(png[start + 4 : end]).to_bytes(4, "big")
+        start = end + 4
+    return bytes(png)
 
 
 def use_image(content: bytes, rng: np.random.Generator) -> None:

@@ -32,27 +32,27 @@ NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 100_0
 
 def mutated(content: bytes, rng: np.random.Generator) -> bytes:
     """Return bytes with one to four faults of any kind."""
-    held = bytearray(content)
+    damaged = bytearray(content)
     for _ in range(rng.integers(1, 5)):
-        place = int(rng.integers(0, len(held) + 1))
-        some = int(rng.integers(1, 9))
+        start = int(rng.integers(0, len(damaged) + 1))
+        length = int(rng.integers(1, 9))
         fault = rng.integers(0, 7)
         if fault == 0:
-            del held[place:]
+            del damaged[start:]
         elif fault == 1:
-            held[place : place + some] = rng.bytes(some)
+            damaged[start : start + length] = rng.bytes(length)
         elif fault == 2:
-            held[place:place] = rng.bytes(some)
+            damaged[start:start] = rng.bytes(length)
         elif fault == 3:
-            del held[place : place + some]
+            del damaged[start : start + length]
         elif fault == 4:
             size, order = int(rng.choice([1, 2, 4])), ("little", "big")[rng.integers(0, 2)]
             value = int(rng.choice(NUMBERS)) & (256**size - 1)
-            held[place : place + size] = value.to_bytes(size, order)
+            damaged[start : start + size] = value.to_bytes(size, order)
         elif fault == 5:
-            length = int(rng.integers(1, 65))
-            other = int(rng.integers(0, len(held) + 1))
-            held[place:place] = held[other : other + length]
-        elif place < len(held):
-            held[place] ^= 1 << int(rng.integers(0, 8))
-    return bytes(held)
+            copied = int(rng.integers(1, 65))
+            other = int(rng.integers(0, len(damaged) + 1))
+            damaged[start:start] = damaged[other : other + copied]
+        elif start < len(damaged):
+            damaged[start] ^= 1 << int(rng.integers(0, 8))
+    return bytes(damaged)

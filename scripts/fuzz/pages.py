@@ -19,11 +19,11 @@ def page_seeds() -> list[bytes]:
     """Return pages of text in several formats."""
     from PIL import Image
 
+    from visionshare.apps.ocr.rendering import render_page
     from visionshare.datasets.fonts import matplotlib_fonts
-    from visionshare.datasets.pages import render_page
 
     gray = render_page(["READ 1984", "THE 42 WORDS", "A"], matplotlib_fonts()[0], 10, 150)
-    held = []
+    pages = []
     for image, kind in (
         (Image.fromarray(gray), "png"),
         (Image.fromarray(255 - gray).convert("RGB"), "jpeg"),
@@ -31,18 +31,18 @@ def page_seeds() -> list[bytes]:
     ):
         file = io.BytesIO()
         image.save(file, kind)
-        held.append(file.getvalue())
-    return held
+        pages.append(file.getvalue())
+    return pages
 
 
 def mutated_page(seeds: list[bytes], rng: np.random.Generator) -> bytes:
-    """Return a damaged file, or a whole one of a damaged picture."""
+    """Return a damaged file, or a valid one of a damaged picture."""
     if rng.random() < 0.3:
         return mutated_image(seeds, rng)
     from PIL import Image
 
-    with Image.open(io.BytesIO(seeds[rng.integers(0, len(seeds))])) as held:
-        gray = np.array(held.convert("L"))
+    with Image.open(io.BytesIO(seeds[rng.integers(0, len(seeds))])) as image:
+        gray = np.array(image.convert("L"))
     for _ in range(rng.integers(1, 6)):
         _spoil(gray, rng)
     if rng.random() < 0.3:

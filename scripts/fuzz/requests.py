@@ -26,7 +26,7 @@ def request_seeds() -> list[bytes]:
     )
     pixels = json.dumps({"pixels": [[7] * 8] * 8}).encode()
     return [
-        *(b"image/png\n" + held for held in picture[:16]),
+        *(b"image/png\n" + body for body in picture[:16]),
         b"application/octet-stream\n" + picture[2],
         edge + form,
         edge + form.replace(b"a.png", b"b.png"),
@@ -37,8 +37,8 @@ def request_seeds() -> list[bytes]:
 
 def mutated_request(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     """Return a content type and a body, damaged."""
-    held = seeds[rng.integers(0, len(seeds))]
-    kind, _, body = held.partition(b"\n")
+    request = seeds[rng.integers(0, len(seeds))]
+    kind, _, body = request.partition(b"\n")
     if rng.random() < 0.1:
         kind = mutated(kind, rng)
     if kind == b"application/json" and rng.random() < 0.5:
@@ -61,7 +61,7 @@ def _service() -> tuple[Any, Any]:
     images = load_dataset("digits", "train").images[:60]
     family = PatchTemplates(3, 6, 2, (2.0,), n_patches=200).fit(images).take(np.arange(6))
     loop = asyncio.new_event_loop()
-    return service(small_model(family, 0), Limits(body=1 << 20, pixels=1 << 22)), loop
+    return service(small_model(family, 0), Limits(max_body_size=1 << 20, max_pixels=1 << 22)), loop
 
 
 def use_request(content: bytes, rng: np.random.Generator) -> None:

@@ -41,25 +41,25 @@ def load(data: Path) -> Adult:
     rows = []
     for name in ("adult.data.gz", "adult.test.gz"):
         with gzip.open(data / "uci" / "adult" / name, "rt") as file:
-            cells = ([cell.strip(" .\n") for cell in line.split(",")] for line in file)
-            rows += [row for row in cells if len(row) == 15]
-    held = np.array(rows)
+            lines = ([cell.strip(" .\n") for cell in line.split(",")] for line in file)
+            rows += [row for row in lines if len(row) == 15]
+    cells = np.array(rows)
     others = [j for j in range(14) if j not in NUMERIC]
-    one_hot = [held[:, [j]] == np.unique(held[:, j]) for j in others]
-    numbers = held[:, list(NUMERIC)].astype(np.float64)
+    one_hot = [cells[:, [j]] == np.unique(cells[:, j]) for j in others]
+    numbers = cells[:, list(NUMERIC)].astype(np.float64)
     return Adult(
-        numbers, np.hstack(one_hot).astype(np.float64), (held[:, 14] == ">50K").astype(int)
+        numbers, np.hstack(one_hot).astype(np.float64), (cells[:, 14] == ">50K").astype(int)
     )
 
 
-def sets_of(data: Adult, kind: str, train: np.ndarray, judge: np.ndarray) -> Any:
-    """Return training and judging inputs and classes."""
-    X, judged = data.table(kind, train, train), data.table(kind, train, judge)
-    return X, data.y[train], judged, data.y[judge]
+def sets_of(data: Adult, kind: str, train: np.ndarray, test: np.ndarray) -> Any:
+    """Return training and test inputs and classes."""
+    X, X_test = data.table(kind, train, train), data.table(kind, train, test)
+    return X, data.y[train], X_test, data.y[test]
 
 
 def folds_of(rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the rows that train and judge, for each fold."""
+    """Return training and validation rows of each fold."""
     parts = np.array_split(rows, FOLDS)
     return [(np.concatenate(parts[:i] + parts[i + 1 :]), parts[i]) for i in range(FOLDS)]
 
@@ -68,9 +68,9 @@ def splits(m: int, n: int) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarra
     """Return development rows, which train in every split, and the splits' rows."""
     order = np.random.default_rng(1000).permutation(m)
     development, others = order[: int(DEVELOPMENT * m)], order[int(DEVELOPMENT * m) :]
-    held = []
+    parts = []
     for seed in range(n):
         mixed = np.random.default_rng(seed).permutation(others)
         cut = int(TRAINING * m) - len(development)
-        held.append((np.concatenate([development, mixed[:cut]]), mixed[cut:]))
-    return development, held
+        parts.append((np.concatenate([development, mixed[:cut]]), mixed[cut:]))
+    return development, parts

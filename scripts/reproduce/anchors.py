@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, table, write_page
+from scripts.reproduce.results import arguments, render, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
 from visionshare.generators.anchors import AnchorColumns
 
-JUDGED = 10000
+VALIDATION = 10000
 GAMMAS = (0.01, 0.02, 0.03)
 COSTS = (5.0,)
 COUNTS = (10, 20, 40, 60, 80, 100, 120, 150, 180, 200, 230)
-# A few steps a round: the next round goes on from there, and to converge in between costs ten
-# times as much and was no better on the judged images.
+# A few steps per round: the next round resumes from there, and to converge in between costs ten
+# times as much and was no better on the validation images.
 LEARNERS: dict[str, dict[str, Any]] = {
     "linear": {
         "search": "random",
@@ -57,21 +57,21 @@ def learn(
     y: np.ndarray,
     rounds: int,
     alpha: float,
-    judged: np.ndarray,
+    validation: np.ndarray,
     checkpoint: Path | None = None,
 ) -> ShareBoost:
-    """Return ShareBoost; the judged examples teach nothing and give errors and temperature."""
+    """Return ShareBoost; validation examples give errors and temperature."""
     settings = LEARNERS["gaussian" if columns.groups is None else "linear"]
     model = ShareBoost(rounds, alpha=alpha, checkpoint=checkpoint, **settings)
-    return model.fit(columns, y, validation=judged)
+    return model.fit(columns, y, validation=validation)
 
 
 def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the test error after every round, in percent."""
-    held = family.take(model.support_).transform(images)
+    features = family.take(model.support_).transform(images)
     errors = []
     for step in model.path_:
-        scores = held[:, : step.n_features] @ step.weights.T + step.intercept
+        scores = features[:, : step.n_features] @ step.weights.T + step.intercept
         errors.append(100 * np.mean(model.classes_[np.argmax(scores, axis=1)] != y))
     return np.array(errors)
 
@@ -81,23 +81,25 @@ def chosen_alpha(
 ) -> tuple[float, dict[float, float]]:
     """Return the ridge with the least error on the last 10 000 training images, and all errors."""
     images, y = data
-    judged = np.arange(len(y)) >= len(y) - JUDGED
+    validation = np.arange(len(y)) >= len(y) - VALIDATION
     if len(alphas) == 1:
         return alphas[0], {}
     columns = columns_of(family, images)
     errors = {}
     for alpha in alphas:
-        model = learn(columns, y, rounds, alpha, judged)
+        model = learn(columns, y, rounds, alpha, validation)
         errors[alpha] = 100 * float(model.path_[-1].validation_error or 0)
     return min(errors, key=lambda s: errors[s]), errors
 
 
 def chosen_svm(V: np.ndarray, y: np.ndarray) -> tuple[tuple[float, float], list[list[Any]]]:
-    """Return γ and C with the least error on the judged images, and the rows of a table."""
+    """Return γ and C with the least error on the validation images, and the rows of a table."""
     rows = []
     for gamma, cost in product(GAMMAS, COSTS):
-        teach, judge = ((V[part], y[part]) for part in (slice(-JUDGED), slice(-JUDGED, None)))
-        error, machines, _ = svm_error(teach, judge, (gamma, cost))
+        train, validation = (
+            (V[part], y[part]) for part in (slice(-VALIDATION), slice(-VALIDATION, None))
+        )
+        error, machines, _ = svm_error(train, validation, (gamma, cost))
         rows.append([gamma, cost, round(error, 2), machines])
     gamma, cost = min(rows, key=lambda row: row[2])[:2]
     return (gamma, cost), rows
@@ -113,25 +115,25 @@ def svm_error(train: Any, test: Any, at: tuple[float, float]) -> tuple[float, in
     return 100 * float(np.mean(model.predict(test[0]) != test[1])), len(model.support_), seconds
 
 
-def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, int]) -> dict[str, Any]:
-    """Choose the ridge, learn from all training images but a few judges, and test every round."""
+def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
+    """Choose the ridge, learn from all but a few validation images, and test every round."""
     images, y = data
     rounds = args.rounds if kind == "linear" else args.gaussians
     family = KernelAnchors(kind, scaling="none", random_state=0, **sizes).fit(images)
     tried = min(args.tried, rounds)
     alpha, errors = chosen_alpha(family, data, tried, args.alphas)
-    judged = np.zeros(len(y), bool)
-    judged[np.random.default_rng(0).choice(len(y), len(y) // 60, replace=False)] = True
+    validation = np.zeros(len(y), bool)
+    validation[np.random.default_rng(0).choice(len(y), len(y) // 60, replace=False)] = True
     columns = columns_of(family, images)
     begun = time.process_time()
     kept = args.checkpoint / kind if args.checkpoint else None
-    model = learn(columns, y, rounds, alpha, judged, kept)
+    model = learn(columns, y, rounds, alpha, validation, kept)
     return {
         "kind": kind,
         "sizes": sizes,
         "alpha": alpha,
         "tried": (tried, errors),
-        "judges": int(judged.sum()),
+        "n_validation": int(validation.sum()),
         "train": np.array([100 * step.train_error for step in model.path_]),
         "test": test_errors(model, family, *test),
         "macs": [step.macs for step in model.path_],
@@ -147,11 +149,11 @@ def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(figsize=(7, 4.5))
-    for i, held in enumerate(curves):
-        rounds = np.arange(1, len(held["test"]) + 1)
-        label = "piece-wise linear" if held["kind"] == "linear" else "Gaussian"
-        axis.plot(rounds, held["test"], f"C{i}", label=f"{label}, test")
-        axis.plot(rounds, held["train"], f"C{i}", ls=":", label=f"{label}, training")
+    for i, curve in enumerate(curves):
+        rounds = np.arange(1, len(curve["test"]) + 1)
+        label = "piece-wise linear" if curve["kind"] == "linear" else "Gaussian"
+        axis.plot(rounds, curve["test"], f"C{i}", label=f"{label}, test")
+        axis.plot(rounds, curve["train"], f"C{i}", ls=":", label=f"{label}, training")
     axis.axhline(svm, color="k", ls="--", label="SVM, Gaussian kernel, test")
     axis.set(xlabel="anchors", ylabel="error, %", ylim=(0, 8), title="MNIST")
     axis.legend()
@@ -160,40 +162,35 @@ def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
     plt.close(figure)
 
 
-def described(held: dict[str, Any]) -> list[str]:
+def described(curve: dict[str, Any]) -> str:
     """Return the part of the page about one curve."""
-    n, settings = len(held["test"]), LEARNERS[held["kind"]]
+    n = len(curve["test"])
     counts = [c for c in COUNTS if c < n] + [n]
     rows = [
-        ["test error, %", *(f"{held['test'][c - 1]:.2f}" for c in counts)],
-        ["training error, %", *(f"{held['train'][c - 1]:.2f}" for c in counts)],
-        ["thousand multiply-accumulates", *(held["macs"][c - 1] // 1000 for c in counts)],
+        ["test error, %", *(f"{curve['test'][c - 1]:.2f}" for c in counts)],
+        ["training error, %", *(f"{curve['train'][c - 1]:.2f}" for c in counts)],
+        ["thousand multiply-accumulates", *(curve["macs"][c - 1] // 1000 for c in counts)],
     ]
-    tried, errors = held["tried"]
-    given = ", ".join(f"{s:g}: {e:.2f} %" for s, e in errors.items())
-    words = (
-        f"Pool: {held['sizes']}. Learner: {settings}, ridge {held['alpha']:g}; the training "
-        f"images but {held['judges']} drawn ones, which judge, teach. The {n} rounds took "
-        f"{held['seconds']:.0f} s of one processor's time."
-    )
+    tried, errors = curve["tried"]
+    choice = ""
     if errors:
-        words += (
-            f" The ridge was chosen on the last {JUDGED} training images after {tried} rounds on "
-            f"the others: {given}."
+        choice = render(
+            "anchors/choice",
+            n_validation=VALIDATION,
+            n_rounds=tried,
+            errors=", ".join(f"{alpha:g}: {e:.2f} %" for alpha, e in errors.items()),
         )
-    title = "Piece-wise linear anchors" if held["kind"] == "linear" else "Gaussian anchors"
-    return [f"## {title}", words, table(["anchors", *map(str, counts)], rows)]
-
-
-def answer(held: dict[str, Any], svm: float) -> str:
-    """Return what was asked and what came of it."""
-    n = min(len(held["test"]), 230)
-    above = held["test"][n - 1] - svm
-    reached = "reached" if above <= 0.3 else "not reached"
-    return (
-        f"**Asked**: at most 230 anchors within 0.3 points of the SVM. **Measured**: {above:.2f} "
-        f"points above it with {n} anchors; {reached}. One seed. The SVM reads 50 components, the "
-        f"anchors {held['sizes']['n_components']}."
+    return render(
+        "anchors/curve",
+        title="Piece-wise linear anchors" if curve["kind"] == "linear" else "Gaussian anchors",
+        sizes=curve["sizes"],
+        settings=LEARNERS[curve["kind"]],
+        alpha=f"{curve['alpha']:g}",
+        n_validation=curve["n_validation"],
+        n_rounds=n,
+        seconds=f"{curve['seconds']:.0f}",
+        choice=choice,
+        errors=table(["anchors", *map(str, counts)], rows),
     )
 
 
@@ -212,7 +209,7 @@ def main() -> None:
     args = parser.parse_args()
     data, test = (read(args.data / "mnist", kind) for kind in ("train", "t10k"))
     if args.quick:
-        data, args.rounds, args.tried = tuple(part[:12000] for part in data), 10, 5
+        data, args.rounds, args.tried = (data[0][:12000], data[1][:12000]), 10, 5
     small = KernelAnchors("linear", 2, 2, 50, scaling="none").fit(data[0])
     V, W = small.vectors(data[0]), small.vectors(test[0])
     at, tried = chosen_svm(V, data[1])
@@ -226,18 +223,26 @@ def main() -> None:
         [["SVM, Gaussian kernel", f"{error:.2f}", machines]]
         + [[f"ShareBoost, {c['kind']}", f"{c['test'][-1]:.2f}", len(c["test"])] for c in curves],
     )
-    words = (
-        f"The SVM (γ {at[0]:g}, C {at[1]:g}) was trained on all {len(V)} training images, PCA to "
-        f"50 numbers, in {seconds:.0f} s; γ and C were chosen on the last {JUDGED} of them:"
-    )
-    parts = [best, answer(curves[0], error), "![Error against anchors](anchors.png)"]
-    for held in curves:
-        parts += described(held)
-    parts += ["## The SVM", words]
-    parts.append(table(["γ", "C", "error, %", "support vectors"], tried))
     args.out.mkdir(parents=True, exist_ok=True)
     plot(args.out / "anchors.png", curves, error)
-    write_page(args.out, "anchors", "MNIST from anchors", parts)
+    n_anchors = min(len(curves[0]["test"]), 230)
+    above = curves[0]["test"][n_anchors - 1] - error
+    write_page(
+        args.out,
+        "anchors",
+        best=best,
+        points_above=f"{above:.2f}",
+        n_anchors=n_anchors,
+        verdict="reached" if above <= 0.3 else "not reached",
+        n_components=args.components,
+        curves="\n\n".join(described(c) for c in curves),
+        gamma=f"{at[0]:g}",
+        cost=f"{at[1]:g}",
+        n_train=len(V),
+        seconds=f"{seconds:.0f}",
+        n_validation=VALIDATION,
+        tried=table(["γ", "C", "error, %", "support vectors"], tried),
+    )
 
 
 if __name__ == "__main__":

@@ -48,18 +48,15 @@ POOL = 3000
 DRAWS = 59
 MANY = 500
 FOLDS = 3
-WORDS = """\
-**Asked**: clearly higher accuracy than fixed filters at the same number of features, and ten times
-less time than selection among 3000 at the same accuracy, 100 to 10 000 patches a class. The lists
-under both headings say what was reached.
-
-The digitizations differ in scale, contrast and crop: D2 exists here only in one (640 × 640),
-D29 and D92 only in another (512 × 512). In the second problem scanners can therefore be told apart
-besides textures, whatever the normalization; the first has plates of one digitization, with D9
-(grass) for D2, and is the one to trust."""
 # The refit is ten times as exact as what a violator has to exceed: otherwise filters that left
 # come back.
-LEARNER = {"solver": "newton", "refit_tol": 1e-3, "tol": 1e-2, "max_iter": 1000, "patience": 3}
+LEARNER: dict[str, Any] = {
+    "solver": "newton",
+    "refit_tol": 1e-3,
+    "tol": 1e-2,
+    "max_iter": 1000,
+    "patience": 3,
+}
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ def patches(image: np.ndarray, first: int, last: int, n: int, rng: Any) -> np.nd
 
 
 def task(plates: Sequence[np.ndarray], n: int, seed: int) -> Task:
-    """Return n training patches a class from left halves, test patches from right halves."""
+    """Return n training patches per class from left halves, test patches from right halves."""
     rng = np.random.default_rng(seed)
     halves = [(p, p.shape[1] // 2) for p in plates]
     train = [patches(p, 0, half, n, rng) for p, half in halves]
@@ -115,9 +112,9 @@ def task(plates: Sequence[np.ndarray], n: int, seed: int) -> Task:
 
 
 def folds(plates: Sequence[np.ndarray], n: int) -> list[Task]:
-    """Return tasks within the left halves: each third of the columns is judged once.
+    """Return tasks within the left halves: each third of the columns is the validation part once.
 
-    Patches drawn at random would overlap between training and judging.
+    Patches drawn at random would overlap between training and validation.
     """
     tasks = []
     for fold in range(FOLDS):
@@ -129,8 +126,8 @@ def folds(plates: Sequence[np.ndarray], n: int) -> list[Task]:
             ]
             for p in plates
         ]
-        train = [b for held in blocks for i, b in enumerate(held) if i != fold]
-        test = [held[fold] for held in blocks]
+        train = [b for thirds in blocks for i, b in enumerate(thirds) if i != fold]
+        test = [thirds[fold] for thirds in blocks]
         classes = np.arange(len(plates))
         y, y_test = np.repeat(classes, (FOLDS - 1) * n), np.repeat(classes, n)
         tasks.append(Task(np.concatenate(train), y, np.concatenate(test), y_test))
@@ -143,18 +140,18 @@ def rounds_of(
     """Return the learner's rounds; ``before`` is the time spent on features in advance."""
     history = model.history_
     ids = np.unique(np.concatenate([h.candidates for h in history])).astype(np.int64)
-    held = family.take(ids).transform(data.test)
+    features = family.take(ids).transform(data.test)
     right = []
     for h in history:
         coef, intercept = unscaled_tasks(h.weights, columns, h.candidates)
-        scores = held[:, np.searchsorted(ids, h.candidates)] @ coef.T + intercept
+        scores = features[:, np.searchsorted(ids, h.candidates)] @ coef.T + intercept
         right.append(100 * np.mean(np.argmax(scores, axis=1) == data.y_test))
     seconds = before + model.busy_ * np.cumsum([h.seconds for h in history])
     return Run(np.array([len(h.candidates) for h in history]), np.array(right), seconds)
 
 
 def _fitted(columns: Columns, y: np.ndarray, **settings: Any) -> Any:
-    """Fit; ``busy_`` is the share of the time that this process had a processor."""
+    """Fit; ``busy_`` is the fraction of the time that this process had a processor."""
     wall, busy = time.perf_counter(), time.process_time()
     model = GroupFeatureClassifier(**LEARNER, **settings).fit(columns, y)
     wall, busy = time.perf_counter() - wall, time.process_time() - busy
@@ -170,7 +167,7 @@ def learned(
     most: int = max(COUNTS),
     **bank: Any,
 ) -> Run:
-    """Learn the filters' parameters: n fresh draws a round, up to as many features as ``most``."""
+    """Learn the filters' parameters: n fresh draws per round, up to ``most`` features."""
     family = Draws(GaborBank(**bank).fit(data.train), n, 5 * most, seed)
     columns = DrawnColumns(family, data.train)
     settings = {"search": "sampled", "max_features": most, "rounds": 3 * most // 2}
@@ -217,10 +214,10 @@ def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     problem = TaskProblem(targets.blocks, targets.n_tasks, loss, norm, alpha)
     problem.append(columns.columns_of(np.arange(POOL))[:, targets.order], [1] * POOL)
     start = problem.empty().padded(POOL)
-    found = check_solver("admm")(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
+    solution = check_solver("admm")(problem).solve(start, LEARNER["refit_tol"], LEARNER["max_iter"])
     seconds = before + time.process_time() - begun
-    used = np.flatnonzero(np.abs(found.weights.W).sum(axis=1))
-    coef, intercept = unscaled_tasks(found.weights.kept(used), columns, used)
+    used = np.flatnonzero(np.abs(solution.weights.W).sum(axis=1))
+    coef, intercept = unscaled_tasks(solution.weights.kept(used), columns, used)
     scores = family.take(used).transform(data.test) @ coef.T + intercept
     right = 100 * np.mean(np.argmax(scores, axis=1) == data.y_test)
     return Run(np.array([len(used)]), np.array([right]), np.array([seconds]))
@@ -232,12 +229,12 @@ def shareboost(data: Task, seed: int = 0) -> Run:
     columns = DrawnColumns(family, data.train)
     begun = time.process_time()
     model = ShareBoost(MOST, search="sampled").fit(columns, data.y)
-    share = (time.process_time() - begun) / model.path_[-1].seconds
-    held = family.take(model.support_).transform(data.test)
-    scores = [held[:, : s.n_features] @ s.weights.T + s.intercept for s in model.path_]
+    busy = (time.process_time() - begun) / model.path_[-1].seconds
+    features = family.take(model.support_).transform(data.test)
+    scores = [features[:, : s.n_features] @ s.weights.T + s.intercept for s in model.path_]
     right = [100 * np.mean(np.argmax(z, axis=1) == data.y_test) for z in scores]
     counts = np.array([s.n_features for s in model.path_])
-    seconds = min(1.0, share) * np.array([s.seconds for s in model.path_])
+    seconds = min(1.0, busy) * np.array([s.seconds for s in model.path_])
     return Run(counts, np.array(right), seconds)
 
 
@@ -255,20 +252,20 @@ def best(scores: dict[float, float]) -> float:
     return max(scores, key=lambda alpha: scores[alpha])
 
 
-def as_values(found: dict[str, Any]) -> dict[str, Any]:
+def as_values(measured: dict[str, Any]) -> dict[str, Any]:
     """Return what an experiment found as JSON can hold it."""
 
-    def values(held: Any) -> Any:
-        if isinstance(held, Run):
-            return [held.counts.tolist(), held.accuracy.tolist(), held.seconds.tolist()]
-        if isinstance(held, dict):
-            return {str(key): values(value) for key, value in held.items()}
-        return [values(value) for value in held] if isinstance(held, list) else held
+    def values(part: Any) -> Any:
+        if isinstance(part, Run):
+            return [part.counts.tolist(), part.accuracy.tolist(), part.seconds.tolist()]
+        if isinstance(part, dict):
+            return {str(key): values(value) for key, value in part.items()}
+        return [values(value) for value in part] if isinstance(part, list) else part
 
-    return {key: values(value) for key, value in found.items()}
+    return {key: values(value) for key, value in measured.items()}
 
 
-def from_values(held: dict[str, Any]) -> dict[str, Any]:
+def from_values(stored: dict[str, Any]) -> dict[str, Any]:
     """Return what :func:`as_values` was given."""
 
     def runs(values: list[Any]) -> list[Run]:
@@ -279,14 +276,14 @@ def from_values(held: dict[str, Any]) -> dict[str, Any]:
 
     scores = {
         name: {float(s): accuracy for s, accuracy in value.items()}
-        for name, value in held["scores"].items()
+        for name, value in stored["scores"].items()
     }
     return {
         "scores": scores,
-        "n": held["n"],
-        "runs": named(held["runs"]),
-        "grids": {int(k): runs(value) for k, value in held["grids"].items()},
-        "sizes": {int(n): named(value) for n, value in held["sizes"].items()},
+        "n": stored["n"],
+        "runs": named(stored["runs"]),
+        "grids": {int(k): runs(value) for k, value in stored["grids"].items()},
+        "sizes": {int(n): named(value) for n, value in stored["sizes"].items()},
     }
 
 
@@ -331,7 +328,7 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
 def main() -> None:
     """Run both sets of plates and write the page."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--patches", type=int, default=500, help="a class, for the main tables")
+    parser.add_argument("--patches", type=int, default=500, help="per class, for the main tables")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000, 10000])
     parser.add_argument(
         "--runs", type=Path, default=Path("out/brodatz"),
@@ -342,16 +339,16 @@ def main() -> None:
     _logger.setLevel(logging.INFO)
     # Compiled before anything is timed.
     fixed(task([np.random.default_rng(0).normal(size=(64, 64))] * 2, 20, 0), 1.0)
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for name, files in SETS.items():
         kept = args.runs / f"{name.replace(' ', '-')}.json"
         if not kept.is_file():
             plates = [plate(args.data / "brodatz" / file) for _, file in files]
-            values = as_values(experiment(plates, args, whole=not found))
+            values = as_values(experiment(plates, args, whole=not measured))
             write_text(kept, json.dumps(values))
-        found[name] = from_values(json.loads(kept.read_text()))
+        measured[name] = from_values(json.loads(kept.read_text()))
         settings = {"draws": DRAWS, "pool": POOL, "counts": COUNTS}
-        brodatz_page.write(args.out, SETS, found, settings, WORDS)
+        brodatz_page.write(args.out, SETS, measured, settings)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """LandSat with all products of its inputs: coverage and error against two kinds of sparsity.
 
 The setting of Fig. 6 of J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009:
-1296 products of 36 spectral values, multinomial loss, 240 training examples a class; paths for ℓ1,
-ℓ1/ℓ2 and ℓ1/ℓ∞.
+1296 products of 36 spectral values, multinomial loss, 240 training examples per class; paths for
+ℓ1, ℓ1/ℓ2 and ℓ1/ℓ∞.
 
     python -m scripts.reproduce.coverage --data DIR
 """
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, render, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
@@ -24,11 +24,16 @@ from visionshare.learners import regularization_path
 from visionshare.losses import coverage
 from visionshare.resources import thread_limit
 
-A_CLASS = 240
+PER_CLASS = 240
 ALPHAS, LEAST, PRODUCTS = 12, 1e-2, 1296
 PENALTIES = ("l1", "l1/l2", "l1/linf")
 # One optimum, several solvers: where GradBoost's own sweeps would take minutes, Newton's method.
-SETTINGS = {"solver": "newton", "calibrate": False, "refit_tol": 2e-3, "max_iter": 300}
+SETTINGS: dict[str, Any] = {
+    "solver": "newton",
+    "calibrate": False,
+    "refit_tol": 2e-3,
+    "max_iter": 300,
+}
 FIELDS = ("error", "coverage")
 ERRORS = (0.2, 0.19, 0.18, 0.17, 0.16, 0.155, 0.15, 0.145, 0.14)
 COVERAGES = (0.35, 0.3, 0.28, 0.26, 0.24, 0.22, 0.2, 0.19, 0.18)
@@ -56,7 +61,9 @@ def products(X: np.ndarray, train: np.ndarray) -> np.ndarray:
     return (Z[:, i] * Z[:, j]).astype(np.float32)
 
 
-def path_of(X: np.ndarray, y: np.ndarray, test: tuple, penalty: str, n: int) -> list[Point]:
+def path_of(
+    X: np.ndarray, y: np.ndarray, test: tuple[np.ndarray, np.ndarray], penalty: str, n: int
+) -> list[Point]:
     """Return the points of one penalty's path, from the largest alpha on."""
     learner = StructuralBoostingClassifier(penalty=penalty, **SETTINGS)
     points = []
@@ -74,11 +81,12 @@ def path_of(X: np.ndarray, y: np.ndarray, test: tuple, penalty: str, n: int) -> 
 def runs(options: Any) -> Iterator[dict[str, list[list[Point]]]]:
     """Yield, after each seed, the paths of every penalty, an entry a seed."""
     X, y, train = load(options.data, "landsat")
-    found: dict[str, list[list[Point]]] = {penalty: [] for penalty in PENALTIES}
+    assert train is not None, "an official split"
+    measured: dict[str, list[list[Point]]] = {penalty: [] for penalty in PENALTIES}
     for seed in range(1 if options.quick else options.seeds):
         rng = np.random.default_rng(seed)
         rows = [
-            rng.choice(np.flatnonzero(train & (y == c)), A_CLASS, replace=False)
+            rng.choice(np.flatnonzero(train & (y == c)), PER_CLASS, replace=False)
             for c in np.unique(y)
         ]
         chosen = np.sort(np.concatenate(rows))
@@ -87,10 +95,10 @@ def runs(options: Any) -> Iterator[dict[str, list[list[Point]]]]:
         for penalty in PENALTIES:
             begun = time.perf_counter()
             points = path_of(Z[chosen], y[chosen], test, penalty, 5 if options.quick else ALPHAS)
-            found[penalty].append(points)
+            measured[penalty].append(points)
             seconds = round(time.perf_counter() - begun, 1)
             print(seed, penalty, seconds, *points, sep="\n", flush=True)
-        yield found
+        yield measured
 
 
 def rows_at(points: list[Point], level: float, field: str) -> float:
@@ -105,25 +113,27 @@ def rows_at(points: list[Point], level: float, field: str) -> float:
     i = int(below[0])
     if i == 0 or points[i - 1].rows == 0:
         return float(points[i].rows)
-    share = (values[i - 1] - level) / (values[i - 1] - values[i])
+    fraction = (values[i - 1] - level) / (values[i - 1] - values[i])
     low, high = np.log(points[i - 1].rows), np.log(points[i].rows)
-    return float(np.exp(low + share * (high - low)))
+    return float(np.exp(low + fraction * (high - low)))
 
 
-def needed(found: dict[str, list[list[Point]]], levels: tuple, field: str) -> list[list[Any]]:
+def needed(
+    measured: dict[str, list[list[Point]]], levels: tuple[float, ...], field: str
+) -> list[list[Any]]:
     """Return the rows of a table: features to reach each level, and ℓ1's over the others'."""
     rows = []
     for level in levels:
-        counts = {p: [rows_at(path, level, field) for path in found[p]] for p in PENALTIES}
+        counts = {p: [rows_at(path, level, field) for path in measured[p]] for p in PENALTIES}
         if any(not np.isfinite(v).all() for v in counts.values()):
             rows.append([level, *("not by all seeds" for _ in PENALTIES), "–", "–"])
             continue
-        shares = [spread(np.array(counts["l1"]) / np.array(counts[p])) for p in PENALTIES[1:]]
-        rows.append([level, *(spread(counts[p], 0) for p in PENALTIES), *shares])
+        ratios = [spread(np.array(counts["l1"]) / np.array(counts[p])) for p in PENALTIES[1:]]
+        rows.append([level, *(spread(counts[p], 0) for p in PENALTIES), *ratios])
     return rows
 
 
-def draw(found: dict[str, list[list[Point]]], path: Path) -> None:
+def draw(measured: dict[str, list[list[Point]]], path: Path) -> None:
     """Draw coverage and error against both kinds of sparsity, all seeds."""
     import matplotlib
 
@@ -132,16 +142,16 @@ def draw(found: dict[str, list[list[Point]]], path: Path) -> None:
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), constrained_layout=True)
     for color, penalty in zip(("C0", "C1", "C2"), PENALTIES, strict=True):
-        for seed, points in enumerate(found[penalty]):
-            held = [p for p in points if p.rows > 0]
+        for seed, points in enumerate(measured[penalty]):
+            nonempty = [p for p in points if p.rows > 0]
             sparse = {
-                "share of zeros of W": [p.zeros for p in held],
-                "features used (rows of W that are not zero)": [p.rows for p in held],
+                "fraction of zeros of W": [p.zeros for p in nonempty],
+                "features used (rows of W that are not zero)": [p.rows for p in nonempty],
             }
             for row, field in zip(axes, ("coverage", "error"), strict=True):
                 for axis, (label, x) in zip(row, sparse.items(), strict=True):
                     name = penalty if seed == 0 else None
-                    values = [getattr(p, field) for p in held]
+                    values = [getattr(p, field) for p in nonempty]
                     axis.plot(x, values, "-", color=color, lw=1, alpha=0.7, label=name)
                     axis.set(xlabel=label, ylabel=f"test {field}")
     for row in axes:
@@ -150,21 +160,21 @@ def draw(found: dict[str, list[list[Point]]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def sentence(found: dict[str, list[list[Point]]], levels: tuple) -> str:
+def claim(measured: dict[str, list[list[Point]]], levels: tuple[float, ...]) -> str:
     """Return what the paths say to the paper's claim."""
-    shares = []
+    ratios = []
     for level in levels:
-        pair = [[rows_at(path, level, "error") for path in found[p]] for p in ("l1", "l1/l2")]
+        pair = [[rows_at(path, level, "error") for path in measured[p]] for p in ("l1", "l1/l2")]
         if np.isfinite(pair).all():
-            shares.append((level, float(np.mean(np.array(pair[0]) / np.array(pair[1])))))
-    if not shares:
-        return "No level was reached by all seeds of both ℓ1 and ℓ1/ℓ2."
-    least, most = min(s for _, s in shares), max(s for _, s in shares)
-    above = sum(s >= 1.5 for _, s in shares)
-    return (
-        f"The paper says that ℓ1 needs at least 50 % more features than ℓ1/ℓ2 at equal error. Here "
-        f"ℓ1 needs {least:.2f} to {most:.2f} times as many at the {len(shares)} levels of test "
-        f"error that all seeds of both reach; at {above} of them 1.5 times or more."
+            ratios.append(float(np.mean(np.array(pair[0]) / np.array(pair[1]))))
+    if not ratios:
+        return render("coverage/without-claim")
+    return render(
+        "coverage/claim",
+        least=f"{min(ratios):.2f}",
+        most=f"{max(ratios):.2f}",
+        n_levels=len(ratios),
+        n_above=sum(ratio >= 1.5 for ratio in ratios),
     )
 
 
@@ -173,47 +183,43 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     begun = time.perf_counter()
     with thread_limit(options.jobs):
-        for found in runs(options):
-            write(options, found, time.perf_counter() - begun)
+        for measured in runs(options):
+            write(options, measured, time.perf_counter() - begun)
 
 
-def write(options: Any, found: dict[str, list[list[Point]]], seconds: float) -> None:
-    """Write page and picture of the seeds that are done."""
+def write(options: Any, measured: dict[str, list[list[Point]]], seconds: float) -> None:
+    """Write page and picture of the seeds that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "coverage.png")
-    worst = {p: max(q.kkt for path in found[p] for q in path) for p in PENALTIES}
-    settings = (
-        f"Landsat, official split: {A_CLASS} random training examples a class (seeds 0 to "
-        f"{len(found['l1']) - 1}), all 2000 test examples. They are read at every point of the "
-        "paths: curves are compared, and no choice is made by them. Inputs into [−1, 1], all 1296 "
-        "products of two of them; 630 are copies of others and are left out, which changes no "
-        "optimum (they count as zeros of W). Columns to mean 0 and variance 1. Multinomial loss, "
-        f"{ALPHAS} alphas from λ_max to {LEAST:g} λ_max with warm starts, totally "
-        "corrective, 30 candidates a round by the decrease of GradBoost's bound. The optimum does "
-        "not depend on the solver: the restricted problems were solved by Newton's method, for "
-        f"ℓ1/ℓ∞ by FISTA, to a KKT residual of {SETTINGS['refit_tol']:g} λ or for "
-        f"{SETTINGS['max_iter']} iterations a round. Largest residuals at the end of a fit, over "
-        "λ: " + ", ".join(f"{p} {worst[p]:.2g}" for p in PENALTIES) + ". "
-        f"{options.jobs} thread, {seconds:.0f} s in all, on cores that other work shared."
-    )
+    draw(measured, options.out / "coverage.png")
+    worst = {p: max(q.kkt for path in measured[p] for q in path) for p in PENALTIES}
     header = [*(f"features, {p}" for p in PENALTIES), "l1 over l1/l2", "l1 over l1/linf"]
-    best = [
-        [p, *(spread([min(getattr(q, f) for q in path) for path in found[p]], 4) for f in FIELDS)]
+    lowest = [
+        [
+            p,
+            *(
+                spread([min(getattr(q, f) for q in path) for path in measured[p]], 4)
+                for f in FIELDS
+            ),
+        ]
         for p in PENALTIES
     ]
-    parts = [
-        settings,
-        "Features that have to be computed to reach a test error (between two points of a path "
-        "interpolated in the logarithm):",
-        table(["test error", *header], needed(found, ERRORS, "error")),
-        "The same for coverage (0 = the true class has the highest score, 5 = the lowest):",
-        table(["test coverage", *header], needed(found, COVERAGES, "coverage")),
-        "Lowest on each path:",
-        table(["penalty", "test error", "test coverage"], best),
-        sentence(found, ERRORS),
-        "![coverage and error against sparsity](coverage.png)",
-    ]
-    write_page(options.out, "coverage", "LandSat: coverage against structural sparsity", parts)
+    write_page(
+        options.out,
+        "coverage",
+        per_class=PER_CLASS,
+        last_seed=len(measured["l1"]) - 1,
+        n_alphas=ALPHAS,
+        least=f"{LEAST:g}",
+        refit_tol=f"{SETTINGS['refit_tol']:g}",
+        max_iter=SETTINGS["max_iter"],
+        residuals=", ".join(f"{p} {worst[p]:.2g}" for p in PENALTIES),
+        jobs=options.jobs,
+        seconds=f"{seconds:.0f}",
+        by_error=table(["test error", *header], needed(measured, ERRORS, "error")),
+        by_coverage=table(["test coverage", *header], needed(measured, COVERAGES, "coverage")),
+        lowest=table(["penalty", "test error", "test coverage"], lowest),
+        claim=claim(measured, ERRORS),
+    )
 
 
 if __name__ == "__main__":

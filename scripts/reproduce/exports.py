@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, render, stopwatch, table, write_page
 from visionshare import (
     CompactClassifier,
     Deslanted,
@@ -34,7 +34,7 @@ from visionshare import (
 )
 from visionshare.classifier import EarlyExit
 from visionshare.datasets import ImageSet, load_images
-from visionshare.export import object_size, onnx_program, run_onnx
+from visionshare.export import compile_classifier, object_size, onnx_program, run_onnx
 from visionshare.resources import thread_limit
 
 TRAINING, FEATURES, BATCH = 5000, 60, 500
@@ -59,7 +59,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
 
 
 class Parity(NamedTuple):
-    """Largest difference of scores, as a share of the largest score, and labels that differ."""
+    """Largest difference of scores, as a fraction of the largest score, and labels that differ."""
 
     difference: float
     labels: int
@@ -99,55 +99,59 @@ def ways(model: CompactClassifier) -> Iterator[tuple[str, Callable[[np.ndarray],
     network = onnx.load_from_string(program.content)
     onnx.checker.check_model(network, full_check=True)
     reference = ReferenceEvaluator(network)
-    yield "C", model.compile().decision_function
+    yield "C", compile_classifier(model).decision_function
     yield "onnxruntime", lambda images: run_onnx(program, images)[2]
     yield "onnx.reference", lambda images: reference.run(None, {"images": images})[2]
 
 
 def compare(model: CompactClassifier, images: np.ndarray, count: int) -> list[Parity]:
     """Return how far each way is from Python on the images."""
-    held = images[:count]
-    expected = model.decision_function(held)
-    largest, found = np.abs(expected).max(), []
+    tested = images[:count]
+    expected = model.decision_function(tested)
+    largest, result = np.abs(expected).max(), []
     for _, scores_of in ways(model):
-        parts = [scores_of(held[i : i + BATCH]) for i in range(0, count, BATCH)]
+        parts = [scores_of(tested[i : i + BATCH]) for i in range(0, count, BATCH)]
         scores = np.concatenate(parts)
         differ = int(np.sum(np.argmax(scores, axis=1) != np.argmax(expected, axis=1)))
-        found.append(Parity(float(np.abs(scores - expected).max() / largest), differ))
-    return found
+        result.append(Parity(float(np.abs(scores - expected).max() / largest), differ))
+    return result
 
 
-def costs(file: Path, test: ImageSet) -> list[str]:
-    """Return what a trained classifier costs in C, whole and with early exit."""
+def costs(file: Path, test: ImageSet) -> str:
+    """Return the part of the page about what a trained classifier costs in C."""
     model, rows = load(file), []
     truth = test.labels.astype(model.classes_.dtype)
     for quantize in ("none", "int8", "int16"):
-        compiled = model.compile(quantize=quantize)
+        compiled = compile_classifier(model, quantize=quantize)
         errors = int(np.sum(compiled.predict(test.images) != truth))
         row = [quantize, f"{100 * errors / len(test):.2f}"]
         if model.exit_rule is not None:
-            stopping = model.compile(quantize=quantize, early_exit=True)
+            stopping = compile_classifier(model, quantize=quantize, early_exit=True)
             wrong = int(np.sum(stopping.predict(test.images) != truth))
             row.append(f"{100 * wrong / len(test):.2f}")
         size = object_size(compiled.program)
         rows.append(
             [*row, "unknown" if size is None else f"{size[0]:,}", f"{compiled.program.ram:,}"]
         )
-    header = ["tables", "error, %"]
-    header += ["error with early exit, %"] if model.exit_rule is not None else []
-    parts = [
-        f"A trained classifier of {model.n_features} features and {model.macs:,} multiply-"
-        f"accumulates, on the {len(test)} test images in C:",
-        table([*header, "bytes of flash", "bytes of RAM"], rows),
-    ]
+    header, early_exit = ["tables", "error, %"], ""
     if model.exit_rule is not None:
+        header.append("error with early exit, %")
         early = EarlyExit(model).measure(test.images, truth)
-        parts.append(
-            f"Early exit in Python: {100 * early.errors / len(test):.2f} % errors, on average "
-            f"{early.average_macs:,.0f} multiply-accumulates "
-            f"({100 * early.average_macs / model.macs:.1f} % of all), {early.most_macs:,} at most."
+        early_exit = render(
+            "exports/early-exit",
+            error=f"{100 * early.errors / len(test):.2f}",
+            average_macs=f"{early.average_macs:,.0f}",
+            percent=f"{100 * early.average_macs / model.macs:.1f}",
+            most_macs=f"{early.max_macs:,}",
         )
-    return parts
+    return render(
+        "exports/trained",
+        n_features=model.n_features,
+        macs=f"{model.macs:,}",
+        n_test=len(test),
+        costs=table([*header, "bytes of flash", "bytes of RAM"], rows),
+        early_exit=early_exit,
+    )
 
 
 def main() -> None:
@@ -160,21 +164,22 @@ def main() -> None:
     with thread_limit(options.jobs):
         for name, model in classifiers(train):
             with stopwatch() as seconds:
-                found = compare(model, test.images, count)
+                parities = compare(model, test.images, count)
             wrong = np.mean(model.predict(test.images[:count]) != test.labels[:count])
             rows.append([name, model.n_features, f"{100 * wrong:.1f}"])
-            rows[-1] += [f"{p.difference:.1e}; {p.labels}" for p in found]
+            rows[-1] += [f"{p.difference:.1e}; {p.labels}" for p in parities]
             print(*rows[-1], f"{seconds[0]:.0f} s", flush=True)
-        parts = [
-            f"A classifier of each family: {FEATURES} features at random, weights by logistic "
-            f"regression on {TRAINING} training images. Python, C and ONNX compute the scores of "
-            f"{count} test images of MNIST. In each cell: the largest difference of scores from "
-            "Python's, as a share of the largest score; labels that differ.",
-            table(["family", "features", "error, %", "C", "onnxruntime", "onnx.reference"], rows),
-        ]
-        if options.trained is not None:
-            parts += costs(options.trained, test)
-    write_page(options.out, "exports", "Exports against Python", parts)
+    trained = "" if options.trained is None else costs(options.trained, test)
+    header = ["family", "features", "error, %", "C", "onnxruntime", "onnx.reference"]
+    write_page(
+        options.out,
+        "exports",
+        n_features=FEATURES,
+        n_train=TRAINING,
+        n_test=count,
+        parity=table(header, rows),
+        trained=trained,
+    )
 
 
 if __name__ == "__main__":

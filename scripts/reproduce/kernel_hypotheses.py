@@ -17,21 +17,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, table, write_page
+from scripts.reproduce.results import arguments, render, table, write_page
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
 from visionshare.losses import coverage
 from visionshare.resources import thread_limit
 
-CLASSES, JUDGES = 10, 5000
-SIZES, SHARES = (30, 100, 300), (0.1, 0.05, 0.02, 0.01, 0.005)
+CLASSES, VALIDATION = 10, 5000
+SIZES, FRACTIONS = (30, 100, 300), (0.1, 0.05, 0.02, 0.01, 0.005)
 ROUNDS, SWEEPS, ENTERING = 40, 4, 50
 PENALTIES = ("l1", "l1/l2", "l1/linf")
 
 
+# Kernels (m, n) and classes (m,).
+Examples = tuple[np.ndarray, np.ndarray]
+
+
 class Curve(NamedTuple):
-    """What a booster had after each round; sparsity is the share of zeros of W."""
+    """What a booster had after each round; sparsity is the fraction of zeros of W."""
 
     alpha: float
     seconds: np.ndarray
@@ -56,15 +60,15 @@ def mistakes(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """
     chosen: list[int] = []
     weights = np.zeros((len(X), CLASSES))
-    held = np.empty((len(X), X.shape[1]), np.float32)
+    centers = np.empty((len(X), X.shape[1]), np.float32)
     for i, x in enumerate(X):
         n = len(chosen)
-        scores = kernel(x[None], held[:n]).astype(np.float64)[0] @ weights[:n]
+        scores = kernel(x[None], centers[:n]).astype(np.float64)[0] @ weights[:n]
         winner = int(np.argmax(scores))
         if n == 0 or winner != y[i]:
             weights[n, y[i]] += 1
             weights[n, winner] -= float(winner != y[i])
-            held[n] = x
+            centers[n] = x
             chosen.append(i)
     return np.array(chosen)
 
@@ -81,32 +85,40 @@ def load(data: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def curve(
-    H: np.ndarray, y: np.ndarray, test: tuple, solver: str, penalty: str, n: int, share: float
+    H: np.ndarray, y: np.ndarray, test: Examples, solver: str, penalty: str, n: int, fraction: float
 ) -> Curve:
-    """Return how a booster fared, round by round, at a share of λ_max."""
+    """Return how a booster fared, round by round, at a fraction of λ_max."""
     learner = StructuralBoostingClassifier(
         solver=solver, penalty=penalty, n_entering=ENTERING, rounds=n, max_iter=SWEEPS,
         calibrate=False,
     )  # fmt: skip
     columns = ArrayColumns(H)
-    alpha = share * learner.alpha_max(columns, y)
+    alpha = fraction * learner.alpha_max(columns, y)
     history = learner.set_params(alpha=alpha).fit(columns, y).history_
     offset, scale = columns.scaling_of()
-    held: dict[str, list[float]] = {name: [] for name in ("error", "coverage", "zeros", "rows")}
-    for done in history:
-        ids = done.candidates
-        scores = ((test[0][:, ids] - offset[ids]) * scale[ids]) @ done.W + done.b
-        held["error"].append(float(np.mean(np.argmax(scores, axis=1) != test[1])))
-        held["coverage"].append(coverage(scores, test[1]))
-        held["zeros"].append(1 - np.count_nonzero(done.W) / (CLASSES * H.shape[1]))
-        held["rows"].append(len(ids))
-    seconds = np.cumsum([done.seconds for done in history])
-    values = np.array([done.value for done in history])
-    found = (np.array(held[name]) for name in ("error", "coverage", "zeros", "rows"))
-    return Curve(alpha, seconds, values, *found, history[-1].kkt)
+    curves: dict[str, list[float]] = {name: [] for name in ("error", "coverage", "zeros", "rows")}
+    for step in history:
+        ids = step.candidates
+        scores = ((test[0][:, ids] - offset[ids]) * scale[ids]) @ step.W + step.b
+        curves["error"].append(float(np.mean(np.argmax(scores, axis=1) != test[1])))
+        curves["coverage"].append(coverage(scores, test[1]))
+        curves["zeros"].append(1 - np.count_nonzero(step.W) / (CLASSES * H.shape[1]))
+        curves["rows"].append(len(ids))
+    seconds = np.cumsum([step.seconds for step in history])
+    values = np.array([step.value for step in history])
+    return Curve(
+        alpha,
+        seconds,
+        values,
+        error=np.array(curves["error"]),
+        coverage=np.array(curves["coverage"]),
+        sparsity=np.array(curves["zeros"]),
+        rows=np.array(curves["rows"]),
+        kkt=history[-1].kkt,
+    )
 
 
-def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
+def draw(measured: dict[tuple[str, str], Curve], path: Path) -> None:
     """Draw objective, error, coverage and sparsity against seconds."""
     import matplotlib
 
@@ -119,15 +131,15 @@ def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
         "objective": "training objective over the first",
         "error": "test error",
         "coverage": "test coverage",
-        "sparsity": "share of zeros of W",
+        "sparsity": "fraction of zeros of W",
     }
     for axis, (name, label) in zip(axes.ravel(), labels.items(), strict=True):
-        for (solver, penalty), held in found.items():
-            values = getattr(held, name)
+        for (solver, penalty), run in measured.items():
+            values = getattr(run, name)
             values = values / values[0] if name == "objective" else values
             style = "-" if solver == "gradboost" else "--"
             pair = f"{solver}, {penalty}"
-            axis.plot(held.seconds, values, style, color=colors[penalty], label=pair)
+            axis.plot(run.seconds, values, style, color=colors[penalty], label=pair)
         axis.set(xlabel="seconds", ylabel=label, xscale="log")
         if label != labels["sparsity"]:
             axis.set(yscale="log")
@@ -136,7 +148,7 @@ def draw(found: dict[tuple[str, str], Curve], path: Path) -> None:
 
 
 @dataclass
-class Found:
+class Measured:
     """What was chosen and measured so far."""
 
     chosen: list[list[Any]] = field(default_factory=list)
@@ -144,79 +156,92 @@ class Found:
     curves: dict[tuple[str, str], Curve] = field(default_factory=dict)
 
 
-def write(options: Any, hypotheses: int, seen: int, sharp: float, found: Found) -> None:
-    """Write page and pictures of what is done."""
+def write(options: Any, hypotheses: int, seen: int, median: float, measured: Measured) -> None:
+    """Write page and pictures of what is complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    settings = (
-        "Images of length 1. The paper does not name a scale; for pixels in [0, 1] the kernel of "
-        f"two of the training images is {sharp:.0e} in the median, so that every hypothesis is an "
-        "indicator of one image and the free intercepts decide about test images. "
-        f"One pass over {seen} training images errs on {hypotheses}: these are the hypotheses, "
-        f"{hypotheses * CLASSES} weights (the paper: 2766 of 60 000 images, 27 660 weights). The "
-        f"first {', '.join(map(str, SIZES))} images of each class train. λ is the share of λ_max, "
-        f"of {', '.join(map(str, SHARES))}, of least error on the last {JUDGES} training images "
-        "less the hypotheses among them (which are the hard ones: errors there are lower than on "
-        "test images); all 10 000 test images measure every round of what was "
-        f"chosen. Totally corrective rounds in which {ENTERING} candidates enter at most, with "
-        f"{SWEEPS} sweeps of updates each, {ROUNDS} rounds at most; the KKT residual at the end "
-        f"is a share of λ. {options.jobs} thread. One seed: nothing is random."
+    header = ["penalty", "per class", "fraction of λ_max", "error on validation images, %"]
+    write_page(
+        options.out,
+        "kernel_hypotheses",
+        median_kernel=f"{median:.0e}",
+        seen=seen,
+        hypotheses=hypotheses,
+        weights=hypotheses * CLASSES,
+        sizes=", ".join(map(str, SIZES)),
+        fractions=", ".join(map(str, FRACTIONS)),
+        n_validation=VALIDATION,
+        n_entering=ENTERING,
+        sweeps=SWEEPS,
+        rounds=ROUNDS,
+        jobs=options.jobs,
+        by_size=by_size(measured),
+        by_round=by_round(options.out, measured),
+        chosen=table(header, measured.chosen),
     )
-    parts = [settings]
-    if found.sizes:
-        sizes = sorted({size for _, size in found.sizes})
-        rows = [
-            [
-                penalty,
-                *(
-                    f"{c:.4f}; {100 * e:.2f} % ({share:g})"
-                    for e, c, share in (found.sizes[penalty, size] for size in sizes)
-                ),
-            ]
-            for penalty in PENALTIES
-            if all((penalty, size) in found.sizes for size in sizes)
-        ]
-        header = ["coverage; error (share of λ_max)", *(f"{size} a class" for size in sizes)]
-        parts += ["GradBoost, against the number of training examples:", table(header, rows)]
-    if found.curves:
-        draw(found.curves, options.out / "kernel_hypotheses.png")
-        header = ["solver", "penalty", "λ", "rounds", "s", "objective at first", "at the end"]
-        header += ["KKT", "test error, %", "coverage", "zeros of W", "most features", "at the end"]
-        rows = [
-            [
-                *pair,
-                f"{c.alpha:.3g}",
-                len(c.rows) - 1,
-                f"{c.seconds[-1]:.1f}",
-                f"{c.objective[0]:.1f}",
-                f"{c.objective[-1]:.1f}",
-                f"{c.kkt:.2g}",
-                f"{100 * c.error[-1]:.2f}",
-                f"{c.coverage[-1]:.4f}",
-                f"{c.sparsity[-1]:.3f}",
-                int(c.rows.max()),
-                int(c.rows[-1]),
-            ]
-            for pair, c in found.curves.items()
-        ]
-        parts += [f"{max(SIZES)} a class, round by round:", table(header, rows)]
-        parts += ["![objective, error, coverage, sparsity against seconds](kernel_hypotheses.png)"]
-    seen_header = ["penalty", "a class", "share of λ_max", "error on held-out training images, %"]
-    parts += ["What chose λ:", table(seen_header, found.chosen)]
-    write_page(options.out, "kernel_hypotheses", "MNIST: kernel hypotheses by boosting", parts)
 
 
-def chosen_share(H: np.ndarray, y: np.ndarray, judge: tuple, penalty: str, into: Found) -> float:
-    """Return the share of λ_max whose classifier errs least on the judging images."""
+def by_size(measured: Measured) -> str:
+    """Return the part of the page about numbers of training examples; empty before the first."""
+    if not measured.sizes:
+        return ""
+    sizes = sorted({size for _, size in measured.sizes})
+    rows = [
+        [
+            penalty,
+            *(
+                f"{c:.4f}; {100 * e:.2f} % ({fraction:g})"
+                for e, c, fraction in (measured.sizes[penalty, size] for size in sizes)
+            ),
+        ]
+        for penalty in PENALTIES
+        if all((penalty, size) in measured.sizes for size in sizes)
+    ]
+    header = ["coverage; error (fraction of λ_max)", *(f"{size} per class" for size in sizes)]
+    return render("kernel_hypotheses/by-size", errors=table(header, rows))
+
+
+def by_round(out: Path, measured: Measured) -> str:
+    """Draw the curves and return the part of the page about them; empty before the first."""
+    if not measured.curves:
+        return ""
+    draw(measured.curves, out / "kernel_hypotheses.png")
+    header = ["solver", "penalty", "λ", "rounds", "s", "objective at first", "at the end"]
+    header += ["KKT", "test error, %", "coverage", "zeros of W", "most features", "at the end"]
+    rows = [
+        [
+            *pair,
+            f"{c.alpha:.3g}",
+            len(c.rows) - 1,
+            f"{c.seconds[-1]:.1f}",
+            f"{c.objective[0]:.1f}",
+            f"{c.objective[-1]:.1f}",
+            f"{c.kkt:.2g}",
+            f"{100 * c.error[-1]:.2f}",
+            f"{c.coverage[-1]:.4f}",
+            f"{c.sparsity[-1]:.3f}",
+            int(c.rows.max()),
+            int(c.rows[-1]),
+        ]
+        for pair, c in measured.curves.items()
+    ]
+    return render("kernel_hypotheses/by-round", size=max(SIZES), boosters=table(header, rows))
+
+
+def chosen_fraction(
+    H: np.ndarray, y: np.ndarray, validation: Examples, penalty: str, into: Measured
+) -> float:
+    """Return the fraction of λ_max whose classifier errs least on the validation images."""
     errors = {}
-    for share in SHARES:
-        errors[share] = curve(H, y, judge, "gradboost", penalty, ROUNDS, share).error[-1]
-        row = [penalty, len(y) // CLASSES, share, f"{100 * errors[share]:.2f}"]
+    for fraction in FRACTIONS:
+        run = curve(H, y, validation, "gradboost", penalty, ROUNDS, fraction)
+        errors[fraction] = run.error[-1]
+        row = [penalty, len(y) // CLASSES, fraction, f"{100 * errors[fraction]:.2f}"]
         into.chosen.append(row)
         print(row, flush=True)
-    return min(errors, key=lambda share: errors[share])
+    return min(errors, key=lambda fraction: errors[fraction])
 
 
-def beta(data: Path) -> float:
+def median_kernel(data: Path) -> float:
     """Return the median kernel of training images whose pixels are in [0, 1]."""
     pixels = read_idx(data / "mnist" / "train-images-idx3-ubyte.gz")[:500]
     flat = pixels.reshape(500, -1).astype(np.float32) / 255
@@ -232,21 +257,22 @@ def main() -> None:
         begun = time.perf_counter()
         support = mistakes(X[:seen], y[:seen])
         print(f"{len(support)} of {seen}, {time.perf_counter() - begun:.0f} s", flush=True)
-        centers, sharp, found = X[support], beta(options.data), Found()
-        held = np.setdiff1d(np.arange(len(X) - JUDGES, len(X)), support)
-        judge, test = (kernel(X[held], centers), y[held]), (kernel(X_test, centers), y_test)
+        centers, median, measured = X[support], median_kernel(options.data), Measured()
+        rows = np.setdiff1d(np.arange(len(X) - VALIDATION, len(X)), support)
+        validation = kernel(X[rows], centers), y[rows]
+        test = kernel(X_test, centers), y_test
         for size, penalty in itertools.product(SIZES, PENALTIES):
             rows = np.concatenate([np.flatnonzero(y == c)[:size] for c in range(CLASSES)])
             H = kernel(X[rows], centers)
-            share = chosen_share(H, y[rows], judge, penalty, found)
-            run = curve(H, y[rows], test, "gradboost", penalty, ROUNDS, share)
-            found.sizes[penalty, size] = run.error[-1], run.coverage[-1], share
+            fraction = chosen_fraction(H, y[rows], validation, penalty, measured)
+            run = curve(H, y[rows], test, "gradboost", penalty, ROUNDS, fraction)
+            measured.sizes[penalty, size] = run.error[-1], run.coverage[-1], fraction
             if size == max(SIZES):
-                found.curves["gradboost", penalty] = run
+                measured.curves["gradboost", penalty] = run
                 if penalty != "l1/l2":
-                    run = curve(H, y[rows], test, "adaboost", penalty, ROUNDS, share)
-                    found.curves["adaboost", penalty] = run
-            write(options, len(centers), seen, sharp, found)
+                    run = curve(H, y[rows], test, "adaboost", penalty, ROUNDS, fraction)
+                    measured.curves["adaboost", penalty] = run
+            write(options, len(centers), seen, median, measured)
 
 
 if __name__ == "__main__":

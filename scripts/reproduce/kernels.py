@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
@@ -30,7 +31,7 @@ from scripts.reproduce.adult import (
     sets_of,
     splits,
 )
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, listed, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
 from visionshare.learners.generation_path import unscaled_tasks
@@ -44,14 +45,8 @@ DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
 PATIENCE = 5
-# λ is small: a tighter residual, in shares of λ, is below what float32 columns can show.
+# λ is small: a tighter residual, as a fraction of λ, is below what float32 columns can show.
 REFIT_TOL = 0.05
-# What came before the settings above, and would not be seen from them.
-BEFORE = (
-    "The range of σ² and λ, and that λ does not grow with m, were found in trials on rows of which "
-    "some test here; the first split was also measured twice with earlier settings: 84.97 % with "
-    "50 columns, and 85.40 % with 500 of all kernels."
-)
 ONE, ALL = "GrFL, one kernel", "GrFL, all kernels"
 PAPER = {
     ONE: ("83.82", "84.76", "84.98", "85.24"),
@@ -69,6 +64,18 @@ class Choice:
     loss: str = "squared_hinge"
 
 
+Maps = dict[str, tuple[str, float, float]]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """GrFL's choice, what was tried for it, and inputs, σ² and C of scikit-learn's maps."""
+
+    choice: Choice
+    tried: list[list[Any]]
+    maps: Maps
+
+
 @dataclass
 class Learned:
     """A learned path and what scores any of its rounds."""
@@ -84,11 +91,11 @@ class Learned:
 
     def accuracy(self, budget: int, X: np.ndarray, y: np.ndarray) -> float:
         """Return the accuracy of that round, nan if there is none."""
-        done = self.at(budget)
-        if done is None:
+        step = self.at(budget)
+        if step is None:
             return float("nan")
-        ids = (2 * done.candidates[:, None] + np.arange(2)).ravel()
-        coef, b = unscaled_tasks(done.weights, self.columns, ids)
+        ids = (2 * step.candidates[:, None] + np.arange(2)).ravel()
+        coef, b = unscaled_tasks(step.weights, self.columns, ids)
         scores = self.columns.draws.take(ids).transform(X) @ coef[0] + b[0]
         return float(np.mean((scores > 0) == y))
 
@@ -109,19 +116,19 @@ def learn(
         patience=PATIENCE,
         refit_tol=REFIT_TOL,
     ).fit(columns, y)
-    return Learned(model, columns, np.cumsum([done.seconds for done in model.history_]))
+    return Learned(model, columns, np.cumsum([step.seconds for step in model.history_]))
 
 
 def validated(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> float:
     """Return GrFL's mean accuracy over the folds."""
-    found = []
-    for train, judge in folds_of(rows):
+    accuracies = []
+    for train, validation in folds_of(rows):
         X = data.table(choice.inputs, train, train)
         path = learn(X, data.y[train], choice, (choice.square,), budget, 0)
         last = 2 * len(path.model.history_[-1].candidates)
-        judged = data.table(choice.inputs, train, judge)
-        found.append(path.accuracy(min(budget, last), judged, data.y[judge]))
-    return float(np.mean(found))
+        X = data.table(choice.inputs, train, validation)
+        accuracies.append(path.accuracy(min(budget, last), X, data.y[validation]))
+    return float(np.mean(accuracies))
 
 
 def choose(data: Adult, rows: np.ndarray, budget: int) -> tuple[Choice, list[list[Any]]]:
@@ -138,11 +145,11 @@ def choose(data: Adult, rows: np.ndarray, budget: int) -> tuple[Choice, list[lis
     first = best_of([Choice(i, s, ALPHAS[1]) for i, s in itertools.product(INPUTS, SQUARES)])
     losses = ("squared_hinge", "logistic")
     pairs = itertools.product(ALPHAS, losses)
-    found = best_of([Choice(first.inputs, first.square, alpha, loss) for alpha, loss in pairs])
+    best = best_of([Choice(first.inputs, first.square, alpha, loss) for alpha, loss in pairs])
     rows_ = [
         [c.inputs, f"{c.square:g}", c.alpha, c.loss, f"{100 * a:.2f}"] for c, a in tried.items()
     ]
-    return found, rows_
+    return best, rows_
 
 
 def feature_map(name: str, square: float, n: int, seed: int) -> Any:
@@ -154,19 +161,19 @@ def feature_map(name: str, square: float, n: int, seed: int) -> Any:
 def mapped_accuracies(
     name: str, sets: Any, square: float, n: int, seed: int, costs: tuple[float, ...]
 ) -> list[float]:
-    """Return a linear machine's accuracies on one feature map, one a cost."""
-    X, y, judged, truth = sets
+    """Return a linear machine's accuracies on one feature map, one per cost."""
+    X, y, X_test, y_test = sets
     lift = feature_map(name, square, n, seed).fit(X)
-    Z, Q = lift.transform(X), lift.transform(judged)
+    Z, Q = lift.transform(X), lift.transform(X_test)
     machines = (LinearSVC(C=cost, dual=False).fit(Z, y) for cost in costs)
-    return [float(np.mean(machine.predict(Q) == truth)) for machine in machines]
+    return [float(np.mean(machine.predict(Q) == y_test)) for machine in machines]
 
 
 def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[str, float, float]:
     """Return the best inputs, σ² and cost of one of scikit-learn's maps."""
     scores: dict[tuple[str, float, float], float] = {}
-    for kind, (train, judge) in itertools.product(INPUTS, folds_of(rows)):
-        sets = sets_of(data, kind, train, judge)
+    for kind, (train, validation) in itertools.product(INPUTS, folds_of(rows)):
+        sets = sets_of(data, kind, train, validation)
         for square in SQUARES:
             for cost, a in zip(
                 COSTS, mapped_accuracies(name, sets, square, budget, 0, COSTS), strict=True
@@ -206,28 +213,31 @@ def measure_path(
     data: Adult, split: Any, name: str, choice: Choice, widths: Any, seed: int
 ) -> list[tuple[str, int, float, float]]:
     """Return name, width, accuracy and seconds of one path of GrFL on one split."""
-    X, y, judged, truth = sets_of(data, choice.inputs, *split)
+    X, y, X_test, y_test = sets_of(data, choice.inputs, *split)
     squares = (choice.square,) if name == ONE else SQUARES
-    found = []
+    measured = []
     with thread_limit(1):
         path = learn(X, y, choice, squares, max(widths), seed)
     for width in widths:
-        done = path.at(width)
-        if done is not None:
-            seconds = path.seconds[path.model.history_.index(done)]
-            found.append((name, width, path.accuracy(width, judged, truth), float(seconds)))
-    return found
+        step = path.at(width)
+        if step is not None:
+            seconds = path.seconds[path.model.history_.index(step)]
+            accuracy = path.accuracy(width, X_test, y_test)
+            measured.append((name, width, accuracy, float(seconds)))
+    return measured
 
 
-def rows_of(found: dict[tuple[str, int], list[float]], seconds: Any, names: Any) -> list[list[Any]]:
+def rows_of(
+    measured: dict[tuple[str, int], list[float]], seconds: Any, names: Any
+) -> list[list[Any]]:
     """Return the table's rows: a method each, a column for each number of features."""
-    widths = sorted({width for _, width in found})
+    widths = sorted({width for _, width in measured})
     return [
         [name]
         + [
-            f"{spread([100 * a for a in found[name, w]])} ({len(found[name, w])}; "
+            f"{spread([100 * a for a in measured[name, w]])} ({len(measured[name, w])}; "
             f"{np.mean(seconds[name, w]):.0f} s)"
-            if (name, w) in found
+            if (name, w) in measured
             else "–"
             for w in widths
         ]
@@ -235,7 +245,7 @@ def rows_of(found: dict[tuple[str, int], list[float]], seconds: Any, names: Any)
     ]
 
 
-def draw(found: dict[tuple[str, int], list[float]], names: Any, path: Path) -> None:
+def draw(measured: dict[tuple[str, int], list[float]], names: Any, path: Path) -> None:
     """Draw accuracy against the number of columns."""
     import matplotlib
 
@@ -244,47 +254,44 @@ def draw(found: dict[tuple[str, int], list[float]], names: Any, path: Path) -> N
 
     figure, axis = plt.subplots(figsize=(6, 4), constrained_layout=True)
     for name in names:
-        widths = sorted(w for n, w in found if n == name)
-        means = [100 * np.mean(found[name, w]) for w in widths]
-        axis.errorbar(widths, means, [100 * np.std(found[name, w]) for w in widths], label=name)
-    axis.set(xscale="log", xlabel="columns (two a pair)", ylabel="accuracy in percent")
+        widths = sorted(w for n, w in measured if n == name)
+        means = [100 * np.mean(measured[name, w]) for w in widths]
+        axis.errorbar(widths, means, [100 * np.std(measured[name, w]) for w in widths], label=name)
+    axis.set(xscale="log", xlabel="columns (two per pair)", ylabel="accuracy in percent")
     axis.legend(fontsize=8)
     figure.savefig(path, dpi=90)
 
 
-def settings_of(data: Adult, options: Any, choice: Choice, maps: Any, rows: int) -> str:
-    """Return what was run, in words."""
-    return (
-        f"Adult: both files, {len(data.y)} rows, 6 numbers and 8 categories one-hot (? is a "
-        f"category of its own), {data.numbers.shape[1] + data.categories.shape[1]} inputs. "
-        f"{TRAINING:.0%} train, the rest tests; seeds 0 to {options.seeds - 1}; the first "
-        f"{options.long} go on to {max(LONG_WIDTHS)} columns. All settings were chosen by "
-        f"{FOLDS}-fold cross-validation with 50 columns on {rows} rows that are in the training "
-        f"part of every split. GrFL: ℓ1/ℓ2 groups of a pair, {DRAWS} draws a round and bandwidth "
-        f"(all kernels: the bandwidth of each draw is random among σ² of "
-        f"{', '.join(f'{s:g}' for s in SQUARES)}), a path whose rounds are each measured, "
-        f"solved by Newton's method to {REFIT_TOL} of λ; 200 and 500 columns on a path of their "
-        f"own with λ = {ALPHAS[0]}; processes: {options.jobs}, of one thread. Chosen: "
-        f"{choice}; for scikit-learn's maps with LinearSVC (inputs, σ², C): {maps}."
+def write(
+    options: Any, data: Adult, rows: int, chosen: Chosen, measured: Measured, names: Sequence[str]
+) -> None:
+    """Write page and picture of what is there so far; ``rows`` chose the settings."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    draw(measured.accuracies, names, options.out / "kernels.png")
+    widths = sorted({width for _, width in measured.accuracies})
+    accuracies = rows_of(measured.accuracies, measured.seconds, names)
+    write_page(
+        options.out,
+        "kernels",
+        n_rows=len(data.y),
+        n_inputs=data.numbers.shape[1] + data.categories.shape[1],
+        training=f"{TRAINING:.0%}",
+        last_seed=options.seeds - 1,
+        n_long=options.long,
+        most_columns=max(LONG_WIDTHS),
+        folds=FOLDS,
+        n_development=rows,
+        draws=DRAWS,
+        squares=listed(SQUARES),
+        refit_tol=REFIT_TOL,
+        least_alpha=ALPHAS[0],
+        jobs=options.jobs,
+        choice=chosen.choice,
+        maps=chosen.maps,
+        accuracies=table(["columns", *map(str, widths)], accuracies),
+        paper=table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()]),
+        tried=table(["inputs", "σ²", "λ", "loss", "accuracy"], chosen.tried),
     )
-
-
-def write(out: Path, settings: str, tried: list[list[Any]], found: Measured, names: Any) -> None:
-    """Write page and picture of what is there so far."""
-    out.mkdir(parents=True, exist_ok=True)
-    draw(found.accuracies, names, out / "kernels.png")
-    widths = sorted({width for _, width in found.accuracies})
-    counts = (
-        "A column is one number computed from an input; a pair cos, sin is two columns, so that "
-        "20, 100 and 200 columns are 10, 50 and 100 pairs. In parentheses: splits, mean seconds "
-        "of training up to there."
-    )
-    body = table(["columns", *map(str, widths)], rows_of(found.accuracies, found.seconds, names))
-    paper = table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()])
-    seen = table(["inputs", "σ²", "λ", "loss", "accuracy"], tried)
-    picture = "![accuracy against columns](kernels.png)"
-    parts = [settings, BEFORE, counts, body, picture, paper, "What cross-validation saw:", seen]
-    write_page(out, "kernels", "Adult with few Fourier features", parts)
 
 
 def _of(choice: Choice, widths: tuple[int, ...]) -> Choice:
@@ -295,21 +302,21 @@ def _of(choice: Choice, widths: tuple[int, ...]) -> Choice:
 def main() -> None:
     """Choose settings on the development rows, measure the splits and write the page."""
     parser = arguments(__doc__.splitlines()[0])
-    parser.add_argument("--long", type=int, default=1, help="splits that go on to 500 columns")
+    parser.add_argument("--long", type=int, default=1, help="splits that continue to 500 columns")
     options = parser.parse_args()
-    data, found = load(options.data), Measured()
+    data, measured = load(options.data), Measured()
     with thread_limit(1):
-        development, held = splits(len(data.y), options.seeds)
+        development, split_rows = splits(len(data.y), options.seeds)
         development = development[:1500] if options.quick else development
         choice, tried = choose(data, development, 10 if options.quick else 50)
         print(choice, *tried, sep="\n", flush=True)
         kinds = ("Nystroem", "RBFSampler")
         maps = {name: choose_map(data, name, development, 50) for name in kinds}
-        settings = settings_of(data, options, choice, maps, len(development))
+        chosen = Chosen(choice, tried, maps)
         names = [*PAPER, *maps]
-    for seed, split in enumerate(held):
+    for seed, split in enumerate(split_rows):
         widths = (*WIDTHS, *LONG_WIDTHS) if seed < options.long else WIDTHS
-        measure_maps(data, split, maps, widths, seed, found)
+        measure_maps(data, split, maps, widths, seed, measured)
     tasks = [
         (name, widths, seed)
         for widths, last in ((LONG_WIDTHS, options.long), (WIDTHS, options.seeds))
@@ -318,14 +325,16 @@ def main() -> None:
     ]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as workers:
         running = [
-            workers.submit(measure_path, data, held[seed], name, _of(choice, widths), widths, seed)
+            workers.submit(
+                measure_path, data, split_rows[seed], name, _of(choice, widths), widths, seed
+            )
             for name, widths, seed in tasks
         ]
         # The page is written whenever something is added: a run that is stopped leaves its part.
-        for done in as_completed(running):
-            for one in done.result():
-                found.add(*one)
-            write(options.out, settings, tried, found, names)
+        for future in as_completed(running):
+            for one in future.result():
+                measured.add(*one)
+            write(options, data, len(development), chosen, measured, names)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Each run is a folder under --runs, made by `visionshare train`; what is there is
 that a measurement of hours can be stopped, and the page is written from what is there:
 
     python -m scripts.reproduce.mnist --data DIR --jobs 2 --seeds 3
-    python -m scripts.reproduce.mnist --data DIR --jobs 2 --trials     # on held-out training images
+    python -m scripts.reproduce.mnist --data DIR --jobs 2 --trials     # on validation images
     python -m scripts.reproduce.mnist --data DIR --jobs 2 --seeds 3 --dataset fashion-mnist
 """
 
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.mnist_trials import HELD_OUT, PLACES, REMARKS, TRIED, folder_of, settings_of
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.mnist_trials import HELD_OUT, KEYS, REMARKED, TRIED, folder_of, settings_of
+from scripts.reproduce.results import arguments, render, spread, table, write_page
 
 # Error in percent, features and multiply-accumulates that were asked for, at most.
 ASKED: dict[str, tuple[float, int | None, float | None]] = {
@@ -34,11 +34,8 @@ ASKED: dict[str, tuple[float, int | None, float | None]] = {
     "mnist-quick": (0.70, None, 0.4e6),
 }
 
-# The data sets that the recipes are read on, and the titles of their pages.
-TITLES = {
-    "mnist": "MNIST at the paper's figures, and beyond",
-    "fashion-mnist": "Fashion-MNIST by the recipes of MNIST",
-}
+# The data sets that the recipes are read on; each has a page.
+DATASETS = ("mnist", "fashion-mnist")
 
 
 def run(pipeline: str, settings: Sequence[str], folder: Path, options: Any) -> dict[str, Any]:
@@ -51,8 +48,8 @@ def run(pipeline: str, settings: Sequence[str], folder: Path, options: Any) -> d
             command += ["--set", setting]
         print(" ".join(command[2:]), flush=True)
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    found: dict[str, Any] = json.loads(figures.read_text())
-    return found
+    metrics: dict[str, Any] = json.loads(figures.read_text())
+    return metrics
 
 
 def asked(pipeline: str) -> str:
@@ -103,34 +100,26 @@ def finished(folder: Path) -> bool:
 
 def trials(pipeline: str, options: Any) -> str:
     """Return the table of a pipeline's trials that are there, best last; empty without any."""
-    held = []
+    measured = []
     for trial in TRIED[pipeline]:
         folder = folder_of(options.runs, pipeline, trial)
         if finished(folder):
-            held.append((trial, json.loads((folder / "metrics.json").read_text())))
-    names = [name for name in PLACES if any(name in trial for trial, _ in held)]
-    vary = [n for n in names if len({trial.get(n) for trial, _ in held}) > 1]
-    same = [f"{n} {held[0][0][n]}" for n in names if n not in vary]
+            measured.append((trial, json.loads((folder / "metrics.json").read_text())))
+    if not measured:
+        return ""
+    names = [name for name in KEYS if any(name in trial for trial, _ in measured)]
+    vary = [n for n in names if len({trial.get(n) for trial, _ in measured}) > 1]
+    same = [f"{n} {measured[0][0][n]}" for n in names if n not in vary]
     rows = [
         [*(trial.get(n, "") for n in vary), f"{100 * m['test_error_rate']:.2f}", f"{m['macs']:,}"]
-        for trial, m in sorted(held, key=lambda found: -found[1]["test_error_rate"])
+        for trial, m in sorted(measured, key=lambda pair: -pair[1]["test_error_rate"])
     ]
-    if not rows:
-        return ""
-    header = [*vary, "error on images held out, %", "multiply-accumulates"]
-    words = f"`{pipeline}`; in all of them {', '.join(same)}:" if same else f"`{pipeline}`:"
-    return "\n\n".join(filter(None, (words, table(header, rows), REMARKS.get(pipeline))))
-
-
-def choices(options: Any) -> list[str]:
-    """Return how the settings were chosen."""
-    return [
-        "## How settings were chosen",
-        "A sixth of the training images, 10 000 and always the same ones, taught nothing and "
-        f"judged (`--set {HELD_OUT}`), with seed 0:",
-        *filter(None, (trials(pipeline, options) for pipeline in TRIED)),
-        "How the settings of `mnist` were chosen: [mnist-75.md](mnist-75.md).",
-    ]
+    header = [*vary, "validation error, %", "multiply-accumulates"]
+    heading = f"`{pipeline}`; in all of them {', '.join(same)}:" if same else f"`{pipeline}`:"
+    parts = [heading, table(header, rows)]
+    if pipeline in REMARKED:
+        parts.append(render(f"mnist/remark-{pipeline}"))
+    return "\n\n".join(parts)
 
 
 def write(options: Any) -> None:
@@ -138,34 +127,30 @@ def write(options: Any) -> None:
     original = options.dataset == "mnist"
     header = ["pipeline", *(["asked"] if original else []), "test error, %", "features"]
     header += ["multiply-accumulates", "training images", "seconds by stage", "peak memory, GiB"]
-    source = "" if original else f" --set data.source={options.dataset}"
-    chosen = (
-        "read once for each final setting and seed."
-        if original
-        else "read once for each seed. The recipes are those of MNIST as they are: nothing was "
-        "chosen for these images, how they are prepared included."
+    pipelines = table(header, measured(options))
+    if not original:
+        write_page(options.out, "fashion-mnist", pipelines=pipelines, remark=options.remark)
+        return
+    write_page(
+        options.out,
+        "mnist",
+        pipelines=pipelines,
+        remark=options.remark,
+        held_out=HELD_OUT,
+        trials="\n\n".join(filter(None, (trials(pipeline, options) for pipeline in TRIED))),
     )
-    parts = [
-        f"`visionshare train NAME --data DIR{source}` makes each. The error is the mean ± standard "
-        "deviation over seeds (each run in parentheses), on the 10 000 test images, which were "
-        f"{chosen} A seed changes templates, draws, deformations and the order of images. Products "
-        "of pairs count as features where a classifier has any. `mnist-compact` and `mnist-quick` "
-        "see each training image once an epoch, deformed anew.",
-        table(header, measured(options)),
-        *([options.words] if options.words else []),
-        *(choices(options) if original else []),
-    ]
-    write_page(options.out, options.dataset, TITLES[options.dataset], parts)
 
 
 def main() -> None:
     """Run what is missing and write the page."""
     parser = arguments(__doc__ or "")
-    parser.add_argument("--dataset", choices=list(TITLES), default="mnist", help="default mnist")
+    parser.add_argument("--dataset", choices=DATASETS, default="mnist", help="default mnist")
     parser.add_argument("--runs", type=Path, help="folder of runs (default out/DATASET-runs)")
     parser.add_argument("--pipelines", nargs="*", default=list(ASKED), choices=list(ASKED))
-    parser.add_argument("--trials", action="store_true", help="settings on held-out images instead")
-    parser.add_argument("--words", default="", help="how the runs were made, for the page")
+    parser.add_argument(
+        "--trials", action="store_true", help="settings on validation images instead"
+    )
+    parser.add_argument("--remark", default="", help="how the runs were made, for the page")
     options = parser.parse_args()
     options.runs = options.runs or Path(f"out/{options.dataset}-runs")
     if options.trials and options.dataset != "mnist":

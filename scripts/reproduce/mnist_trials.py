@@ -1,4 +1,4 @@
-"""Settings of the MNIST pipelines that were tried on training images held out.
+"""Settings of the MNIST pipelines that were tried on validation images.
 
 All that differs between trials is written out for each, so that a pipeline may change and its
 trials still say what they were.
@@ -9,18 +9,18 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-__all__ = ["HELD_OUT", "PLACES", "REMARKS", "TRIED", "folder_of", "settings_of"]
+__all__ = ["HELD_OUT", "KEYS", "REMARKED", "TRIED", "folder_of", "settings_of"]
 
 Trial = dict[str, float | bool | str]
 
-# A sixth of the training images, 10 000, judges; the same ones for every trial.
+# A sixth of the training images, 10 000, is the validation part; the same for every trial.
 HELD_OUT = "data.held_out=0.16667"
-# Where the settings of a trial are in a recipe.
-PLACES = {
+# The keys of a recipe that a setting of a trial sets.
+KEYS = {
     "members": ("members",),
     "seed": ("seed",),
     "rounds": ("learner.rounds",),
-    "extra rounds": ("learner.n_backward",),
+    "backward rounds": ("learner.n_backward",),
     "criterion": ("learner.criterion",),
     "ridge of the search": ("learner.alpha",),
     "search": ("learner.search_options",),
@@ -48,7 +48,7 @@ PLACES = {
     "stretch": ("deformations.scale", "deformations.shear"),
 }
 
-# Who teaches: the mean of four classifiers that saw copies drawn anew, or the pupil's.
+# The teacher: the mean of four classifiers that saw copies drawn anew, or the student's.
 _TEACHER = (
     'members = 4, features = {{ pool = "patches", parameters = {{ n_templates = 300, grid = 6, '
     "cut = 0.7 }} }}, learner = {{ rounds = 100, search_options = {{ per_mac = true }} }}, "
@@ -173,67 +173,25 @@ TRIED: dict[str, list[Trial]] = {
     ],
 }  # fmt: skip
 
-# What a table of trials does not say.
-REMARKS = {
-    "mnist-compact": (
-        "The mean of the two members with seeds 1 and 2 above, 40 epochs each, errs on 0.49 % of "
-        "the images held out: hence 40 epochs, not 60. Trials with the first rates were made "
-        "before deformations were drawn in the modes of the blur: others of the same distribution. "
-        "Two members of 120 features were final before four of 60 were tried, and were read on the "
-        "test images: 0.41 ± 0.02 % (0.40, 0.44, 0.40), up to 903 542 multiply-accumulates. "
-        "Then four of 60 features were: 0.40 ± 0.03 % (0.38, 0.38, 0.45), up to 986 210. Narrower "
-        "masks on a finer grid err as often on the images held out, but their mean log-loss there, "
-        "after calibration, is 0.0167, four members or five, against 0.0183: hence the last "
-        "setting."
-    ),
-    "mnist-deformed": (
-        "By hand: the 266 features of `mnist-266` found without deformations, all weights fitted "
-        "to the originals and five weak copies, err on 0.72 % of the images held out; 305 found on "
-        "60 000 images of originals and copies, with all weights fitted to all of them, on 0.73 % "
-        "(0.74 and 0.78 % with middle and strong deformations). A teacher "
-        "is the mean of four classifiers of 100 features and 1500 products each, fine-tuned on "
-        "copies drawn anew (0.49 % itself) or on the copies of its pupil (0.45 %). The first helps "
-        "a little, but is made of more than 360 000 images; the second does not: it knows "
-        "its images too well. So nobody teaches. With the settings of the trial that errs on 0.59 "
-        "% (58 of 10 001 images here, mean log-loss there after calibration 0.0219), one thing "
-        "changed by hand at a time: labels smoothed by 0.05: 66, 0.0206; features dropped at "
-        "random in each step, a tenth: 61, 0.0209, three tenths: 62, 0.0208; steps along the "
-        "worst direction within 0.05: 58, 0.0215; weights that decay apart from the gradients: "
-        "61, 0.0223; deformations that stretch by 0.03: 66, 0.0223. More features found than "
-        "wanted, 305 of which stay after half of the epochs: 450: 57, 0.0205, at twice the rate "
-        "60, 0.0208, a tenth dropped in each step 65, 0.0199; 600, found on 12 000 images: 59, "
-        "0.0197, along the worst direction within 0.1 58, 0.0196, with weaker deformations (0.75 "
-        "pixels, 5 degrees, 0.05) 60, 0.0217, with stronger (1.25, 8, 0.08) 62, 0.0197. The "
-        "log-loss was taken as the finer measure, so 600 features of which 305 stay were final "
-        "for a while and were read on the test images: 0.51 ± 0.01 % (0.49, 0.52, 0.51), no "
-        "better than 305 from the start at two thirds of the time. Hence those; they were read on "
-        "the test images too, with 20 000 search images: 0.50 ± 0.02 % (0.52, 0.51, 0.48, and "
-        "0.46 on another processor). Then deslanted images were tried. Where they are "
-        "deslanted before copies of them are deformed, by hand: 52, 53 and 59 errors in three "
-        "runs (0.0177 to 0.0191), the last one with a ridge of 3e-3 56, in batches of 64 at a rate "
-        "of 2e-3 60: as good as the simpler way, which deforms first. Runs differ by what the "
-        "search chose more than by most settings. More search images choose better: 50 errors, "
-        "log-loss 0.0179, not 0.0187. Means of the weights of the last 2 to 5 epochs err no less "
-        "(54 and 55 where the last epoch's err on 52)."
-    ),
-}
+# Pipelines with a remark on their trials, in pages/mnist/remark-NAME.md.j2.
+REMARKED = ("mnist-compact", "mnist-deformed")
 
 
 def settings_of(trial: Trial) -> list[str]:
-    """Return what ``visionshare train --set`` takes, held-out images included."""
-    found = [HELD_OUT]
+    """Return what ``visionshare train --set`` takes, the validation part included."""
+    settings = [HELD_OUT]
     for name, value in trial.items():
         value = TEACHERS.get(str(value), value)
         written = str(value).lower() if isinstance(value, bool) else f"{value}"
-        found += [f"{place}={written}" for place in places_of(name, trial)]
-    return found
+        settings += [f"{key}={written}" for key in keys_of(name, trial)]
+    return settings
 
 
-def places_of(name: str, trial: Trial) -> list[str]:
-    """Return where a setting of a trial is; those of deslanted patches are a part's."""
+def keys_of(name: str, trial: Trial) -> list[str]:
+    """Return the keys that a setting sets; those of deslanted patches are a part's."""
     part = "patches." if trial.get("pool") == "deslanted-patches" else ""
-    own = f"features.parameters.{part}"
-    return [place.replace("features.parameters.", own) for place in PLACES[name]]
+    prefix = f"features.parameters.{part}"
+    return [key.replace("features.parameters.", prefix) for key in KEYS[name]]
 
 
 def folder_of(runs: Path, pipeline: str, trial: Trial) -> Path:

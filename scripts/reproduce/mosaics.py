@@ -67,12 +67,12 @@ TRIED = [
 def main() -> None:
     """Choose settings on pieces of the plates, then read the mosaics once."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
-    held = load_plates("brodatz", options.data)
-    plates = {name: equalized(held[name]) for name in TEXTURES.values()}
+    raw = load_plates("brodatz", options.data)
+    plates = {name: equalized(raw[name]) for name in TEXTURES.values()}
     folder = options.data / "brodatz" / "usc-sipi"
     maps = {name: read_image(folder / f"{name}.s512.tiff") for name in MOSAICS}
     mosaics = {name: read_image(folder / f"{name}.p512.tiff") for name in MOSAICS}
-    shown = identified(mosaics["texmos3"], maps["texmos3"], held)
+    shown = identified(mosaics["texmos3"], maps["texmos3"], raw)
     taken = {
         name: pixels_taken(plates[name].shape, maps["texmos3"] == value)
         for value, name in TEXTURES.items()
@@ -82,15 +82,45 @@ def main() -> None:
     chosen, smooth, rows = choose(plates, taken, tried, options.jobs)
     seeds = range(1 if options.quick else options.seeds)
     truths = {name: truth_of(region) for name, region in maps.items()}
-    found = [read_mosaics(plates, taken, chosen, seed, mosaics, options.jobs) for seed in seeds]
+    measured = [read_mosaics(plates, taken, chosen, seed, mosaics, options.jobs) for seed in seeds]
     for name in MOSAICS:
-        smoothed = majority(found[0].labels[name], smooth, len(TEXTURES))
+        smoothed = majority(measured[0].labels[name], smooth, len(TEXTURES))
         path = options.out / "images" / f"{name}.png"
-        draw(path, mosaics[name], truths[name], found[0].labels[name], smoothed)
-    inside = pieces_inside(mosaics["texmos2"], maps["texmos2"], held)
+        draw(path, mosaics[name], truths[name], measured[0].labels[name], smoothed)
+    inside = pieces_inside(mosaics["texmos2"], maps["texmos2"], raw)
     difference = gray_difference(mosaics["texmos3"], maps["texmos3"], plates)
-    parts = page(shown, inside, difference, plates, taken, rows, chosen, smooth, found, truths)
-    write_page(options.out, "mosaics", "Mosaics of Brodatz textures", parts)
+    left = min(1 - taken[name][: plates[name].shape[0]].mean() for name in plates)
+    setting = "window", "reach", "pooling", "zero mean", "features", "patches"
+    places = "region's value", "plate", "correlation", "position in mosaic", "position in plate"
+    columns = "training", "shared", "alone"
+    write_page(
+        options.out,
+        "mosaics",
+        plates=table([*places, "next best plate"], shown),
+        n_inside=inside[0],
+        n_rectangles=inside[1],
+        percent_left=f"{100 * left:.0f}",
+        difference=f"{difference:.1f}",
+        piece=PIECE,
+        tried=table([*setting, *(f"votes {side}" for side in SMOOTH), "seconds"], rows),
+        n_tried=len(rows) * len(SMOOTH),
+        n_filters=chosen.filters,
+        window=chosen.window,
+        reach=chosen.reach,
+        pooling=chosen.pooling,
+        n_features=measured[0].features,
+        votes=smooth,
+        n_seeds=len(measured),
+        accuracies=table(
+            ["", "no votes", f"votes in {smooth}×{smooth}"], accuracies(measured, truths, smooth)
+        ),
+        by_texture=table(["", *TEXTURES.values()], by_texture(measured, truths, smooth)),
+        pictures="\n\n".join(f"![{name}](images/{name}.png)" for name in MOSAICS),
+        seconds=table(
+            ["learning", "a 512×512 map, responses shared", "window by window"],
+            [[spread([getattr(r, name) for r in measured], 1) for name in columns]],
+        ),
+    )
 
 
 def identified(
@@ -98,7 +128,7 @@ def identified(
 ) -> list[list[Any]]:
     """Return, for each texture of a mosaic, where a piece of it lies in which plate.
 
-    The largest square inside the texture's regions is compared with every place of all plates.
+    The largest square inside the texture's regions is compared with every position of all plates.
     """
     import cv2
 
@@ -112,8 +142,8 @@ def identified(
         matches = []
         for name, plate in plates.items():
             scores = cv2.matchTemplate(plate, square, cv2.TM_CCOEFF_NORMED)
-            place = np.unravel_index(scores.argmax(), scores.shape)
-            matches.append((float(scores.max()), name, (int(place[0]), int(place[1]))))
+            corner = np.unravel_index(scores.argmax(), scores.shape)
+            matches.append((float(scores.max()), name, (int(corner[0]), int(corner[1]))))
         best, second = sorted(matches, reverse=True)[:2]
         here = (int(y) - half, int(x) - half)
         rows.append([value, best[1], f"{best[0]:.3f}", here, best[2], f"{second[0]:.3f}"])
@@ -144,7 +174,7 @@ def pieces_inside(
 def gray_difference(
     mosaic: np.ndarray, regions: np.ndarray, plates: dict[str, np.ndarray]
 ) -> float:
-    """Return the mean difference of a mosaic's pixels and the plates' at the same places."""
+    """Return the mean difference of a mosaic's pixels and the plates' at the same positions."""
     differences = []
     for value, name in TEXTURES.items():
         rows = plates[name].shape[0]
@@ -191,20 +221,20 @@ def pieces(
     taken: dict[str, np.ndarray], each: int, rng: np.random.Generator
 ) -> dict[str, list[tuple[int, int]]]:
     """Return corners of squares of each plate that hold no pixel that is taken, nor meet."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    chosen: dict[str, list[tuple[int, int]]] = {}
     for name, mask in taken.items():
-        free, found[name] = mask.copy(), []
+        occupied, chosen[name] = mask.copy(), []
         corners = [
             (y, x)
             for y in range(0, mask.shape[0] - PIECE + 1, 6)
             for x in range(0, mask.shape[1] - PIECE + 1, 6)
         ]
-        for place in rng.permutation(len(corners)):
-            y, x = corners[place]
-            if len(found[name]) < each and not free[y : y + PIECE, x : x + PIECE].any():
-                free[y : y + PIECE, x : x + PIECE] = True
-                found[name].append((y, x))
-    return found
+        for index in rng.permutation(len(corners)):
+            y, x = corners[index]
+            if len(chosen[name]) < each and not occupied[y : y + PIECE, x : x + PIECE].any():
+                occupied[y : y + PIECE, x : x + PIECE] = True
+                chosen[name].append((y, x))
+    return chosen
 
 
 def choose(
@@ -213,14 +243,14 @@ def choose(
     tried: list[Setting],
     jobs: int,
 ) -> tuple[Setting, int, list[list[Any]]]:
-    """Return the setting and smoothing that are best on a mosaic of pieces kept from training."""
+    """Return the setting and smoothing that are best on pieces excluded from training."""
     rng = np.random.default_rng(0)
     corners = pieces(taken, 2, rng)
-    kept = {name: mask.copy() for name, mask in taken.items()}
+    excluded = {name: mask.copy() for name, mask in taken.items()}
     squares = []
-    for c, (name, places) in enumerate(corners.items()):
-        for y, x in places:
-            kept[name][y : y + PIECE, x : x + PIECE] = True
+    for c, (name, positions) in enumerate(corners.items()):
+        for y, x in positions:
+            excluded[name][y : y + PIECE, x : x + PIECE] = True
             squares.append((c, plates[name][y : y + PIECE, x : x + PIECE]))
     across = 4
     order = rng.permutation(len(squares) // across * across).reshape(-1, across)
@@ -229,13 +259,13 @@ def choose(
     rows, best = [], (-1.0, tried[0], 1)
     for setting in tried:
         with stopwatch() as seconds:
-            model = learn(plates, kept, setting, 0, jobs)
+            model = learn(plates, excluded, setting, 0, jobs)
         labels = label_map(model, mosaic, step=2, n_jobs=jobs)
-        shares = [float(np.mean(majority(labels, side, len(plates)) == truth)) for side in SMOOTH]
-        best = max(best, (max(shares), setting, SMOOTH[int(np.argmax(shares))]), key=lambda b: b[0])
+        right = [float(np.mean(majority(labels, side, len(plates)) == truth)) for side in SMOOTH]
+        best = max(best, (max(right), setting, SMOOTH[int(np.argmax(right))]), key=lambda b: b[0])
         rows.append([
             setting.window, setting.reach, setting.pooling, "yes" if setting.zero_mean else "no",
-            setting.rounds, setting.patches, *(f"{100 * share:.1f}" for share in shares),
+            setting.rounds, setting.patches, *(f"{100 * accuracy:.1f}" for accuracy in right),
             f"{seconds[0]:.0f}",
         ])  # fmt: skip
         print(rows[-1], flush=True)
@@ -293,83 +323,6 @@ def draw(
     Image.fromarray(np.ascontiguousarray(np.hstack(row)[::2, ::2])).save(path, optimize=True)
 
 
-def page(
-    shown: list[list[Any]],
-    inside: tuple[int, int],
-    difference: float,
-    plates: dict[str, np.ndarray],
-    taken: dict[str, np.ndarray],
-    rows: list[list[Any]],
-    chosen: Setting,
-    smooth: int,
-    found: list[Reading],
-    truths: dict[str, np.ndarray],
-) -> list[str]:
-    """Return the parts of the page."""
-    left = min(1 - taken[name][: plates[name].shape[0]].mean() for name in plates)
-    header = ["window", "reach", "pooling", "zero mean", "features", "patches"]
-    header += [f"votes {side}" for side in SMOOTH] + ["seconds"]
-    return [
-        "`python -m scripts.reproduce.mosaics --data DIR`. A classifier of windows is learned from "
-        "eight plates and applied to every pixel of two mosaics of them.",
-        "## Which plates, and what may be learned from",
-        "A square of each region of texmos3 was compared with every place of all 13 plates "
-        "(normalized correlation):",
-        table(
-            [
-                "region's value",
-                "plate",
-                "correlation",
-                "place in mosaic",
-                "place in plate",
-                "next best plate",
-            ],
-            shown,
-        ),
-        "No other plate comes near, and the place is the same: texmos3 shows pixel (y, x) of the "
-        "plate at (y, x). texmos2 has the same values for the same plates, and takes its pieces "
-        f"from rows and columns 192 to 319 of each plate: {inside[0]} of its {inside[1]} "
-        "rectangles match their plate best there. So **the mosaics are made of these very "
-        "plates' pixels**: a classifier that learns from whole plates has seen the pixels it is "
-        "tested on. Here no training patch holds a pixel that is in either mosaic; "
-        f"at least {100 * left:.0f} % of each plate are left.",
-        "The mosaics' gray values are those of the plates after histogram equalization, plate by "
-        "plate. The same is done to the plates here (`equalized`), from the plates alone: the mean "
-        f"difference to texmos3 at the same pixels is {difference:.1f} gray levels of 255. "
-        "Which class is which plate is fixed by the table: labels are not matched by accuracy.",
-        "## How the settings were chosen",
-        f"On a mosaic of {PIECE}×{PIECE} squares, two a plate, that hold no pixel of either mosaic "
-        "and were kept from training, every second pixel classified. Percent of its pixels that "
-        "are right, after a majority vote in squares of several sides (1: none):",
-        table(header, rows),
-        "When this table was first made, a dry run with ten features had shown accuracies of the "
-        "mosaics; nothing was chosen by them. The best entry of a table of "
-        f"{len(rows) * len(SMOOTH)} flatters itself a little.",
-        f"{chosen.filters} filters were drawn; patches are those of a plate, seconds those of "
-        "learning.",
-        "## The mosaics",
-        f"Window {chosen.window}, reach {chosen.reach}, {chosen.pooling}, {found[0].features} "
-        f"features, votes {smooth}; every pixel classified. Percent of pixels that are right, mean "
-        f"± deviation of {len(found)} seeds:",
-        table(["", "no votes", f"votes in {smooth}×{smooth}"], accuracies(found, truths, smooth)),
-        "By texture, all of a mosaic, with votes:",
-        table(["", *TEXTURES.values()], by_texture(found, truths, smooth)),
-        "Mosaic, regions, map without votes, map with votes (seed 0):",
-        *(f"![{name}](images/{name}.png)" for name in MOSAICS),
-        "## Seconds",
-        table(
-            ["learning", "a 512×512 map, responses shared", "window by window"],
-            [
-                [
-                    spread([getattr(r, name) for r in found], 1)
-                    for name in ("training", "shared", "alone")
-                ]
-            ],
-        ),
-        "Window by window: measured on one row of windows, times 512.",
-    ]
-
-
 def _parts() -> dict[str, tuple[str, tuple[slice, slice]]]:
     low, high, whole = slice(0, 256), slice(256, 512), slice(None)
     return {
@@ -382,28 +335,32 @@ def _parts() -> dict[str, tuple[str, tuple[slice, slice]]]:
     }
 
 
-def accuracies(found: list[Reading], truths: dict[str, np.ndarray], smooth: int) -> list[list[Any]]:
+def accuracies(
+    measured: list[Reading], truths: dict[str, np.ndarray], smooth: int
+) -> list[list[Any]]:
     """Return a row for each mosaic and each size of pieces."""
     rows = []
     for title, (name, part) in _parts().items():
         row: list[Any] = [title]
         for side in (1, smooth):
-            maps = [majority(r.labels[name], side, len(TEXTURES)) for r in found]
+            maps = [majority(r.labels[name], side, len(TEXTURES)) for r in measured]
             row.append(spread([100 * np.mean(m[part] == truths[name][part]) for m in maps], 1))
         rows.append(row)
     return rows
 
 
-def by_texture(found: list[Reading], truths: dict[str, np.ndarray], smooth: int) -> list[list[Any]]:
-    """Return the share of each texture's pixels that are right, a row a mosaic."""
+def by_texture(
+    measured: list[Reading], truths: dict[str, np.ndarray], smooth: int
+) -> list[list[Any]]:
+    """Return the percent of each texture's pixels that are right, one row per mosaic."""
     rows = []
     for name, truth in truths.items():
-        maps = [majority(r.labels[name], smooth, len(TEXTURES)) for r in found]
-        shares = [
+        maps = [majority(r.labels[name], smooth, len(TEXTURES)) for r in measured]
+        percents = [
             f"{100 * np.mean([np.mean(m[truth == c] == c) for m in maps]):.0f}"
             for c in range(len(TEXTURES))
         ]
-        rows.append([name, *shares])
+        rows.append([name, *percents])
     return rows
 
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from scripts.reproduce.ocr_characters import photographs
-from scripts.reproduce.results import arguments, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, render, stopwatch, table, write_page
 from visionshare import CompactClassifier, load
 from visionshare.apps.ocr import read_page
+from visionshare.apps.ocr.rendering import render_page
 from visionshare.apps.ocr.writers import as_picture
 from visionshare.datasets.fonts import CAPITALS, find_fonts, system_font_folders
 from visionshare.datasets.glyphs import Fonts, split_fonts
-from visionshare.datasets.pages import render_page
 from visionshare.recipes import load_recipe, train
 
 # The families that test, named before anything was read, each with the file that is read, and
@@ -44,8 +44,8 @@ TESTS = {
     "urw bookman": ("URWBookman-Light.otf", ["tex gyre bonum"]),
 }
 SAME = [family for _, (_, same) in TESTS.items() for family in same]
-# Families that judge settings: all others train while they do.
-JUDGES = {
+# Validation families, which choose settings: all others train meanwhile.
+VALIDATION = {
     "caladea": "Caladea-Regular.ttf",
     "nimbus mono ps": "NimbusMonoPS-Regular.otf",
     "p052": "P052-Roman.otf",
@@ -55,7 +55,7 @@ JUDGES = {
     "fira code": "FiraCode-Regular.ttf",
     "nimbus sans": "NimbusSans-Regular.otf",
 }
-JUDGES_SAME = [
+VALIDATION_SAME = [
     "tex gyre cursor", "freemono", "tex gyre pagella", "tex gyre adventor", "freesans",
     "tex gyre heros",
 ]  # fmt: skip
@@ -138,13 +138,13 @@ def page_text(rng: np.random.Generator) -> list[str]:
     return lines
 
 
-def font_files(wanted: dict[str, str]) -> dict[str, Path]:
+def font_files(names: dict[str, str]) -> dict[str, Path]:
     """Return where the fonts are; raise SystemExit with the names of those that are missing."""
-    found = {p.name: p for folder in system_font_folders() for p in find_fonts(folder)}
-    missing = [f"{family} ({file})" for family, file in wanted.items() if file not in found]
+    paths = {p.name: p for folder in system_font_folders() for p in find_fonts(folder)}
+    missing = [f"{family} ({file})" for family, file in names.items() if file not in paths]
     if missing:
         raise SystemExit(f"these fonts are not on this machine: {', '.join(missing)}")
-    return {family: found[file] for family, file in wanted.items()}
+    return {family: paths[file] for family, file in names.items()}
 
 
 def learn(settings: dict[str, Any], out: Path, jobs: int) -> CompactClassifier:
@@ -171,11 +171,11 @@ def read_all(
 
 
 def choose(quick: bool, jobs: int) -> list[list[Any]]:
-    """Return the rows of what was tried, judged on families that did not train."""
-    fonts = font_files(JUDGES)
+    """Return the rows of what was tried, evaluated on families that did not train."""
+    fonts = font_files(VALIDATION)
     settings = {
-        "data.fonts.tests": list(JUDGES),
-        "data.fonts.left_out": [*TESTS, *SAME, *JUDGES_SAME],
+        "data.fonts.tests": list(VALIDATION),
+        "data.fonts.left_out": [*TESTS, *SAME, *VALIDATION_SAME],
         **SMALL,
     }
     rows = []
@@ -199,8 +199,8 @@ def tesseract(page: np.ndarray, whitelist: bool) -> str:
         if whitelist:
             # Without a blank among them tesseract writes no spaces.
             command += ["-c", f"tessedit_char_whitelist= {CAPITALS}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout
+        process = subprocess.run(command, capture_output=True, text=True, check=True)
+    return process.stdout
 
 
 def compared(pages: list[tuple[str, int, str, np.ndarray, str]]) -> dict[str, dict[Any, Tally]]:
@@ -208,13 +208,13 @@ def compared(pages: list[tuple[str, int, str, np.ndarray, str]]) -> dict[str, di
     readers: dict[str, Any] = {"visionshare": None}
     if shutil.which("tesseract"):
         readers |= {"tesseract, 36 characters allowed": True, "tesseract": False}
-    found: dict[str, dict[Any, Tally]] = {name: {} for name in readers}
-    for family, size, truth, page, own in pages:
+    tallies: dict[str, dict[Any, Tally]] = {name: {} for name in readers}
+    for family, size, truth, page, ours in pages:
         for name, whitelist in readers.items():
-            text = own if whitelist is None else tesseract(page, whitelist)
+            text = ours if whitelist is None else tesseract(page, whitelist)
             for key in (family, size, "all"):
-                found[name].setdefault(key, Tally()).add(truth, text)
-    return found
+                tallies[name].setdefault(key, Tally()).add(truth, text)
+    return tallies
 
 
 def main() -> None:
@@ -223,7 +223,7 @@ def main() -> None:
     parser.add_argument("--classifier", type=Path, help="read with this one, learned by --keep")
     parser.add_argument("--keep", type=Path, help="folder for the classifier; alone: learn only")
     options = parser.parse_args()
-    settings = {"data.fonts.tests": list(TESTS), "data.fonts.left_out": SAME}
+    settings: dict[str, Any] = {"data.fonts.tests": list(TESTS), "data.fonts.left_out": SAME}
     if options.quick:
         settings |= {"data.fonts.per_class": 40, "learner.rounds": 20}
     fonts = font_files({family: file for family, (file, _) in TESTS.items()})
@@ -234,8 +234,8 @@ def main() -> None:
             return
     else:
         model = load(options.classifier)
-        held = model.metadata["recipe"]["data"]["fonts"]
-        if held["tests"] != list(TESTS) or held["left_out"] != SAME:
+        fonts_of_model = model.metadata["recipe"]["data"]["fonts"]
+        if fonts_of_model["tests"] != list(TESTS) or fonts_of_model["left_out"] != SAME:
             raise SystemExit(f"{options.classifier}: learned from other fonts")
     tried = choose(options.quick, options.jobs)
     with stopwatch() as seconds:
@@ -243,9 +243,7 @@ def main() -> None:
     readers = compared(pages)
     draw(options.out / "images" / "ocr.png", model, fonts)
     pictures = photographs(options.data, options.jobs, options.quick)
-    write_page(
-        options.out, "ocr", "Reading a page", parts(model, tried, readers, seconds[0], pictures)
-    )
+    write(options, model, tried, readers, seconds[0], pictures)
 
 
 def draw(path: Path, model: CompactClassifier, fonts: dict[str, Path]) -> None:
@@ -254,10 +252,10 @@ def draw(path: Path, model: CompactClassifier, fonts: dict[str, Path]) -> None:
     from PIL import Image
 
     rng = np.random.default_rng(5)
-    held = [render_page(page_text(rng)[:1], path_, 16, margin=0.12) for path_ in fonts.values()]
-    width = max(page.shape[1] for page in held)
+    lines = [render_page(page_text(rng)[:1], path_, 16, margin=0.12) for path_ in fonts.values()]
+    width = max(page.shape[1] for page in lines)
     page = np.concatenate([
-        np.pad(p, ((0, 0), (40, 40 + width - p.shape[1])), constant_values=255) for p in held
+        np.pad(p, ((0, 0), (40, 40 + width - p.shape[1])), constant_values=255) for p in lines
     ])  # fmt: skip
     height, width = page.shape
     turn = cv2.getRotationMatrix2D((width / 2, height / 2), -1.5, 1.0)
@@ -267,62 +265,52 @@ def draw(path: Path, model: CompactClassifier, fonts: dict[str, Path]) -> None:
     picture.resize((width * 3 // 4, height * 3 // 4), Image.Resampling.LANCZOS).save(path)
 
 
-def parts(
+def write(
+    options: Any,
     model: CompactClassifier,
     tried: list[list[Any]],
     readers: dict[str, dict[Any, Tally]],
     seconds: float,
-    pictures: list[str],
-) -> list[str]:
-    """Return the paragraphs of the page."""
+    pictures: str,
+) -> None:
+    """Write the page."""
     recipe = model.metadata["recipe"]
-    held = dict(recipe["data"]["fonts"])
+    fonts = dict(recipe["data"]["fonts"])
     training, _ = split_fonts(
-        Fonts(system=True, tests=tuple(held["tests"]), left_out=tuple(held["left_out"]))
+        Fonts(system=True, tests=tuple(fonts["tests"]), left_out=tuple(fonts["left_out"]))
     )
     families = sorted({font.family for font in training})
-    n = readers["visionshare"]["all"].characters
     rates = ["O/0 and I/1 alike", "apart", "alike, without spaces"]
     keys = [*TESTS, *[p for p in POINTS if p in readers["visionshare"]], "all"]
     names = list(readers)
-    by_key = [
+    by_font = [
         [f"{key} points" if isinstance(key, int) else key,
          *[r for name in names for r in readers[name][key].rates()[:2]]]
         for key in keys
     ]  # fmt: skip
-    missing = "" if len(names) > 1 else "tesseract is not on this machine: it was left out.\n\n"
-    return [
-        f"Pages of random words, half of capitals, three in ten of digits, the others of both, "
-        f"in ten fonts at {', '.join(map(str, POINTS))} points and 200 dpi: {n} characters with "
-        f"spaces. The ten families were named before anything was read, neither they nor fonts of "
-        f"the same drawings (`SAME` in `scripts/reproduce/ocr.py`) trained, and the pages were "
-        f"read once. Accuracy is 1 − edits / characters, in percent; white space counts as one "
-        f"space.",
-        f"The classifier: {model.n_features} features of patches, {model.macs:,} "
-        f"multiply-accumulates a character, {held['per_class']} images a class of "
-        f"{len(training)} fonts of {len(families)} families: {', '.join(families)}.",
-        "## All pages",
-        missing + table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names]),
-        f"`visionshare read` took {seconds:.1f} s for all pages, on one thread of a machine that "
-        "had other work. Tesseract 5 (`--psm 6`) knows all letters, punctuation and a "
-        "language, which is no help with random words; *allowed* are digits, capitals and "
-        "the blank.",
-        "## By font and size",
-        table(["", *[f"{m}, {r}" for m in names for r in ("alike", "apart")]], by_key),
-        "EB Garamond has old-style figures, of different heights: its 0 is drawn as an o, its 1 "
-        "as a small capital I. No family of that kind was among those that judged.",
-        "![lines in the ten fonts, turned by 1.5 degrees](images/ocr.png)",
-        "A line in each of the ten fonts, on a page that was turned. Characters are green, orange "
-        "where the classifier is less than half sure, words blue, blocks red.",
-        "## How the settings were chosen",
-        f"On pages in {', '.join(JUDGES)}, which did not train then, nor did fonts of the same "
-        f"drawings, with {SMALL['data.fonts.per_class']} images a class and "
-        f"{SMALL['learner.rounds']} rounds. The reader's own rules (cuts, spaces, an I that "
-        "hangs) were made on these families too, so that the first row is no "
-        "estimate for other fonts:",
-        table(["", *rates], tried),
-        *pictures,
-    ]
+    all_pages = table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names])
+    if len(names) == 1:
+        all_pages = render("ocr/without-tesseract", readers=all_pages)
+    write_page(
+        options.out,
+        "ocr",
+        points=", ".join(map(str, POINTS)),
+        n_characters=readers["visionshare"]["all"].characters,
+        n_features=model.n_features,
+        macs=f"{model.macs:,}",
+        per_class=fonts["per_class"],
+        n_fonts=len(training),
+        n_families=len(families),
+        families=", ".join(families),
+        all_pages=all_pages,
+        seconds=f"{seconds:.1f}",
+        by_font=table(["", *[f"{m}, {r}" for m in names for r in ("alike", "apart")]], by_font),
+        validation_fonts=", ".join(VALIDATION),
+        per_class_tried=SMALL["data.fonts.per_class"],
+        rounds_tried=SMALL["learner.rounds"],
+        tried=table(["", *rates], tried),
+        photographs=pictures,
+    )
 
 
 if __name__ == "__main__":

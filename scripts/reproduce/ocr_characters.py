@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.reproduce.results import table
+from scripts.reproduce.results import render, table
 from visionshare import PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import elastic_deformations, load_dataset
@@ -16,34 +16,31 @@ ROUNDS = (50, 100)
 COPIES = 2
 
 
-def photographs(data: Path, jobs: int, quick: bool) -> list[str]:
-    """Return the page's paragraphs of the photographs, or why there are none."""
+def photographs(data: Path, jobs: int, quick: bool) -> str:
+    """Return the page's part about the photographs, or why there is none."""
     if not (data / "chars74k").is_dir():
-        return ["## Photographs", f"Chars74K is not at hand (no folder chars74k in {data.name})."]
+        return render("ocr/without-photographs", folder=data.name)
     images, labels, classes = _all(data)
     training = _half(labels)
     rounds = (10, 20) if quick else ROUNDS
     rows = []
-    for name, prepare in (("as they are", _shrunk), ("ink light", _light)):
-        held = prepare(images)
-        judged = _accuracy(*_cut(held, labels, training, True), rounds, jobs, quick)
-        rows.append([name, *judged])
+    for name, prepare in PREPARATIONS.items():
+        parts = _cut(prepare(images), labels, training, True)
+        rows.append([name, *_accuracy(*parts, rounds, jobs, quick)])
         print(rows[-1], flush=True)
-    best = max(rows, key=lambda row: float(row[-1]))
-    held = {"as they are": _shrunk, "ink light": _light}[best[0]](images)
-    final = _accuracy(*_cut(held, labels, training, False), rounds, jobs, quick)
+    best = max(rows, key=lambda row: float(row[-1]))[0]
+    parts = _cut(PREPARATIONS[best](images), labels, training, False)
+    tested = [best, *_accuracy(*parts, rounds, jobs, quick)]
     header = ["", *[f"{n} features" for n in rounds]]
-    return [
-        "## Photographs: Chars74K, good images",
-        f"{len(labels)} photographs of digits and capitals, {len(classes)} classes, 64×64 shrunk "
-        f"to {SIDE}×{SIDE}. A seeded half of each class trains, with {COPIES} deformed copies of "
-        "each image; the other half tests, once. A quarter of the training half judged what to do "
-        "with them before; accuracy in percent:",
-        table(header, [[f"judged on the training half, {row[0]}", *row[1:]] for row in rows]),
-        "*Ink light*: contrast stretched, and an image turned round where its border is lighter "
-        "than its middle. On the test half, O and 0, I and 1 counted apart:",
-        table(header, [[f"{best[0]}", *final]]),
-    ]
+    return render(
+        "ocr/photographs",
+        n_images=len(labels),
+        n_classes=len(classes),
+        side=SIDE,
+        copies=COPIES,
+        validated=table(header, [[f"validation part, {row[0]}", *row[1:]] for row in rows]),
+        tested=table(header, [tested]),
+    )
 
 
 def _all(data: Path) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
@@ -62,14 +59,14 @@ def _half(labels: np.ndarray) -> np.ndarray:
 
 
 def _cut(
-    images: np.ndarray, labels: np.ndarray, training: np.ndarray, judging: bool
+    images: np.ndarray, labels: np.ndarray, training: np.ndarray, validating: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    if not judging:
+    if not validating:
         return images[training], labels[training], images[~training], labels[~training]
-    places = np.flatnonzero(training)
-    judge = places[np.random.default_rng(1).random(len(places)) < 0.25]
-    others = np.setdiff1d(places, judge)
-    return images[others], labels[others], images[judge], labels[judge]
+    rows = np.flatnonzero(training)
+    validation = rows[np.random.default_rng(1).random(len(rows)) < 0.25]
+    others = np.setdiff1d(rows, validation)
+    return images[others], labels[others], images[validation], labels[validation]
 
 
 def _shrunk(images: np.ndarray) -> np.ndarray:
@@ -79,14 +76,17 @@ def _shrunk(images: np.ndarray) -> np.ndarray:
 
 
 def _light(images: np.ndarray) -> np.ndarray:
-    found = []
+    prepared = []
     for image in _shrunk(images).astype(np.float32):
         low, high = np.percentile(image, (2, 98))
         values = np.clip((image - low) * (255 / max(high - low, 1.0)), 0, 255)
         inner = values[6:-6, 6:-6].mean()
         border = np.concatenate([values[:3].ravel(), values[-3:].ravel(), values[:, :3].ravel()])
-        found.append(255 - values if border.mean() > inner else values)
-    return np.round(np.stack(found)).astype(np.uint8)
+        prepared.append(255 - values if border.mean() > inner else values)
+    return np.round(np.stack(prepared)).astype(np.uint8)
+
+
+PREPARATIONS = {"unchanged": _shrunk, "ink light": _light}
 
 
 def _accuracy(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.linear_model import LassoCV
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, listed, render, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import ForwardGreedyRegressor, Pixels, StructuralBoostingRegressor
 from visionshare.columns import ArrayColumns
@@ -77,26 +77,26 @@ def monomials(X: np.ndarray, factors: list[np.ndarray]) -> np.ndarray:
     return np.column_stack([np.ones((len(X), 0)), *(X[:, f].prod(axis=1) for f in factors)])
 
 
-def error(found: np.ndarray, y: np.ndarray) -> float:
+def error(predicted: np.ndarray, y: np.ndarray) -> float:
     """Return the root mean square error."""
-    return float(np.sqrt(np.mean((found - y) ** 2)))
+    return float(np.sqrt(np.mean((predicted - y) ** 2)))
 
 
 def errors_of_rounds(model: Any, columns: ProductColumns, data: Split) -> np.ndarray:
     """Return the test error after each round."""
-    ids = np.unique(np.concatenate([done.candidates for done in model.history_]))
+    ids = np.unique(np.concatenate([step.candidates for step in model.history_]))
     tested = monomials(data.X_test, columns.monomials(ids))
     offset, scale = columns.scaling_of(ids)
     tested = (tested - offset) * scale
-    held = []
-    for done in model.history_:
-        places = np.searchsorted(ids, done.candidates)
-        held.append(error(tested[:, places] @ done.W[:, 0] + done.b[0], data.y_test))
-    return np.array(held)
+    errors = []
+    for step in model.history_:
+        positions = np.searchsorted(ids, step.candidates)
+        errors.append(error(tested[:, positions] @ step.W[:, 0] + step.b[0], data.y_test))
+    return np.array(errors)
 
 
 def sequential(data: Split, rounds: int) -> Outcome:
-    """Return classical boosting: one feature's update a round, no penalty to speak of."""
+    """Return classical boosting: one feature's update per round, no penalty to speak of."""
     begun = time.perf_counter()
     columns = pool_of(data.X)
     model = StructuralBoostingRegressor(
@@ -150,16 +150,18 @@ def greedy(data: Split, bound: float) -> Outcome:
     return Outcome(errors, len(model.support_), seconds, "")
 
 
-def chosen(fit: Callable[[Split, float], Outcome], values: tuple, data: Split) -> Outcome:
+def chosen(
+    fit: Callable[[Split, float], Outcome], values: tuple[float, ...], data: Split
+) -> Outcome:
     """Return the fit of the value that is best in cross-validation over training rows."""
     parts = np.array_split(np.random.default_rng(0).permutation(len(data.y)), FOLDS)
     means = []
     for value in values:
-        judged = []
+        errors = []
         for part in parts:
             others = np.setdiff1d(np.arange(len(data.y)), part)
-            judged.append(fit(split_of(data.X, data.y, others, part), value).errors[-1])
-        means.append(np.mean(judged))
+            errors.append(fit(split_of(data.X, data.y, others, part), value).errors[-1])
+        means.append(np.mean(errors))
     best = values[int(np.argmin(means))]
     return fit(data, best)._replace(choice=f"{best:g}")
 
@@ -177,7 +179,7 @@ def lasso(data: Split) -> Outcome:
 
 def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
     """Yield, after each split, the outcomes of all machines."""
-    found: dict[tuple[str, str], list[Outcome]] = {}
+    measured: dict[tuple[str, str], list[Outcome]] = {}
     for seed in range(1 if options.quick else options.seeds):
         for name in NAMES:
             X, y, _ = load(options.data, name)
@@ -192,13 +194,13 @@ def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
                 CLASSICAL: sequential(data, 20 if options.quick else ROUNDS[name]),
             }
             for machine, outcome in outcomes.items():
-                found.setdefault((name, machine), []).append(outcome)
+                measured.setdefault((name, machine), []).append(outcome)
                 figures = outcome.errors[-1], outcome.features, outcome.seconds, outcome.choice
                 print(seed, name, machine, *figures, flush=True)
-        yield found
+        yield measured
 
 
-def draw(found: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
+def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
     """Draw the sequential booster's error against its rounds, and where the others end."""
     import matplotlib
 
@@ -207,86 +209,79 @@ def draw(found: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), constrained_layout=True)
     for axis, name in zip(axes, NAMES, strict=True):
-        runs = [o.errors for o in found[name, CLASSICAL]]
+        runs = [o.errors for o in measured[name, CLASSICAL]]
         n = min(map(len, runs))
         axis.plot(np.arange(n), np.mean([r[:n] for r in runs], axis=0), "C0", label=CLASSICAL)
-        ours = found[name, OURS]
+        ours = measured[name, OURS]
         end = np.mean([o.errors[-1] for o in ours])
         axis.axhline(end, color="C1", ls=":")
         features = np.mean([o.features for o in ours])
         axis.plot(features, end, "*", color="C1", ms=14, label=f"{OURS} (at its features)")
         for color, machine in (("C2", LASSO), ("C3", SQUARED), ("C4", GREEDY)):
-            level = np.mean([o.errors[-1] for o in found[name, machine]])
+            level = np.mean([o.errors[-1] for o in measured[name, machine]])
             axis.axhline(level, color=color, ls="--", lw=1, label=machine)
         axis.set(title=name, xlabel="rounds", ylabel="test error, standard deviations", ylim=(0, 1))
     axes[0].legend(fontsize=8)
     figure.savefig(path, dpi=80)
 
 
-def sentence(found: dict[tuple[str, str], list[Outcome]], name: str) -> str:
+def comparison(measured: dict[tuple[str, str], list[Outcome]], name: str) -> str:
     """Return how ours compares with the sequential booster at its best and last round."""
-    held, others = found[name, OURS], found[name, CLASSICAL]
-    ours, last = ([o.errors[-1] for o in outcomes] for outcomes in (held, others))
-    best = [o.errors.min() for o in others]
-    wins = sum(a < b for a, b in zip(ours, best, strict=True))
-    seconds = [np.mean([o.seconds for o in outcomes]) for outcomes in (others, held)]
-    return (
-        f"{name}: ℓ1 ends at {spread(ours, 3)} with {spread([o.features for o in held], 0)} "
-        f"features, sequential AdaBoost at {spread(last, 3)} after its last round and at "
-        f"{spread(best, 3)} in the round that is best on the test set, which nobody could choose. "
-        f"ℓ1 is below that best in {wins} of {len(ours)} splits. One fit of the sequential booster "
-        f"took {seconds[0] / seconds[1]:.1f} times as long."
+    boosted, classical = measured[name, OURS], measured[name, CLASSICAL]
+    ours, last = ([float(o.errors[-1]) for o in outcomes] for outcomes in (boosted, classical))
+    best = [float(o.errors.min()) for o in classical]
+    seconds = [np.mean([o.seconds for o in outcomes]) for outcomes in (classical, boosted)]
+    return render(
+        "regression_boosting/comparison",
+        name=name,
+        ours=spread(ours, 3),
+        n_features=spread([o.features for o in boosted], 0),
+        last=spread(last, 3),
+        best=spread(best, 3),
+        wins=sum(a < b for a, b in zip(ours, best, strict=True)),
+        n_splits=len(ours),
+        ratio=f"{seconds[0] / seconds[1]:.1f}",
     )
 
 
-def write(options: Any, found: dict[tuple[str, str], list[Outcome]]) -> None:
-    """Write page and picture of the splits that are done."""
+def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
+    """Write page and picture of the splits that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "regression_boosting.png")
-    settings = (
-        f"{len(found['housing', OURS])} random splits (seeds from 0): "
-        + "; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES)
-        + ". Inputs into [−1, 1] by the training rows' range, and cut there, so that every product "
-        "is in [−1, 1] too; targets to mean 0 and variance 1 by training rows; errors are "
-        "root mean squares over the training targets' standard deviation. Boosters begin with an "
-        "intercept and add products of pairs that have entered. "
-        f"Alphas, and the ball's radius, by {FOLDS}-fold cross-validation over training rows: "
-        f"λ of ℓ1 among {', '.join(f'{s:g}' for s in ALPHAS)}, of λ/2‖w‖² among "
-        f"{', '.join(f'{s:g}' for s in SQUARES)}, B among {', '.join(f'{s:g}' for s in BALLS)}; "
-        f"ε = {EPS:g}. ℓ1: 10 candidates a round by the decrease of the bound, 15 rounds at most, "
-        "restricted problems solved by Newton's method. Sequential: one update of AdaBoost's "
-        f"bound a round, λ = 1e-6, {ROUNDS['housing']} (housing) and {ROUNDS['ailerons']} "
-        f"(ailerons) rounds; the paper made 1000 and more. {options.jobs} thread, on cores that "
-        "other work shared; seconds are those of the last fit, without cross-validation."
-    )
+    draw(measured, options.out / "regression_boosting.png")
     rows = []
     for name in NAMES:
         for machine in (OURS, CLASSICAL, LASSO, SQUARED, GREEDY):
-            held = found[name, machine]
-            errors = spread([o.errors[-1] for o in held], 3)
-            sizes = spread([o.features for o in held], 0)
-            seconds = spread([o.seconds for o in held], 1)
-            choices = ", ".join(o.choice for o in held) or "–"
-            rows.append([name, machine, errors, sizes, seconds, choices.strip(", ") or "–"])
+            outcomes = measured[name, machine]
+            errors = spread([o.errors[-1] for o in outcomes], 3)
+            sizes = spread([o.features for o in outcomes], 0)
+            seconds = spread([o.seconds for o in outcomes], 1)
+            choices = ", ".join(o.choice for o in outcomes).strip(", ") or "–"
+            rows.append([name, machine, errors, sizes, seconds, choices])
     header = ["data", "machine", "test error", "features", "s", "chosen in each split"]
-    parts = [
-        settings,
-        table(header, rows),
-        "![error against rounds](regression_boosting.png)",
-        *(sentence(found, name) for name in NAMES),
-        "The paper: the ℓ1 booster stops with under 35 features on average, and 1000 rounds of "
-        "classical AdaBoost do not reach its test error.",
-    ]
-    title = "Regression: boosting products of inputs"
-    write_page(options.out, "regression_boosting", title, parts)
+    write_page(
+        options.out,
+        "regression_boosting",
+        n_splits=len(measured["housing", OURS]),
+        sizes="; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES),
+        folds=FOLDS,
+        alphas=listed(ALPHAS),
+        squares=listed(SQUARES),
+        balls=listed(BALLS),
+        eps=f"{EPS:g}",
+        rounds_housing=ROUNDS["housing"],
+        rounds_ailerons=ROUNDS["ailerons"],
+        jobs=options.jobs,
+        errors=table(header, rows),
+        comparisons="\n\n".join(comparison(measured, name) for name in NAMES),
+    )
 
 
 def main() -> None:
     """Measure all machines on all splits and write the page, after each split."""
     options = arguments(__doc__.splitlines()[0]).parse_args()
     with thread_limit(options.jobs):
-        for found in measure(options):
-            write(options, found)
+        for measured in measure(options):
+            write(options, measured)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,32 @@
-"""What the reproductions share: the data folder, tables and pages under docs/results."""
+"""What the reproductions share: the data folder, tables and pages under docs/results.
+
+The prose of a page is a Markdown template, ``pages/NAME.md.j2``, with names of figures and nothing
+else: no conditions, no loops. Parts that repeat or may be missing are templates of their own,
+``pages/NAME/PART.md.j2``; a script renders them and hands them over as figures.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import platform
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import numpy as np
+
+PAGES = Path(__file__).parent / "pages"
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
-    """Return a parser with what every reproduction takes."""
+def arguments(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser with what every reproduction takes; only the first line is shown."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=description, formatter_class=raw)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
@@ -32,39 +44,55 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join(lines)
 
 
-def spread(values: Sequence[float], digits: int = 2) -> str:
+def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
     """Return mean ± standard deviation, or the value where there is one."""
-    import numpy as np
-
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
     return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
 
 
+def listed(values: Iterable[float]) -> str:
+    """Return numbers as text, in their shortest form."""
+    return ", ".join(f"{value:g}" for value in values)
+
+
 @contextmanager
 def stopwatch() -> Iterator[list[float]]:
     """Yield a list that holds the seconds of the block when it is left."""
-    held: list[float] = []
+    seconds: list[float] = []
     begun = time.perf_counter()
-    yield held
-    held.append(time.perf_counter() - begun)
+    yield seconds
+    seconds.append(time.perf_counter() - begun)
 
 
-def write_page(out: Path, name: str, title: str, parts: Sequence[str]) -> None:
-    """Print the parts and write them as a page, with the machine they were measured on."""
-    import numpy as np
+@cache
+def templates() -> jinja2.Environment:
+    """Return the templates of all pages; a figure that is missing is an error."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGES),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+    )
 
-    text = "\n\n".join([f"# {title}", *parts, _machine(np.__version__)]) + "\n"
+
+def render(page: str, **figures: Any) -> str:
+    """Return a page, or a part of one, with its figures; empty figures leave no blank lines."""
+    text = templates().get_template(f"{page}.md.j2").render(figures)
+    return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def write_page(out: Path, page: str, file_name: str | None = None, /, **figures: Any) -> None:
+    """Print a page and write it, with the machine its figures were measured on."""
+    text = render(page, machine=machine(), **figures) + "\n"
     print(text)
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.md").write_text(text, encoding="utf-8")
+    (out / f"{file_name or page}.md").write_text(text, encoding="utf-8")
 
 
-def _machine(numpy_version: str) -> str:
-    import os
-
+def machine() -> str:
+    """Return what the figures were measured on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return (
         f"Measured on {platform.machine()}, {cores} cores, Python {platform.python_version()}, "
-        f"numpy {numpy_version}."
+        f"numpy {np.__version__}."
     )

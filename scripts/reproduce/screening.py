@@ -1,6 +1,6 @@
 """How often screening finds what the exhaustive search finds, and how much sooner, on MNIST.
 
-Every round both look for the next feature from the same place; the exhaustive one's enters.
+Every round both look for the next feature from the same state; the exhaustive one's enters.
 Writes docs/results/screening.md:
 
     python -m scripts.reproduce.screening --data DIR
@@ -26,7 +26,7 @@ from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 CLOSE = 0.02
 # Rounds that are not timed: as many as a sample serves.
 FIRST = 6
-# Share of the examples in a sample, and candidates that are verified.
+# Fraction of the examples in a sample, and candidates that are verified.
 SETTINGS = ((0.05, 128), (0.05, 256), (0.1, 64), (0.1, 128))
 CRITERIA = ("gradient", "orthogonal")
 
@@ -42,40 +42,40 @@ class Compared:
         self.others = [ScreenedSearch(fraction, keep) for fraction, keep in SETTINGS]
         self.criteria = [make_criterion(self.criterion) for _ in SETTINGS]
         self.seconds: list[list[float]] = [[] for _ in range(len(SETTINGS) + 1)]
-        self.shares: list[list[float]] = [[] for _ in SETTINGS]
+        self.ratios: list[list[float]] = [[] for _ in SETTINGS]
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
         """Return what the exhaustive search finds, and note what the others find and when."""
         begun = time.perf_counter()
-        found = self.exhaustive.best(pool, state, criterion, excluded, n)
+        winner = self.exhaustive.best(pool, state, criterion, excluded, n)
         self.seconds[0].append(time.perf_counter() - begun)
         for number, search in enumerate(self.others):
             begun = time.perf_counter()
             other = search.best(pool, state, self.criteria[number], excluded)
             self.seconds[number + 1].append(time.perf_counter() - begun)
-            same = other[0].number == found[0].number
-            self.shares[number].append(1.0 if same else other[0].score / found[0].score)
-        return found
+            same = other[0].number == winner[0].number
+            self.ratios[number].append(1.0 if same else other[0].score / winner[0].score)
+        return winner
 
 
 def rows(compared: Compared) -> list[list[Any]]:
     """Return a row for each setting of the screened search."""
-    found = []
+    table_rows = []
     # The first rounds compile and touch memory for the first time.
     first = FIRST if len(compared.seconds[0]) > FIRST else 0
     whole = sum(compared.seconds[0][first:])
-    for (fraction, keep), seconds, shares in zip(
-        SETTINGS, compared.seconds[1:], compared.shares, strict=True
+    for (fraction, keep), seconds, ratios in zip(
+        SETTINGS, compared.seconds[1:], compared.ratios, strict=True
     ):
-        share = np.array(shares)
-        found.append([
+        ratio = np.array(ratios)
+        table_rows.append([
             compared.criterion, fraction, keep,
-            f"{100 * np.mean(share == 1):.0f} %", f"{100 * np.mean(share >= 1 - CLOSE):.0f} %",
-            f"{share.min():.3f}", f"{sum(seconds[first:]) / whole:.3f}",
+            f"{100 * np.mean(ratio == 1):.0f} %", f"{100 * np.mean(ratio >= 1 - CLOSE):.0f} %",
+            f"{ratio.min():.3f}", f"{sum(seconds[first:]) / whole:.3f}",
         ])  # fmt: skip
-    return found
+    return table_rows
 
 
 def main() -> None:
@@ -89,27 +89,27 @@ def main() -> None:
         images, labels = images[:3000], labels[:3000]
     family = read_pool(FeaturePart(pool="patches"), 0).fit(images)
     columns = ArrayColumns.from_family(family, images, "float16", options.jobs)
-    found: list[list[Any]] = []
+    measured: list[list[Any]] = []
     for criterion in CRITERIA:
         compared = Compared(criterion)
-        SEARCHES["compared"] = lambda held=compared: held
+        SEARCHES["compared"] = lambda search=compared: search
         rounds = 5 if options.quick else options.rounds
         ShareBoost(rounds, criterion=criterion, search="compared", n_jobs=options.jobs).fit(
             columns, labels
         )
-        found += rows(compared)
-        header = ["criterion", "share that screens", "verified", "the same feature"]
-        header += [f"within {CLOSE:.0%} of its score", "worst score, share", "time, share"]
-        parts = [
-            f"ShareBoost on {len(images):,} images of MNIST and {columns.shape[1]:,} columns, "
-            f"{rounds} rounds, {options.jobs} threads. The exhaustive search's feature enters; the "
-            "screened search estimates all scores on a sample of the examples, drawn by their "
-            "share of the residual, and verifies the best exactly. A sample serves six rounds. "
-            "Times are sums over the rounds, each of all searches in turn.",
-            f"**Asked**: within {CLOSE:.0%} in 99 % of the rounds, at a fifth of the time.",
-            table(header, found),
-        ]
-        write_page(options.out, "screening", "Screened search beside the exhaustive one", parts)
+        measured += rows(compared)
+        header = ["criterion", "fraction that screens", "verified", "the same feature"]
+        header += [f"within {CLOSE:.0%} of its score", "worst score, ratio", "time, ratio"]
+        write_page(
+            options.out,
+            "screening",
+            n_images=f"{len(images):,}",
+            n_columns=f"{columns.shape[1]:,}",
+            rounds=rounds,
+            jobs=options.jobs,
+            close=f"{CLOSE:.0%}",
+            agreement=table(header, measured),
+        )
 
 
 if __name__ == "__main__":

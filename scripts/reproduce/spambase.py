@@ -27,9 +27,9 @@ from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
-INPUTS = ("as they are", "log(1 + x)")
+INPUTS = ("raw", "log(1 + x)")
 RANGES = ((2.0, 40.0), (5.0, 100.0))
-SHARES = (2e-3, 2e-2)
+FRACTIONS = (2e-3, 2e-2)
 COSTS = (1.0, 10.0, 100.0)
 GAMMAS = (0.002, 0.01, 0.05)
 SIZES = (100, 300, 1000, 3065)
@@ -51,10 +51,10 @@ def load(data: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return inputs, classes and the file of the published split (1 tests)."""
     folder = data / "uci" / "spambase"
     with gzip.open(folder / "spambase.data.gz", "rt") as file:
-        held = np.loadtxt(file, delimiter=",")
+        rows = np.loadtxt(file, delimiter=",")
     with gzip.open(folder / "spam.traintest.gz", "rt") as file:
         part = np.loadtxt(file).astype(int).ravel()
-    return held[:, :-1], held[:, -1].astype(int), part
+    return rows[:, :-1], rows[:, -1].astype(int), part
 
 
 def scaled(X: np.ndarray, train: np.ndarray, kind: str) -> np.ndarray:
@@ -64,13 +64,13 @@ def scaled(X: np.ndarray, train: np.ndarray, kind: str) -> np.ndarray:
 
 
 def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
-    """Train and judge GrFL: pairs of σ drawn between two bandwidths."""
-    bandwidths, share = how
+    """Train and evaluate GrFL: pairs of σ drawn between two bandwidths."""
+    bandwidths, fraction = how
     begun = time.perf_counter()
     family = RandomFourier(bandwidths=bandwidths, between=True, scaling="none").fit(X[train])
     draws = Draws(family, n=DRAWS, rounds=(PATIENCE + 1) * ROUNDS, random_state=0)
     model = GroupFeatureClassifier(
-        alpha=share * np.sqrt(len(train)),
+        alpha=fraction * np.sqrt(len(train)),
         search="sampled",
         rounds=ROUNDS,
         patience=PATIENCE,
@@ -89,19 +89,19 @@ def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how:
 
 
 def svc(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
-    """Train and judge a support vector machine."""
+    """Train and evaluate a support vector machine."""
     cost, gamma = how
     begun = time.perf_counter()
     model = SVC(C=cost, gamma=gamma).fit(X[train], y[train])
     trained = time.perf_counter() - begun
     begun = time.perf_counter()
-    found = model.predict(X[test])
+    labels = model.predict(X[test])
     seconds = time.perf_counter() - begun
-    return Outcome(np.mean(found == y[test]), trained, seconds, int(model.n_support_.sum()))
+    return Outcome(np.mean(labels == y[test]), trained, seconds, int(model.n_support_.sum()))
 
 
 MACHINES = {
-    "GrFL": (grfl, tuple(itertools.product(RANGES, SHARES))),
+    "GrFL": (grfl, tuple(itertools.product(RANGES, FRACTIONS))),
     "SVC": (svc, tuple(itertools.product(COSTS, GAMMAS))),
 }
 
@@ -123,18 +123,18 @@ def choose(name: str, raw: np.ndarray, y: np.ndarray, train: np.ndarray) -> tupl
 def splits(part: np.ndarray, n: int) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """Return the published split and random ones of the same sizes, training rows mixed."""
     published = np.random.default_rng(0).permutation(np.flatnonzero(part == 0))
-    held = [("published", published, np.flatnonzero(part == 1))]
+    parts = [("published", published, np.flatnonzero(part == 1))]
     for seed in range(n - 1):
         order = np.random.default_rng(seed).permutation(len(part))
-        held.append((f"seed {seed}", order[: len(published)], order[len(published) :]))
-    return held
+        parts.append((f"seed {seed}", order[: len(published)], order[len(published) :]))
+    return parts
 
 
 def measure(
     raw: np.ndarray, y: np.ndarray, part: np.ndarray, seeds: int
 ) -> Iterator[tuple[dict[tuple[str, int], list[Outcome]], list[list[Any]]]]:
     """Yield, after each split, outcomes of both machines at every size and the settings chosen."""
-    found: dict[tuple[str, int], list[Outcome]] = {}
+    measured: dict[tuple[str, int], list[Outcome]] = {}
     chosen: list[list[Any]] = []
     for label, train, test in splits(part, seeds):
         for name, (machine, _) in MACHINES.items():
@@ -143,12 +143,12 @@ def measure(
             for size in SIZES:
                 rows = train[:size]
                 outcome = machine(scaled(raw, rows, kind), y, rows, test, how)
-                found.setdefault((name, size), []).append(outcome)
+                measured.setdefault((name, size), []).append(outcome)
                 print(label, name, kind, how, size, outcome, flush=True)
-        yield found, chosen
+        yield measured, chosen
 
 
-def draw(found: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
+def draw(measured: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
     """Draw accuracy, seconds and size against the number of training examples."""
     import matplotlib
 
@@ -164,7 +164,7 @@ def draw(found: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
     figure, axes = plt.subplots(1, 4, figsize=(15, 3.5), constrained_layout=True)
     for axis, (field, label) in zip(axes, labels.items(), strict=True):
         for name in MACHINES:
-            means = [np.mean([getattr(o, field) for o in found[name, n]]) for n in SIZES]
+            means = [np.mean([getattr(o, field) for o in measured[name, n]]) for n in SIZES]
             axis.plot(SIZES, means, "o-", label=name)
         axis.set(xscale="log", xlabel="training examples", ylabel=label)
         if field != "accuracy":
@@ -178,47 +178,47 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     raw, y, part = load(options.data)
     with thread_limit(options.jobs):
-        for found, chosen in measure(raw, y, part, 1 if options.quick else options.seeds):
-            write(options, part, found, chosen)
+        for measured, chosen in measure(raw, y, part, 1 if options.quick else options.seeds):
+            write(options, part, measured, chosen)
 
 
 def write(
     options: Any,
     part: np.ndarray,
-    found: dict[tuple[str, int], list[Outcome]],
+    measured: dict[tuple[str, int], list[Outcome]],
     chosen: list[list[Any]],
 ) -> None:
-    """Write page and picture of the splits that are done."""
+    """Write page and picture of the splits that are complete."""
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(found, options.out / "spambase.png")
-    settings = (
-        f"{np.sum(part == 0)} examples train, {np.sum(part == 1)} test: the published split and "
-        f"{len(chosen) // len(MACHINES) - 1} random ones (seeds from 0); smaller sizes "
-        "are parts of the training rows. Inputs, "
-        f"kernels and penalties of both were chosen by {FOLDS}-fold cross-validation on "
-        f"{CHOSEN_ON} training rows of each split and kept for all sizes (λ grows with √m). GrFL: "
-        f"squared hinge, pairs whose σ is drawn log-uniformly between two bounds, {DRAWS} draws a "
-        f"round (the paper: 20 bandwidths × 59 directions), {ROUNDS} rounds at most, "
-        f"{options.jobs} thread. The size of GrFL counts columns, two a pair; that of the SVC "
-        "its support vectors."
-    )
+    draw(measured, options.out / "spambase.png")
     rows = [
         [
             n,
             name,
-            spread([100 * o.accuracy for o in found[name, n]]),
-            spread([o.training for o in found[name, n]]),
-            spread([1000 * o.prediction for o in found[name, n]], 1),
-            spread([o.size for o in found[name, n]], 0),
+            spread([100 * o.accuracy for o in measured[name, n]]),
+            spread([o.training for o in measured[name, n]]),
+            spread([1000 * o.prediction for o in measured[name, n]], 1),
+            spread([o.size for o in measured[name, n]], 0),
         ]
         for n in SIZES
         for name in MACHINES
     ]
     header = ["training examples", "machine", "accuracy", "training, s", "prediction, ms", "size"]
-    choices = table(["split", "machine", "inputs", "bandwidths and λ/√m, or C and γ"], chosen)
-    picture = "![against the number of training examples](spambase.png)"
-    parts = [settings, table(header, rows), picture, "What cross-validation chose:", choices]
-    write_page(options.out, "spambase", "Spambase: few features against support vectors", parts)
+    choices = ["split", "machine", "inputs", "bandwidths and λ/√m, or C and γ"]
+    write_page(
+        options.out,
+        "spambase",
+        n_train=np.sum(part == 0),
+        n_test=np.sum(part == 1),
+        n_random=len(chosen) // len(MACHINES) - 1,
+        folds=FOLDS,
+        chosen_on=CHOSEN_ON,
+        draws=DRAWS,
+        rounds=ROUNDS,
+        jobs=options.jobs,
+        accuracies=table(header, rows),
+        chosen=table(choices, chosen),
+    )
 
 
 if __name__ == "__main__":

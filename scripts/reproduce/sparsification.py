@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV, lars_path
 
 from scripts.reproduce import spambase
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, render, spread, table, write_page
 from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.apps import features_needed, sparsify
 from visionshare.datasets import load_dataset
@@ -69,8 +69,8 @@ def spread_out(seed: int, m: int = 2000, d: int = 1000, bound: float = 3.0) -> P
     """
     rng = np.random.default_rng([0, seed])
     y, truth = rng.choice([-1.0, 1.0], m), rng.choice([-1.0, 1.0], m)
-    share = (1 + 1 / bound) / 2
-    X, tests = (_copies(t, d, share, rng) for t in (y, truth))
+    agree = (1 + 1 / bound) / 2
+    X, tests = (_copies(t, d, agree, rng) for t in (y, truth))
     return Problem("spread", X, y, tests, truth, np.full(d, bound / d), 0.0)
 
 
@@ -94,9 +94,9 @@ def groups(seed: int, m: int = 2000, s: int = 10, n: int = 100) -> Problem:
     return Problem("groups", tables[0], labels[0], tables[1], labels[1], w, 0.0)
 
 
-def _copies(y: np.ndarray, d: int, share: float, rng: np.random.Generator) -> np.ndarray:
+def _copies(y: np.ndarray, d: int, agree: float, rng: np.random.Generator) -> np.ndarray:
     """Return d columns that each agree with y with a probability."""
-    agrees = rng.random((len(y), d)) < share
+    agrees = rng.random((len(y), d)) < agree
     return np.where(agrees, y[:, None], -y[:, None]).astype(np.float32)
 
 
@@ -112,8 +112,8 @@ def digits(data: Path, seed: int, most: int = 2000) -> Problem:
     """Return MNIST's 3 against 8, and an ℓ2 logistic classifier of their pixels."""
     parts = []
     for split in ("train", "test"):
-        held = load_dataset("mnist", split, data).of_classes(["3", "8"])
-        parts.append((held.images.reshape(len(held), -1) / 255.0, held.labels))
+        images = load_dataset("mnist", split, data).of_classes(["3", "8"])
+        parts.append((images.images.reshape(len(images), -1) / 255.0, images.labels))
     rows = np.random.default_rng([3, seed]).permutation(len(parts[0][1]))[:most]
     return _learned("MNIST 3/8", parts[0][0][rows], parts[0][1][rows], *parts[1])
 
@@ -129,12 +129,12 @@ def _learned(
         use_legacy_attributes=False, scoring="neg_log_loss",
     ).fit(X, y)  # fmt: skip
     signs = [np.where(np.asarray(t) > 0, 1.0, -1.0) for t in (y, truth)]
-    held = [part.astype(np.float32) for part in (X, tests)]
+    inputs = [part.astype(np.float32) for part in (X, tests)]
     start = float(model.intercept_[0])
-    return Problem(name, held[0], signs[0], held[1], signs[1], model.coef_[0], start)
+    return Problem(name, inputs[0], signs[0], inputs[1], signs[1], model.coef_[0], start)
 
 
-def judged(problem: Problem, w: np.ndarray, start: float) -> Point:
+def evaluated(problem: Problem, w: np.ndarray, start: float) -> Point:
     """Return how good weights are on the test part."""
     scores = problem.tests @ w + start
     error = 100 * float(np.mean((scores > 0) != (problem.truth > 0)))
@@ -153,13 +153,13 @@ def rescaled(problem: Problem, w: np.ndarray) -> Point:
         for start in starts:
             risk = float(np.mean(np.maximum(0, 1 - problem.y * (moved + start))))
             best = min(best, (risk, factor, start - factor * products.mean()))
-    return judged(problem, w * best[1], best[2])
+    return evaluated(problem, w * best[1], best[2])
 
 
 def drawn(problem: Problem, seed: int) -> Iterator[tuple[int, Point]]:
     """Yield the randomized procedure: as many draws as features are allowed."""
     for n in KEPT:
-        yield n, judged(problem, sparsify(problem.w, n, seed), problem.start)
+        yield n, evaluated(problem, sparsify(problem.w, n, seed), problem.start)
 
 
 def largest(problem: Problem, seed: int) -> Iterator[tuple[int, Point]]:
@@ -192,13 +192,12 @@ def greedy(loss: str) -> Callable[[Problem, int], Iterator[tuple[int, Point]]]:
 
     def points(problem: Problem, seed: int) -> Iterator[tuple[int, Point]]:
         third = len(problem.y) // 3
-        held = [part[:third] for part in (problem.X, problem.y)]
-        rest = [part[third:] for part in (problem.X, problem.y)]
-        trial = Problem(problem.name, *rest, *held, problem.w, problem.start)
+        X, y = problem.X, problem.y
+        trial = replace(problem, X=X[third:], y=y[third:], tests=X[:third], truth=y[:third])
         risks = [[point.risk for _, point in greedy_path(trial, loss, eps)] for eps in EPS]
         paths = [list(greedy_path(problem, loss, eps)) for eps in EPS]
-        for place, best in enumerate(np.argmin(risks, axis=0)):
-            yield paths[best][place]
+        for i, best in enumerate(np.argmin(risks, axis=0)):
+            yield paths[best][i]
 
     return points
 
@@ -214,7 +213,7 @@ def greedy_path(problem: Problem, loss: str, eps: float) -> Iterator[tuple[int, 
         entered = model.support_[: len(last.weights)]
         w = np.zeros(len(problem.w))
         w[entered] = last.weights * scale[entered]
-        yield n, judged(problem, w, last.intercept)
+        yield n, evaluated(problem, w, last.intercept)
 
 
 PROCEDURES = {
@@ -223,20 +222,20 @@ PROCEDURES = {
     PATH: l1_path,
     **{name: greedy(loss) for loss, name in GREEDY.items()},
 }
-Found = dict[tuple[str, int], list[Point]]
+Measured = dict[tuple[str, int], list[Point]]
 
 
-def run(make: Callable[[int], Problem], seeds: int) -> tuple[Found, Problem]:
-    """Return the points of every procedure, a list entry a seed, and the last problem."""
-    found: Found = {}
+def run(make: Callable[[int], Problem], seeds: int) -> tuple[Measured, Problem]:
+    """Return the points of every procedure, a list entry per seed, and the last problem."""
+    measured: Measured = {}
     for seed in range(seeds):
         problem = make(seed)
-        found.setdefault((FULL, 0), []).append(judged(problem, problem.w, problem.start))
+        measured.setdefault((FULL, 0), []).append(evaluated(problem, problem.w, problem.start))
         for name, procedure in PROCEDURES.items():
             for n, point in procedure(problem, seed):
-                found.setdefault((name, n), []).append(point)
+                measured.setdefault((name, n), []).append(point)
         print(problem.name, seed, flush=True)
-    return found, problem
+    return measured, problem
 
 
 def guarantee(problem: Problem, n: float) -> float:
@@ -244,7 +243,7 @@ def guarantee(problem: Problem, n: float) -> float:
     return math.sqrt(features_needed(problem.norm, 1.0, 1.0) / n)
 
 
-def draw(results: dict[str, tuple[Found, Problem]], path: Path) -> None:
+def draw(results: dict[str, tuple[Measured, Problem]], path: Path) -> None:
     """Draw error and hinge risk against the features that are kept."""
     import matplotlib
 
@@ -253,18 +252,18 @@ def draw(results: dict[str, tuple[Found, Problem]], path: Path) -> None:
 
     k = len(results)
     figure, axes = plt.subplots(2, k, figsize=(4.2 * k, 7), constrained_layout=True, squeeze=False)
-    for column, (name, (found, problem)) in zip(axes.T, results.items(), strict=True):
+    for column, (name, (measured, problem)) in zip(axes.T, results.items(), strict=True):
         for axis, part in zip(column, ("error", "risk"), strict=True):
             for method in METHODS:
-                ns = [n for n in KEPT if (method, n) in found]
-                means = [np.mean([getattr(p, part) for p in found[method, n]]) for n in ns]
+                ns = [n for n in KEPT if (method, n) in measured]
+                means = [np.mean([getattr(p, part) for p in measured[method, n]]) for n in ns]
                 axis.plot(ns, means, "--" if method in (LARGEST, PATH) else "-", marker="o", ms=3,
                           label=method)  # fmt: skip
-            whole = float(np.mean([getattr(p, part) for p in found[FULL, 0]]))
+            whole = float(np.mean([getattr(p, part) for p in measured[FULL, 0]]))
             axis.axhline(whole, color="0.5", lw=0.8, label=FULL)
             axis.set(xscale="log", xlabel="features", ylim=(0, None))
-        ns = np.geomspace(1, 1e4, 60)
-        column[1].plot(ns, [whole + guarantee(problem, n) for n in ns], color="0.7", ls=":",
+        grid = np.geomspace(1, 1e4, 60)
+        column[1].plot(grid, [whole + guarantee(problem, n) for n in grid], color="0.7", ls=":",
                        label="guarantee of the draws")  # fmt: skip
         column[1].set_ylim(0, 2.5)
         column[0].set_title(f"{name}, ‖w‖₁ = {problem.norm:.1f}")
@@ -274,59 +273,54 @@ def draw(results: dict[str, tuple[Found, Problem]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
-def rows_of(found: Found, part: str, digits: int) -> list[list[Any]]:
+def rows_of(measured: Measured, part: str, digits: int) -> list[list[Any]]:
     """Return a table's rows: a procedure a row, features by column."""
-    whole = spread([getattr(p, part) for p in found[FULL, 0]], digits)
+    whole = spread([getattr(p, part) for p in measured[FULL, 0]], digits)
     rows: list[list[Any]] = [[FULL, *([whole] + [""] * (len(KEPT) - 1))]]
     for method in METHODS:
-        values = [found.get((method, n), []) for n in KEPT]
+        values = [measured.get((method, n), []) for n in KEPT]
         cells = [spread([getattr(p, part) for p in v], digits) if v else "–" for v in values]
         rows.append([method, *cells])
     return rows
 
 
-def write(out: Path, results: dict[str, tuple[Found, Problem]], seeds: int) -> None:
-    """Write page and picture of the problems that are done."""
+def write(out: Path, results: dict[str, tuple[Measured, Problem]], seeds: int) -> None:
+    """Write page and picture of the problems that are complete."""
     draw(results, out / "sparsification.png")
-    parts = [_SETTINGS.format(last=seeds - 1), "![risk against features](sparsification.png)"]
+    write_page(
+        out,
+        "sparsification",
+        rounds=ROUNDS,
+        eps=", ".join(map(str, EPS)),
+        last_seed=seeds - 1,
+        problems="\n\n".join(described(name, *result) for name, result in results.items()),
+    )
+
+
+def described(name: str, measured: Measured, problem: Problem) -> str:
+    """Return the part of the page about one problem."""
     header = ["procedure", *(str(n) for n in KEPT)]
-    for name, (found, problem) in results.items():
-        needed = ", ".join(
-            f"{features_needed(problem.norm, 1.0, eps):,} draws for ε = {eps}"
-            for eps in (0.5, 0.2, 0.1)
-        )
-        parts += [
-            f"## {name}",
-            f"{_ABOUT[name]} {problem.X.shape[1]} features, {len(problem.y)} training and "
-            f"{len(problem.truth)} test examples, ‖w‖₁ = {problem.norm:.2f}. The guarantee: "
-            f"{needed}.",
-            "Test error, %, by number of features at most:",
-            table(header, rows_of(found, "error", 1)),
-            "Hinge risk on the test part:",
-            table(header, rows_of(found, "risk", 3)),
-        ]
-    write_page(out, "sparsification", "Sparsification: what few features keep", parts)
+    draws = {eps: features_needed(problem.norm, 1.0, eps) for eps in (0.5, 0.2, 0.1)}
+    return render(
+        "sparsification/problem",
+        name=name,
+        description=render(f"sparsification/{DESCRIPTIONS[name]}"),
+        n_features=problem.X.shape[1],
+        n_train=len(problem.y),
+        n_test=len(problem.truth),
+        norm=f"{problem.norm:.2f}",
+        guarantee=", ".join(f"{n:,} draws for ε = {eps}" for eps, n in draws.items()),
+        errors=table(header, rows_of(measured, "error", 1)),
+        risks=table(header, rows_of(measured, "risk", 3)),
+    )
 
 
-_ABOUT = {
-    "spread": "The talk's tight example: every input says little, all weights are alike.",
-    "groups": "The talk's second example: the largest weights are copies of one and the same.",
-    "spambase": "The published split, log(1 + x), an ℓ2 logistic classifier (C by 3 folds).",
-    "MNIST 3/8": "Pixels, an ℓ2 logistic classifier (C by 3 folds).",
+DESCRIPTIONS = {
+    "groups": "groups",
+    "spread": "spread",
+    "spambase": "spambase",
+    "MNIST 3/8": "digits",
 }
-_SETTINGS = (
-    "A linear classifier of all features is brought to few. Draws: `sparsify` of its weights, as "
-    "many draws as features are allowed, without data. Greedy: forward greedy selection on the "
-    "training examples, in the ball of the same ‖w‖₁, with the smoothed hinge, logistic and "
-    f"absolute loss, at most {ROUNDS} steps; a third of the training examples chooses ε among "
-    f"{', '.join(map(str, EPS))} for each number of features. "
-    "Largest weights: all others zero. Start of "
-    "the ℓ1 path: the last step of the lasso with so few features. The latter two get, in their "
-    "favor, the scale and the intercept of the lowest hinge risk on the training examples; draws "
-    "and greedy steps are judged as they are. Inputs lie in [−1, 1]. Seeds 0 to {last} (data of "
-    "the examples, order of the rows, draws); mean ± standard deviation. Dotted: the risk of all "
-    "features plus the ε that so many draws keep with probability 95 % (`features_needed`)."
-)
 
 
 def main() -> None:
@@ -341,7 +335,7 @@ def main() -> None:
         "MNIST 3/8": lambda seed: digits(options.data, seed, 600 if options.quick else 2000),
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    results: dict[str, tuple[Found, Problem]] = {}
+    results: dict[str, tuple[Measured, Problem]] = {}
     with thread_limit(options.jobs):
         for name, make in makers.items():
             results[name] = run(make, seeds)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from scripts.reproduce.results import arguments, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, listed, stopwatch, table, write_page
 from visionshare import MixedNormClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.learners import regularization_path
@@ -25,17 +25,17 @@ from visionshare.resources import thread_limit
 
 CLASSES = (16, 32, 64, 128, 256, 512, 1024)
 BLOCKS, ZEROED, ALLOWED = 8, 0.1, 0.02
-# Of λ_max. Where all k columns have weights a alpha takes minutes for 1024 classes.
-SHARES = (0.9, 0.5, 0.2, 0.05, 0.01)
+# Of λ_max. Where all k columns have weights one alpha takes minutes for 1024 classes.
+FRACTIONS = (0.9, 0.5, 0.2, 0.05, 0.01)
 FEW = (0.5, 0.05)
 MANY = 256
-# Columns count where their largest weight is more than this share of the largest of all.
+# Columns count where their largest weight is more than this fraction of the largest of all.
 SEEN = 1e-3
 
 
 @dataclass(frozen=True)
 class Example:
-    """Columns (m, d), classes (m,) and the share of each example (m,)."""
+    """Columns (m, d), classes (m,) and the weight of each example (m,)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -49,14 +49,14 @@ def binary(k: int) -> np.ndarray:
 
 
 def first(k: int) -> Example:
-    """Return x = [bin(y), 2 log₂(k) e_y], an example a class."""
+    """Return x = [bin(y), 2 log₂(k) e_y], one example per class."""
     bits = binary(k)
     X = np.hstack([bits, 2 * bits.shape[1] * np.eye(k)])
     return Example(X.astype(np.float32), np.arange(k), np.full(k, 1 / k))
 
 
 def second(k: int) -> Example:
-    """Return blocks of bin(y); a share of the examples has one block zeroed, each as often.
+    """Return blocks of bin(y); a fraction of the examples has one block zeroed, each as often.
 
     The paper draws the block; here every block counts with its probability.
     """
@@ -64,18 +64,18 @@ def second(k: int) -> Example:
     whole = np.tile(bits, BLOCKS)
     parts, weights = [whole], [np.full(k, (1 - ZEROED) / k)]
     for block in range(BLOCKS):
-        held = whole.copy()
-        held[:, block * bits.shape[1] : (block + 1) * bits.shape[1]] = 0
-        parts.append(held)
+        zeroed = whole.copy()
+        zeroed[:, block * bits.shape[1] : (block + 1) * bits.shape[1]] = 0
+        parts.append(zeroed)
         weights.append(np.full(k, ZEROED / BLOCKS / k))
     y = np.tile(np.arange(k), BLOCKS + 1)
     return Example(np.vstack(parts).astype(np.float32), y, np.concatenate(weights))
 
 
 def wrong(example: Example, scores: np.ndarray) -> float:
-    """Return the share of examples whose class is not the only best one."""
-    own = scores[np.arange(len(scores)), example.y]
-    best = np.sum(scores >= own[:, None] - 1e-4 * np.abs(scores).max(), axis=1)
+    """Return the fraction of examples whose class is not the only best one."""
+    truth = scores[np.arange(len(scores)), example.y]
+    best = np.sum(scores >= truth[:, None] - 1e-4 * np.abs(scores).max(), axis=1)
     return float(example.omega @ (best > 1))
 
 
@@ -83,14 +83,14 @@ def greedy(example: Example, rounds: int) -> list[tuple[int, float]]:
     """Return features and error after each of ShareBoost's rounds."""
     model = ShareBoost(rounds, scaling="none", alpha=1e-5, refit_tol=1e-5)
     model.fit(ArrayColumns(example.X), example.y, example.omega)
-    held = example.X[:, model.support_]
+    features = example.X[:, model.support_]
     return [
-        (s.n_features, wrong(example, held[:, : s.n_features] @ s.weights.T + s.intercept))
+        (s.n_features, wrong(example, features[:, : s.n_features] @ s.weights.T + s.intercept))
         for s in model.path_
     ]
 
 
-def mixed(example: Example, q: float, shares: Sequence[float]) -> list[tuple[int, float]]:
+def mixed(example: Example, q: float, fractions: Sequence[float]) -> list[tuple[int, float]]:
     """Return columns with weights and error at each alpha."""
     columns = ArrayColumns(example.X)
     # A weight for each example, as ShareBoost's mean: only the scale of λ depends on it.
@@ -101,7 +101,7 @@ def mixed(example: Example, q: float, shares: Sequence[float]) -> list[tuple[int
     )  # fmt: skip
     largest = learner.alpha_max(columns, example.y, omega)
     points = []
-    alphas = [share * largest for share in shares]
+    alphas = [fraction * largest for fraction in fractions]
     for model in regularization_path(learner, columns, example.y, omega, alphas=alphas):
         peaks = np.abs(model.coef_).max(axis=0)
         seen = int(np.sum(peaks > SEEN * peaks.max())) if len(peaks) else 0
@@ -144,32 +144,32 @@ def shown(value: int | None) -> str:
 
 def first_row(k: int) -> dict[str, Any]:
     """Return what the methods need on the first example."""
-    example, few = first(k), FEW if k > MANY else SHARES
-    with stopwatch() as held:
+    example, few = first(k), FEW if k > MANY else FRACTIONS
+    with stopwatch() as seconds:
         row = {
             "ShareBoost": shown(fewest(greedy(example, 2 * int(np.log2(k))))),
-            "‖W‖ ∞,1": shown(fewest(mixed(example, np.inf, SHARES))),
+            "‖W‖ ∞,1": shown(fewest(mixed(example, np.inf, FRACTIONS))),
             "ℓ1": span(mixed(example, 1.0, few)),
             "ℓ2": span(ridge(example, (0.01, 1.0) if k > MANY else (0.01, 0.1, 1.0, 10.0))),
         }
-    print(k, row, f"{held[0]:.0f} s", flush=True)
+    print(k, row, f"{seconds[0]:.0f} s", flush=True)
     return {"k": k, "log₂ k": int(np.log2(k)), **row}
 
 
 def second_row(k: int) -> dict[str, Any]:
     """Return what the methods need on the second example."""
     example, bits = second(k), int(np.log2(k))
-    shares = FEW if k > MANY else SHARES
-    with stopwatch() as held:
+    fractions = FEW if k > MANY else FRACTIONS
+    with stopwatch() as seconds:
         path = greedy(example, 3 * bits)
         row = {
             f"ShareBoost, at most {ALLOWED:.0%} wrong": shown(fewest(path, ALLOWED)),
             "ShareBoost, none wrong": shown(fewest(path)),
         }
         for label, q in (("‖W‖ ∞,1", np.inf), ("‖W‖ 2,1", 2.0)):
-            points = mixed(example, q, shares)
+            points = mixed(example, q, fractions)
             row[f"{label}, at most {ALLOWED:.0%} wrong"] = shown(fewest(points, ALLOWED))
-    print(k, row, f"{held[0]:.0f} s", flush=True)
+    print(k, row, f"{seconds[0]:.0f} s", flush=True)
     return {"k": k, "log₂ k": bits, "columns": bits * BLOCKS, **row}
 
 
@@ -205,39 +205,21 @@ def as_table(rows: list[dict[str, Any]]) -> str:
 
 
 def write(options: Any, ones: list[dict[str, Any]], twos: list[dict[str, Any]]) -> None:
-    """Write page and picture of what is done."""
+    """Write page and picture of what is complete."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(ones, twos, options.out / "synthetic_sharing.png")
-    parts = [_FIRST, as_table(ones), _SECOND, as_table(twos), _PICTURE, _CLAIMS]
-    title = "Features that sharing needs: two examples"
-    write_page(options.out, "synthetic_sharing", title, parts)
-
-
-_FIRST = (
-    "First example: x = [bin(y), 2 log₂(k) e_y], one example a class; columns as they are. "
-    "ShareBoost (ridge 1e-5, to make the optimum finite): rounds until every example's class has "
-    "the highest score alone. ‖W‖ ∞,1: the fewest columns of a classifier that is right "
-    f"everywhere, over λ of {', '.join(f'{s:g}' for s in SHARES)} λ_max. ℓ1 (the sum of all "
-    "absolute weights) and ℓ2 (scikit-learn, C from 0.01 to 10): the least and the most columns "
-    f"over all alphas (from {2 * MANY} classes on two alphas: minutes each). A column counts "
-    f"where its largest weight is above {SEEN:g} of the largest of all."
-)
-_SECOND = (
-    f"Second example: {BLOCKS} blocks of bin(y); in a share of {ZEROED:g} of the examples one "
-    "block is zero. Every block counts with its probability, instead of being drawn. log₂ k "
-    "features of one block are wrong where that block is zero and they say nothing, on "
-    f"{ZEROED / BLOCKS:.2%}."
-)
-_PICTURE = "![features against classes](synthetic_sharing.png)"
-_CLAIMS = (
-    "The paper's claims: on the first example ℓ1 and ℓ2 use k features at any alpha, ShareBoost "
-    "and ‖W‖ ∞,1 at the right alpha poly(log k); on the second ‖W‖ ∞,1 spreads over all blocks. "
-    "Two remarks. (1) That the ℓ2 optimum has the form c·[0, e_y] cannot hold exactly: there the "
-    "gradient in the column of a bit is not zero, and a smooth penalty then gives it weight; ℓ2 "
-    "uses all k + log₂ k columns. For ℓ1 the form is right: that gradient is λ/(2 log₂ k) · "
-    "k/(k − 1), below λ. (2) At first the gradients of a bit and of a column of e_y are as 1 to "
-    "4 log₂(k)/k: at 16 classes they are tied, and a norm that does not break ties uses both."
-)
+    write_page(
+        options.out,
+        "synthetic_sharing",
+        fractions=listed(FRACTIONS),
+        few_from=2 * MANY,
+        seen=f"{SEEN:g}",
+        first=as_table(ones),
+        blocks=BLOCKS,
+        zeroed=f"{ZEROED:g}",
+        percent_wrong=f"{ZEROED / BLOCKS:.2%}",
+        second=as_table(twos),
+    )
 
 
 def main() -> None:
@@ -245,7 +227,7 @@ def main() -> None:
     options = arguments(__doc__.splitlines()[0]).parse_args()
     ones: list[dict[str, Any]] = []
     twos: list[dict[str, Any]] = []
-    # Few examples a class are what the first example is about.
+    # Few examples per class are what the first example is about.
     warnings.filterwarnings("ignore", "The number of unique classes")
     with thread_limit(options.jobs):
         for k in CLASSES[:3] if options.quick else CLASSES:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, render, spread, table, write_page
 from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
 from scripts.reproduce.transfer_times import times
 from scripts.reproduce.uci import load
@@ -53,7 +53,7 @@ SETTINGS = (
 
 @dataclass
 class Outcome:
-    """Balanced accuracies by method, positives and noise, a list entry a class and draw."""
+    """Balanced accuracies by method, positives and noise, one list entry per class and draw."""
 
     accuracy: dict[tuple[str, int, int], list[float]] = field(default_factory=dict)
     per_draw: dict[tuple[str, int, int], dict[int, list[float]]] = field(default_factory=dict)
@@ -71,10 +71,10 @@ class Outcome:
 def read(data: Path, name: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return inputs, classes and their names."""
     if name == FONTS:
-        held = np.load(data / "chars74k" / "englishfnt_34_gray28.npz")
-        numbers, y = np.unique(held["sample"], return_inverse=True)
+        arrays = np.load(data / "chars74k" / "englishfnt_34_gray28.npz")
+        numbers, y = np.unique(arrays["sample"], return_inverse=True)
         letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-        X = held["images"].reshape(len(y), -1).astype(np.float64)
+        X = arrays["images"].reshape(len(y), -1).astype(np.float64)
         return X, y, [letters[n - 1] for n in numbers]
     X, y, _ = load(data, name)
     k = int(y.max()) + 1
@@ -87,14 +87,17 @@ def sources_of(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the other classes, and weights and intercepts of each against the rest of them.
 
-    No example of the target is seen; at most 2000 examples a source, a third of them its own.
+    No example of the target is seen; at most 2000 examples per source, a third of its class.
     """
     others = np.array([c for c in np.unique(y) if c != target])
     weights, starts = [], []
     for c in others:
-        mine, rest = np.flatnonzero(y == c), np.flatnonzero((y != c) & (y != target))
+        positive, rest = np.flatnonzero(y == c), np.flatnonzero((y != c) & (y != target))
         rows = np.concatenate(
-            [rng.permutation(mine)[: MOST_ROWS // 3], rng.permutation(rest)[: 2 * MOST_ROWS // 3]]
+            [
+                rng.permutation(positive)[: MOST_ROWS // 3],
+                rng.permutation(rest)[: 2 * MOST_ROWS // 3],
+            ]
         )
         model = LogisticRegression(C=1.0, max_iter=100, tol=1e-2, class_weight="balanced")
         model.fit(X[rows], y[rows] == c)
@@ -104,7 +107,7 @@ def sources_of(
 
 
 def balanced_accuracy(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Return the mean of the shares of both classes that are right, in per cent."""
+    """Return the mean over both classes of the examples that are right, in per cent."""
     right = (scores > 0) == truth
     return 50 * float(right[truth].mean() + right[~truth].mean())
 
@@ -119,14 +122,14 @@ def cell(
     Z = np.hstack([X[np.concatenate(rows)], more, H[np.concatenate(rows)]])
     y = np.where(np.arange(m) < positives, 1.0, -1.0)
     truth = np.arange(len(tests)) < TESTS
-    held = few_of(Z[:m], y, X.shape[1] + noise)
+    standardized = few_of(Z[:m], y, X.shape[1] + noise)
     offset, scale = scaling(Z[:m])
-    judged = (Z[m:] - offset) * scale
+    tested = (Z[m:] - offset) * scale
     for name, method in METHODS.items():
-        w = method(held)
-        yield name, balanced_accuracy(judged @ w, truth), w
-    own = [balanced_accuracy(column, truth) for column in H[tests].T]
-    yield BEST, max(own), np.empty(0)
+        w = method(standardized)
+        yield name, balanced_accuracy(tested @ w, truth), w
+    sources = [balanced_accuracy(column, truth) for column in H[tests].T]
+    yield BEST, max(sources), np.empty(0)
 
 
 def run(data: Path, setting: Setting, draws: int, every: int) -> tuple[Outcome, list[str]]:
@@ -136,22 +139,22 @@ def run(data: Path, setting: Setting, draws: int, every: int) -> tuple[Outcome, 
     first, second = order[: len(y) // 2], order[len(y) // 2 :]
     offset, scale = scaling(X[first])
     X = (X - offset) * scale
-    found = Outcome(shape=X.shape)
+    measured = Outcome(shape=X.shape)
     targets = range(0, len(names), setting.every * every)
     for target in targets:
         rng = np.random.default_rng([0, target])
         others, weights, starts = sources_of(X[first], y[first], target, rng)
-        mine, H = X[second], X[second] @ weights.T + starts
+        features, H = X[second], X[second] @ weights.T + starts
         for positives, draw in itertools.product(POSITIVES, range(draws)):
             seed = [1, target, positives, draw]
             rows = _drawn(y[second], target, positives, np.random.default_rng(seed))
             for noise in setting.noise if target % (setting.every_noisy * every) == 0 else (0,):
-                for name, value, w in cell(mine, H, rows, noise, [2, *seed[1:]]):
-                    found.note(name, positives, noise, draw, value)
+                for name, value, w in cell(features, H, rows, noise, [2, *seed[1:]]):
+                    measured.note(name, positives, noise, draw, value)
                     if name == "GreedyTL" and noise == 0:
-                        _keep(found, positives, target, others, w, X.shape[1], len(names), draws)
+                        _keep(measured, positives, target, others, w, X.shape[1], len(names), draws)
         print(setting.name, names[target], flush=True)
-    return found, names
+    return measured, names
 
 
 def _drawn(
@@ -164,45 +167,45 @@ def _drawn(
 
 
 def _keep(
-    found: Outcome, positives: int, target: int, others: np.ndarray, w: np.ndarray, d: int,
+    measured: Outcome, positives: int, target: int, others: np.ndarray, w: np.ndarray, d: int,
     k: int, draws: int,
 ) -> None:  # fmt: skip
     """Add a draw's weights of the sources to the mean matrix, and count what it chose."""
-    if positives not in found.weights:
-        found.weights[positives] = np.full((k, k), np.nan)
-    row = found.weights[positives][target]
+    if positives not in measured.weights:
+        measured.weights[positives] = np.full((k, k), np.nan)
+    row = measured.weights[positives][target]
     row[others] = np.where(np.isnan(row[others]), 0, row[others]) + w[d:] / draws
     chosen = np.flatnonzero(w)
-    found.chosen.setdefault(positives, []).append(float(np.sum(chosen >= d)))
+    measured.chosen.setdefault(positives, []).append(float(np.sum(chosen >= d)))
 
 
-def rows_of(found: Outcome, noise: int) -> list[list[Any]]:
-    """Return the table's rows: a method a row, positives by column."""
+def rows_of(measured: Outcome, noise: int) -> list[list[Any]]:
+    """Return the table's rows: one method per row, positives by column."""
     rows = []
     for name in (*METHODS, BEST):
-        cells = [_cell(found, (name, p, noise)) for p in POSITIVES]
+        cells = [_cell(measured, (name, p, noise)) for p in POSITIVES]
         rows.append([name, *cells])
     return rows
 
 
-def _cell(found: Outcome, key: tuple[str, int, int]) -> str:
+def _cell(measured: Outcome, key: tuple[str, int, int]) -> str:
     """Return the mean over classes and draws ± the standard deviation of the draws' means."""
-    if key not in found.accuracy:
+    if key not in measured.accuracy:
         return "–"
-    return spread([float(np.mean(values)) for values in found.per_draw[key].values()], 1)
+    return spread([float(np.mean(values)) for values in measured.per_draw[key].values()], 1)
 
 
-def draw_accuracy(found: dict[str, Outcome], path: Path) -> None:
-    """Draw accuracy against positives, and against noise dimensions, a row a data set."""
+def draw_accuracy(measured: dict[str, Outcome], path: Path) -> None:
+    """Draw accuracy against positives, and against noise dimensions, one row per data set."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(
-        len(found), 4, figsize=(15, 3.6 * len(found)), constrained_layout=True, squeeze=False
+        len(measured), 4, figsize=(15, 3.6 * len(measured)), constrained_layout=True, squeeze=False
     )
-    for row, (name, outcome) in zip(axes, found.items(), strict=True):
+    for row, (name, outcome) in zip(axes, measured.items(), strict=True):
         for method in (*METHODS, BEST):
             style = {"lw": 2.2} if method.startswith("GreedyTL") else {"lw": 1.0, "ls": "--"}
             means = [np.mean(outcome.accuracy[method, p, 0]) for p in POSITIVES]
@@ -226,17 +229,19 @@ def _same_classes(outcome: Outcome, method: str, positives: int) -> list[int]:
     return [n for n, count in zip(known, counts, strict=True) if count == counts[-1]]
 
 
-def draw_matrices(out: Path, found: dict[str, Outcome], names: dict[str, list[str]]) -> list[str]:
+def draw_matrices(
+    out: Path, measured: dict[str, Outcome], names: dict[str, list[str]]
+) -> list[str]:
     """Write the transferability matrices of 10 positives; return the page's lines."""
     from visionshare.reports.transferability import draw_transferability
 
     lines = []
-    for name, outcome in found.items():
-        held = outcome.weights[POSITIVES[-1]]
-        learned = np.flatnonzero(np.isfinite(held).any(axis=1))
+    for name, outcome in measured.items():
+        weights = outcome.weights[POSITIVES[-1]]
+        learned = np.flatnonzero(np.isfinite(weights).any(axis=1))
         labels = [names[name][c] for c in learned]
         title = f"{name}, {POSITIVES[-1]} + {NEGATIVES}"
-        figure = draw_transferability(held[learned], labels, names[name], title)
+        figure = draw_transferability(weights[learned], labels, names[name], title)
         figure.savefig(out / f"transfer-{name}.png", dpi=70)
         lines.append(f"![weights of the sources, {name}](transfer-{name}.png)")
     return lines
@@ -249,70 +254,74 @@ def main() -> None:
     options = parser.parse_args()
     draws = 2 if options.quick else DRAWS
     options.out.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Outcome] = {}
+    measured: dict[str, Outcome] = {}
     names: dict[str, list[str]] = {}
     with thread_limit(options.jobs):
         seconds = times(options.quick)
         for setting in SETTINGS:
-            found[setting.name], names[setting.name] = run(
+            measured[setting.name], names[setting.name] = run(
                 options.data, setting, draws, 12 if options.quick else options.every
             )
-            write(options.out, found, names, seconds, draws)
+            write(options.out, measured, names, seconds, draws)
 
 
 def write(
     out: Path,
-    found: dict[str, Outcome],
+    measured: dict[str, Outcome],
     names: dict[str, list[str]],
-    seconds: list[str],
+    seconds: dict[str, Any],
     draws: int,
 ) -> None:
-    """Write page and pictures of the data sets that are done."""
-    draw_accuracy(found, out / "transfer.png")
-    parts = [_SETTINGS.format(draws=draws)]
+    """Write page and pictures of the data sets that are complete."""
+    draw_accuracy(measured, out / "transfer.png")
+    write_page(
+        out,
+        "transfer",
+        most_rows=MOST_ROWS,
+        tests=TESTS,
+        draws=draws,
+        data_sets="\n\n".join(
+            described(setting, measured[setting.name], len(names[setting.name]), draws)
+            for setting in SETTINGS
+            if setting.name in measured
+        ),
+        matrices="\n\n".join(draw_matrices(out, measured, names)),
+        rounds=seconds["rounds"],
+        runs=seconds["runs"],
+        seconds=seconds["seconds"],
+        headline=seconds["headline"],
+    )
+
+
+def described(setting: Setting, outcome: Outcome, n_classes: int, draws: int) -> str:
+    """Return the part of the page about one data set."""
     header = ["method", *(f"{p} + {NEGATIVES}" for p in POSITIVES)]
-    for setting in SETTINGS:
-        if setting.name not in found:
-            continue
-        outcome = found[setting.name]
-        counts = [np.mean(outcome.chosen[p]) for p in POSITIVES]
-        used = ", ".join(f"{count:.1f}" for count in counts)
-        learned = len(outcome.accuracy["GreedyTL", POSITIVES[0], 0]) // draws
-        parts += [
-            f"## {setting.name}",
-            f"{outcome.shape[1]} features, {len(names[setting.name]) - 1} sources, {learned} "
-            f"classes learned in turn. GreedyTL chose {used} sources on average. Balanced "
-            "accuracy, %:",
-            table(header, rows_of(outcome, 0)),
-        ]
-        for noise in setting.noise[1:]:
-            n = len(outcome.accuracy["GreedyTL", POSITIVES[0], noise]) // draws
-            parts += [
-                f"With {noise} noise dimensions ({n} classes):",
-                table(header, rows_of(outcome, noise)),
-            ]
-    parts += ["![accuracy against positives and noise](transfer.png)", "## Which source helps"]
-    parts += ["Mean weights of GreedyTL over the draws, no noise; gray is the class itself."]
-    parts += [*draw_matrices(out, found, names), *seconds]
-    write_page(out, "transfer", "GreedyTL: new classes from few examples and other classes", parts)
+    parts = [
+        render(
+            "transfer/data-set",
+            name=setting.name,
+            n_features=outcome.shape[1],
+            n_sources=n_classes - 1,
+            n_classes=_learned(outcome, 0, draws),
+            chosen=", ".join(f"{np.mean(outcome.chosen[p]):.1f}" for p in POSITIVES),
+            accuracies=table(header, rows_of(outcome, 0)),
+        )
+    ]
+    parts += [
+        render(
+            "transfer/noise",
+            noise=noise,
+            n_classes=_learned(outcome, noise, draws),
+            accuracies=table(header, rows_of(outcome, noise)),
+        )
+        for noise in setting.noise[1:]
+    ]
+    return "\n\n".join(parts)
 
 
-_SETTINGS = (
-    "Leave-one-class-out: each class in turn is new, the others have classifiers. One half of the "
-    "examples trains those sources (logistic regression, C = 1, each other class against the rest "
-    f"of them, at most {MOST_ROWS} examples; none of the new class), the other half gives the few "
-    f"examples and {TESTS} + {TESTS} tests. {{draws}} draws; every method sees the same ones. "
-    "Mean over classes and draws ± the standard deviation of the draws' means over classes. Noise "
-    "dimensions are standard normal and join the features; chars74k (characters in fonts, 28×28 "
-    "pixels) is learned without. Each heading says how many classes were learned in turn.\n\n"
-    "All methods follow the paper: columns get mean 0 and variance 1 over the few examples, no "
-    "intercept, a score above 0 is the class. GreedyTL "
-    "has the paper's fixed λ = 1 and δ = 1e-4. The others are tuned on the few examples: RLS by "
-    "leave-one-out over λ = 1e-4 … 1e4; L1-logistic (4 costs), elastic net (squared error, half "
-    "and half, a path of 20) and forward regression (how many columns) by stratified "
-    "cross-validation of at most three folds. The best source is picked by its score on the test "
-    "part: no method, but what one source could do. MultiKT and DAM of the paper are left out."
-)
+def _learned(outcome: Outcome, noise: int, draws: int) -> int:
+    """Return how many classes were learned in turn."""
+    return len(outcome.accuracy["GreedyTL", POSITIVES[0], noise]) // draws
 
 
 if __name__ == "__main__":

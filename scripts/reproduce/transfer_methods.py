@@ -1,8 +1,8 @@
 """The competitors of GreedyTL on a few examples, all under the paper's rule.
 
-Each takes standardized examples (mean 0, variance 1) and gives a weight a column and no intercept:
-a score above 0, the mean of the few, is the class. Regularization is chosen by cross-validation on
-these few examples alone, by the balanced error.
+Each takes standardized examples (mean 0, variance 1) and gives one weight per column and no
+intercept: a score above 0, the mean of the few, is the class. Regularization is chosen by
+cross-validation on these few examples alone, by the balanced error.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.model_selection import StratifiedKFold
 
 from visionshare.columns import ArrayColumns
-from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
+from visionshare.learners.ridge_rounds import RidgeRound, RidgeSettings, ridge_rounds
 from visionshare.search import Pool, make_search
 
 ALPHAS = 10.0 ** np.arange(-4, 5)
@@ -58,7 +59,7 @@ def scaling(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def folds(few: Few) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows that train and rows that judge; at most three folds, each with both classes."""
+    """Yield training and validation rows; at most three folds, each with both classes."""
     n = min(3, int(np.sum(few.y > 0)), int(np.sum(few.y < 0)))
     yield from StratifiedKFold(n, shuffle=True, random_state=0).split(few.Z, few.y)
 
@@ -68,11 +69,11 @@ def chosen(few: Few, path: Callable[[Few], np.ndarray]) -> np.ndarray:
 
     By balanced error, then by squared error; the first, most regularized, among equals.
     """
-    wrong, squares = 0.0, 0.0
-    for train, judge in folds(few):
+    wrong, squares = np.zeros(1), np.zeros(1)
+    for train, validation in folds(few):
         offset, scale = scaling(few.Z[train])
-        scores = path(few.rows(train)) @ ((few.Z[judge] - offset) * scale).T
-        omega, y = balanced(few.y)[judge], few.y[judge]
+        scores = path(few.rows(train)) @ ((few.Z[validation] - offset) * scale).T
+        omega, y = balanced(few.y)[validation], few.y[validation]
         wrong = wrong + ((scores > 0) != (y > 0)) @ omega
         squares = squares + ((np.clip(scores, -1, 1) - y) ** 2) @ omega
     best = np.lexsort((np.arange(len(wrong)), np.round(squares, 9), np.round(wrong, 9)))[0]
@@ -83,7 +84,7 @@ def rls(few: Few) -> np.ndarray:
     """Return ridge regression; the alpha of the lowest leave-one-out error."""
     A, omega = few.Z, balanced(few.y)
     values, vectors = np.linalg.eigh(A @ A.T)
-    best, found = (np.inf, np.inf), np.zeros(A.shape[1])
+    best, weights = (np.inf, np.inf), np.zeros(A.shape[1])
     for alpha in ALPHAS[::-1]:
         inverse = (vectors / (np.maximum(values, 0) + alpha)) @ vectors.T
         dual = inverse @ few.y
@@ -91,28 +92,28 @@ def rls(few: Few) -> np.ndarray:
         wrong = omega @ ((left_out > 0) != (few.y > 0))
         key = (round(wrong, 9), omega @ (np.clip(left_out, -1, 1) - few.y) ** 2)
         if key < best:
-            best, found = key, A.T @ dual
-    return found
+            best, weights = key, A.T @ dual
+    return weights
 
 
 def no_transfer(few: Few) -> np.ndarray:
     """Return ridge regression on the features alone."""
-    found = np.zeros(few.Z.shape[1])
-    found[: few.d] = rls(Few(few.Z[:, : few.d], few.y, few.d))
-    return found
+    weights = np.zeros(few.Z.shape[1])
+    weights[: few.d] = rls(Few(few.Z[:, : few.d], few.y, few.d))
+    return weights
 
 
 def l1_logistic(few: Few) -> np.ndarray:
     """Return logistic regression with an ℓ1 penalty."""
 
     def path(part: Few) -> np.ndarray:
-        found = []
+        weights = []
         for cost in COSTS:
             model = LogisticRegression(
                 l1_ratio=1, C=cost, solver="liblinear", fit_intercept=False, random_state=0
             )
-            found.append(model.fit(part.Z, part.y).coef_[0])
-        return np.array(found)
+            weights.append(model.fit(part.Z, part.y).coef_[0])
+        return np.array(weights)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -134,10 +135,12 @@ def elastic_net(few: Few) -> np.ndarray:
         return chosen(few, path)
 
 
-def _rounds(few: Few, alpha: float, tol: float, rounds: int, search: str, seed: int) -> list:
+def _rounds(
+    few: Few, alpha: float, tol: float, rounds: int, search: str, seed: int
+) -> list[RidgeRound]:
     columns = ArrayColumns(few.Z, dtype="float64")
     columns.fit_scaling("unit_variance")
-    options = {} if search == "exhaustive" else {"random_state": seed}
+    options: dict[str, Any] = {} if search == "exhaustive" else {"random_state": seed}
     settings = RidgeSettings(rounds, alpha, tol, make_search(search, **options))
     return list(ridge_rounds(Pool(columns), few.y, np.ones(len(few.y)), settings))
 
@@ -148,13 +151,13 @@ def forward_regression(few: Few) -> np.ndarray:
     most = int(min(np.sum(few.y > 0), np.sum(few.y < 0))) + 2
 
     def path(part: Few) -> np.ndarray:
-        found = np.zeros((most, part.Z.shape[1]))
+        measured = np.zeros((most, part.Z.shape[1]))
         rounds = _rounds(part, NO_ALPHA, 0.0, most, "exhaustive", 0)
         support = [r.candidate for r in rounds]
         for r in rounds:
-            found[r.number - 1 :, support] = 0
-            found[r.number - 1 :, support[: r.number]] = r.weights
-        return found
+            measured[r.number - 1 :, support] = 0
+            measured[r.number - 1 :, support[: r.number]] = r.weights
+        return measured
 
     return chosen(few, path)
 
@@ -170,10 +173,10 @@ def greedytl_59(few: Few) -> np.ndarray:
 
 
 def _weights(few: Few, rounds: list) -> np.ndarray:
-    found = np.zeros(few.Z.shape[1])
+    measured = np.zeros(few.Z.shape[1])
     if rounds:
-        found[[r.candidate for r in rounds]] = rounds[-1].weights
-    return found
+        measured[[r.candidate for r in rounds]] = rounds[-1].weights
+    return measured
 
 
 METHODS: dict[str, Callable[[Few], np.ndarray]] = {

@@ -25,12 +25,12 @@ def median_seconds(functions: list[Callable[[], Any]], runs: int) -> list[float]
     """Return the median seconds of functions that take turns, after one call of each."""
     seconds: list[list[float]] = [[] for _ in functions]
     for run in range(runs + 1):
-        for held, function in zip(seconds, functions, strict=True):
+        for measured, function in zip(seconds, functions, strict=True):
             begun = time.perf_counter()
             function()
             if run:
-                held.append(time.perf_counter() - begun)
-    return [float(np.median(held)) for held in seconds]
+                measured.append(time.perf_counter() - begun)
+    return [float(np.median(measured)) for measured in seconds]
 
 
 def _problem(m: int, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -72,23 +72,16 @@ def _headline(positives: int, runs: int) -> list[Any]:
     return [f"{positives} + 10", *said, *(f"{1000 * s:g} ms" for s in PAPER[positives])]
 
 
-def times(quick: bool) -> list[str]:
-    """Return the page's parts about time."""
+def times(quick: bool) -> dict[str, Any]:
+    """Return the page's figures about time."""
     runs = 3 if quick else 15
     rows = [_row(m, n, runs) for m in EXAMPLES for n in SIZES]
     header = ["examples", "candidates", "product Zᵀv, µs", "exact round, µs"]
     header += ["round over 59, µs", "exact round / product"]
     headline = [_headline(p, runs) for p in PAPER]
-    return [
-        "## Seconds",
-        f"Rounds: the mean over {ROUNDS} rounds on columns in memory (float32, standard normal), "
-        "beginning and end of the selection included, against as many products of all candidates "
-        f"with a vector (NumPy); the median of {runs} runs in turn, one thread, other work on the "
-        "machine. Asked: an exact round takes no longer than three products. The products of few "
-        "candidates take about a microsecond; there the ratio shows what one call from Python "
-        "costs, spread over the rounds.",
-        table(header, rows),
-        "The paper's case, 1899 candidates (table 1; its machine was another): the whole of "
-        "`GreedyTL.fit`, scaling and probabilities included.",
-        table(["examples", "exact", "59", "paper, exact", "paper, 59"], headline),
-    ]
+    return {
+        "rounds": ROUNDS,
+        "runs": runs,
+        "seconds": table(header, rows),
+        "headline": table(["examples", "exact", "59", "paper, exact", "paper, 59"], headline),
+    }

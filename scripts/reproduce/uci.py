@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,10 @@ import numpy as np
 CLASSES = ("isolet", "landsat", "letter", "mfeat", "optdigits", "pendigits", "texture", "wine")
 NUMBERS = ("ailerons", "housing")
 _KEEL = ("letter", "optdigits", "texture")
+
+
+# Inputs, targets, and which rows are the official training part.
+Parts = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 class Table(NamedTuple):
@@ -49,50 +54,60 @@ def _last(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return cells[:, :-1].astype(np.float64), np.char.strip(cells[:, -1])
 
 
-def _two_files(first: Path, second: Path, separator: str | None) -> tuple:
+def _two_files(first: Path, second: Path, separator: str | None) -> Parts:
     parts = [_cells(path, separator) for path in (first, second)]
     train = np.arange(sum(map(len, parts))) < len(parts[0])
     return *_last(np.vstack(parts)), train
 
 
-def _landsat(folder: Path, name: str) -> tuple:
+def _landsat(folder: Path, name: str) -> Parts:
     return _two_files(folder / "satimage" / "sat.trn.gz", folder / "satimage" / "sat.tst.gz", None)
 
 
-def _pendigits(folder: Path, name: str) -> tuple:
+def _pendigits(folder: Path, name: str) -> Parts:
     first, second = (folder / name / f"{name}.{part}.gz" for part in ("tra", "tes"))
     return _two_files(first, second, ",")
 
 
-def _keel(folder: Path, name: str) -> tuple:
+def _keel(folder: Path, name: str) -> Parts:
     return *_last(_cells(folder / "keel" / f"{name}.dat.gz")), None
 
 
-def _numbers(folder: Path, name: str) -> tuple:
+def _numbers(folder: Path, name: str) -> Parts:
     file, separator = ("ailerons.arff.gz", ",") if name == "ailerons" else ("housing.data.gz", None)
     X, y = _last(_cells(folder / name / file, separator))
     return X, y.astype(np.float64), None
 
 
-def _wine(folder: Path, name: str) -> tuple:
+def _wine(folder: Path, name: str) -> Parts:
     cells = _cells(folder / "wine" / "wine.data.gz")
     return cells[:, 1:].astype(np.float64), cells[:, 0], None
 
 
-def _isolet(folder: Path, name: str) -> tuple:
+def _isolet(folder: Path, name: str) -> Parts:
     from scipy.io import loadmat
 
-    held = loadmat(folder / name / "isolet1.mat")
-    return held["fea"], held["gnd"].ravel(), None
+    arrays = loadmat(folder / name / "isolet1.mat")
+    return arrays["fea"], arrays["gnd"].ravel(), None
 
 
-def _mfeat(folder: Path, name: str) -> tuple:
+def _mfeat(folder: Path, name: str) -> Parts:
     from scipy.io import loadmat
 
-    held = loadmat(folder / name / "Mfeat.mat")
-    return np.hstack([view.astype(float) for view in held["X"].ravel()]), held["y"].ravel(), None
+    arrays = loadmat(folder / name / "Mfeat.mat")
+    return (
+        np.hstack([view.astype(float) for view in arrays["X"].ravel()]),
+        arrays["y"].ravel(),
+        None,
+    )
 
 
-_READERS = dict.fromkeys(_KEEL, _keel) | dict.fromkeys(NUMBERS, _numbers)
-_READERS |= {"landsat": _landsat, "pendigits": _pendigits, "wine": _wine}
-_READERS |= {"isolet": _isolet, "mfeat": _mfeat}
+_READERS: dict[str, Callable[[Path, str], Parts]] = {
+    **dict.fromkeys(_KEEL, _keel),
+    **dict.fromkeys(NUMBERS, _numbers),
+    "landsat": _landsat,
+    "pendigits": _pendigits,
+    "wine": _wine,
+    "isolet": _isolet,
+    "mfeat": _mfeat,
+}

@@ -12,7 +12,7 @@ from visionshare.apps import extract_features
 from visionshare.cli.main import main
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.generators.family_file import read_family, write_family
-from visionshare.store import open_store
+from visionshare.store import StoreColumns, open_store
 
 N = 600
 
@@ -37,51 +37,53 @@ def family(images):
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_columns_are_those_of_the_images_in_memory(images, paths, family, tmp_path, dtype):
-    done = extract_features(family, paths, tmp_path / "s", dtype=dtype, memory="40KB", n_jobs=2)
-    assert (done.images, done.features, done.broken) == (N, 68, ())
+    extraction = extract_features(
+        family, paths, tmp_path / "s", dtype=dtype, memory="40KB", n_jobs=2
+    )
+    assert (extraction.images, extraction.features, extraction.broken) == (N, 68, ())
     columns = open_store(tmp_path / "s", family, images)
-    wanted = family.transform_columns(images, dtype=dtype).astype(np.float32)
-    assert_array_equal(columns.columns_of(), wanted)
+    expected = family.transform_columns(images, dtype=dtype).astype(np.float32)
+    assert_array_equal(columns.columns_of(), expected)
     assert (tmp_path / "s" / "images.txt").read_text().splitlines() == paths
     assert not (tmp_path / "s" / "work").exists()
     assert len(list((tmp_path / "s" / "shards").iterdir())) > 1
 
 
-@pytest.mark.parametrize("moment", ["part", "shard"])
-def test_a_stopped_extraction_goes_on(images, paths, family, tmp_path, monkeypatch, moment):
-    name = {
-        "part": "visionshare.apps.extraction._write_part",
-        "shard": "visionshare.store.store_columns.write_shard",
-    }[moment]
-    module, attribute = name.rsplit(".", 1)
-    real = getattr(__import__(module, fromlist=[attribute]), attribute)
-    calls = []
+class Interrupted:
+    """Stands for a method: the second call is interrupted, later ones are counted."""
 
-    def stops_at_the_second(*arguments):
-        calls.append(None)
-        if len(calls) == 2:
+    def __init__(self, method):
+        self.method, self.calls, self.interrupted = method, 0, False
+
+    def __call__(self, *arguments):
+        self.calls += 1
+        if self.calls == 2 and not self.interrupted:
+            self.interrupted = True
+            self.calls -= 1
             raise KeyboardInterrupt
-        return real(*arguments)
+        return self.method(*arguments)
 
-    monkeypatch.setattr(name, stops_at_the_second)
+
+@pytest.mark.parametrize("moment", ["part", "shard"])
+def test_a_stopped_extraction_resumes(images, paths, family, tmp_path, monkeypatch, moment):
+    work = Interrupted(StoreColumns.commit if moment == "shard" else family.transform_columns)
+    if moment == "shard":
+        monkeypatch.setattr(StoreColumns, "commit", lambda *arguments: work(*arguments))
+    else:
+        monkeypatch.setattr(family, "transform_columns", work)
     with pytest.raises(KeyboardInterrupt):
         extract_features(family, paths, tmp_path / "s", memory="40KB")
-    seen = []
-
-    def counted(*arguments):
-        seen.append(None)
-        return real(*arguments)
-
-    monkeypatch.setattr(name, counted)
+    assert work.calls == 1
     extract_features(family, paths, tmp_path / "s", memory="40KB")
-    total = len(calls) - 1 + len(seen)
-    assert total == (3 if moment == "part" else len(list((tmp_path / "s" / "shards").iterdir())))
-    assert_array_equal(
-        open_store(tmp_path / "s", family, images).columns_of(), family.transform_columns(images)
-    )
+    # Nothing is done twice: in parts of 256 images, and in shards of the columns.
+    shards = len(list((tmp_path / "s" / "shards").iterdir()))
+    assert work.calls == (3 if moment == "part" else shards)
     # Once more costs nothing and changes nothing.
-    monkeypatch.setattr(name, None)
     assert extract_features(family, paths, tmp_path / "s", memory="40KB").images == N
+    assert work.calls == (3 if moment == "part" else shards)
+    monkeypatch.undo()
+    columns = open_store(tmp_path / "s", family, images)
+    assert_array_equal(columns.columns_of(), family.transform_columns(images))
 
 
 def test_broken_images_stop_or_are_left_out(images, paths, family, tmp_path):
@@ -92,8 +94,8 @@ def test_broken_images_stop_or_are_left_out(images, paths, family, tmp_path):
     mixed = [broken[0], *paths[:300], broken[1], *paths[300:]]
     with pytest.raises(DataError, match=r"x\.png"):
         extract_features(family, mixed, tmp_path / "s")
-    done = extract_features(family, mixed, tmp_path / "t", skip_broken=True)
-    assert (done.images, done.broken) == (N, tuple(broken))
+    extraction = extract_features(family, mixed, tmp_path / "t", skip_broken=True)
+    assert (extraction.images, extraction.broken) == (N, tuple(broken))
     assert_array_equal(
         open_store(tmp_path / "t", family, images).columns_of(), family.transform_columns(images)
     )
@@ -109,10 +111,10 @@ def test_a_folder_keeps_to_one_extraction(paths, family, tmp_path):
             extract_features(family, paths[:5], tmp_path / "s", **changed)
     with pytest.raises(StoreError, match="another folder"):
         extract_features(family, paths[:6], tmp_path / "s")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("dear")
     with pytest.raises(StoreError, match="not empty"):
-        extract_features(family, paths[:5], tmp_path / "mine")
+        extract_features(family, paths[:5], tmp_path / "other")
 
 
 def test_bad_arguments_are_named(paths, family, tmp_path):

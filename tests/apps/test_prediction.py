@@ -1,4 +1,4 @@
-"""Any number of picture files: in order, by chunks, whatever is broken among them."""
+"""Any number of picture files: in order, in batches, whatever is broken among them."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare import CompactClassifier, Pixels
-from visionshare.apps import classify_files, prediction
-from visionshare.errors import DataError
+from visionshare.apps import BatchLimits, classify_files
+from visionshare.errors import DataError, InputError
 
 
 @pytest.fixture(scope="module")
@@ -29,38 +29,41 @@ def pictures(tmp_path_factory):
     return [str(folder / f"{i:02d}.png") for i in range(60)], images
 
 
-@pytest.fixture
-def small(monkeypatch):
-    monkeypatch.setattr(prediction, "_FIRST", 3)
-    monkeypatch.setattr(prediction, "_CHUNK", 8)
-    monkeypatch.setattr(prediction, "_FEW", 10)
+SMALL = BatchLimits(first=3, batch=8, sequential=10)
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_order_and_broken_ones(model, pictures, small, jobs):
+def test_order_and_broken_ones(model, pictures, jobs):
     paths, images = pictures
-    parts = list(classify_files(model, iter(paths), jobs))
+    parts = list(classify_files(model, iter(paths), jobs, SMALL))
     assert [len(part.paths) for part in parts][:2] == [3, 8]
     assert max(len(part.paths) for part in parts) == 8
     assert [path for part in parts for path in part.paths] == paths
-    shares = np.concatenate([part.probabilities for part in parts])
+    probabilities = np.concatenate([part.probabilities for part in parts])
     problems = [problem for part in parts for problem in part.problems]
     broken = [i for i, problem in enumerate(problems) if problem is not None]
     assert broken == [20, 59]
     assert all(paths[i] in problems[i] for i in broken)
-    assert np.isnan(shares[broken]).all()
-    sound = np.setdiff1d(np.arange(60), broken)
-    assert_array_equal(shares[sound], model.predict_proba(images[sound]))
+    assert np.isnan(probabilities[broken]).all()
+    readable = np.setdiff1d(np.arange(60), broken)
+    assert_array_equal(probabilities[readable], model.predict_proba(images[readable]))
 
 
 def test_threads_for_a_few(model, pictures):
     paths, images = pictures
-    found = np.concatenate([p.probabilities for p in classify_files(model, paths[:19], 2)])
-    assert_array_equal(found, model.predict_proba(images[:19]))
+    parts = classify_files(model, paths[:19], 2)
+    probabilities = np.concatenate([part.probabilities for part in parts])
+    assert_array_equal(probabilities, model.predict_proba(images[:19]))
     assert list(classify_files(model, [], 2)) == []
 
 
-def test_paths_are_taken_as_they_are_needed(model, pictures, small):
+@pytest.mark.parametrize("limits", [{"first": 0}, {"batch": 1.5}, {"batch_bytes": True}])
+def test_limits_are_integers_from_1(limits):
+    with pytest.raises(InputError, match=f"^{next(iter(limits))}: got"):
+        BatchLimits(**limits)
+
+
+def test_paths_are_taken_as_they_are_needed(model, pictures):
     taken = []
 
     def endless():
@@ -68,40 +71,40 @@ def test_paths_are_taken_as_they_are_needed(model, pictures, small):
             taken.append(len(taken))
             yield pictures[0][0]
 
-    found = classify_files(model, endless())
+    batches = classify_files(model, endless(), limits=SMALL)
     for _ in range(5):
-        next(found)
-    # Three at once, ten ahead, one to see whether there are more, and chunks of eight.
+        next(batches)
+    # Three at once, ten ahead, one to see whether there are more, and batches of eight.
     assert len(taken) <= 3 + 10 + 1 + 5 * 8
-    found.close()
+    batches.close()
 
 
-def test_large_files_make_small_chunks(model, pictures, monkeypatch):
-    monkeypatch.setattr(prediction, "_CHUNK_BYTES", 1)
-    sizes = [len(part.paths) for part in classify_files(model, pictures[0][:20])]
+def test_large_files_make_small_batches(model, pictures):
+    limits = BatchLimits(batch_bytes=1)
+    sizes = [len(part.paths) for part in classify_files(model, pictures[0][:20], limits=limits)]
     assert sizes == [16, 1, 1, 1, 1]
 
 
-def test_processes_end_when_nobody_wants_more(model, pictures, small):
+def test_processes_end_when_nobody_wants_more(model, pictures):
     import multiprocessing
 
-    found = classify_files(model, pictures[0] * 20, 2)
+    batches = classify_files(model, pictures[0] * 20, 2, SMALL)
     for _ in range(4):
-        next(found)
+        next(batches)
     assert len(multiprocessing.active_children()) == 2
-    found.close()
+    batches.close()
     assert multiprocessing.active_children() == []
 
 
-def test_a_dead_process_is_a_typed_error(model, pictures, small):
+def test_a_dead_process_is_a_typed_error(model, pictures):
     import multiprocessing
 
-    found = classify_files(model, pictures[0] * 20, 2)
+    batches = classify_files(model, pictures[0] * 20, 2, SMALL)
     for _ in range(4):
-        next(found)
+        next(batches)
     multiprocessing.active_children()[0].kill()
     with pytest.raises(DataError, match="a process that read pictures died"):
-        list(found)
+        list(batches)
 
 
 def test_vectors_are_refused():

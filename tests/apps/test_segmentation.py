@@ -62,14 +62,14 @@ def _window_by_window(classifier, image, step):
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("step", [1, 3])
-def test_a_map_is_what_the_windows_are(name, step):
+def test_a_map_has_the_scores_of_the_windows(name, step):
     classifier = _classifier(name)
     image = rng.integers(0, 256, (17, 14), np.uint8)
     scores, classes = _window_by_window(classifier, image, step)
     assert_allclose(score_map(classifier, image, step), scores, atol=2e-3, rtol=1e-4)
-    found = label_map(classifier, image, step)
-    assert found.shape == image.shape
-    nearest = found[step // 2 :: step, step // 2 :: step]
+    labels = label_map(classifier, image, step)
+    assert labels.shape == image.shape
+    nearest = labels[step // 2 :: step, step // 2 :: step]
     assert_array_equal(classifier.classes_[nearest].ravel(), classes)
 
 
@@ -103,7 +103,7 @@ def test_an_image_of_the_windows_size_and_steps_beyond_it():
     assert len(np.unique(label_map(classifier, image, 40))) == 1
 
 
-def test_what_is_shared_is_said():
+def test_families_say_whether_they_share_windows():
     assert _classifier("shared sums").family.shares_windows
     assert _classifier("a union, a part of it shared").family.shares_windows
     for name in ("cut filters", "patches", "pixels"):
@@ -116,22 +116,22 @@ def test_windows_anywhere():
     family = GaborBank(7, step=2, **INSIDE).fit(np.zeros((1, 10, 9)))
     image = rng.random((40, 30)).astype(np.float32)
     ys, xs = np.arange(3, 28, 5), np.arange(1, 20, 2)
-    found = family.transform_windows(image, ys, xs)
+    features = family.transform_windows(image, ys, xs)
     windows = np.array([image[y : y + 10, x : x + 9] for y in ys for x in xs])
-    assert_allclose(found.reshape(7, -1), family.transform(windows).T, rtol=1e-4, atol=1e-5)
+    assert_allclose(features.reshape(7, -1), family.transform(windows).T, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("side", [1, 3, 5, 41])
+@pytest.mark.parametrize("side", [1, 3, 5, 13, 31, 41, 100_001])
 def test_majority_is_a_count(side):
     labels = rng.integers(0, 4, (12, 15))
-    found, half = majority(labels, side, 4), side // 2
+    winners, half = majority(labels, side, 4), side // 2
     for y in range(12):
         for x in range(15):
             square = labels[max(0, y - half) : y + half + 1, max(0, x - half) : x + half + 1]
             counts = np.bincount(square.ravel(), minlength=4)
-            own = labels[y, x]
-            expected = own if counts[own] == counts.max() else int(np.argmax(counts))
-            assert found[y, x] == expected
+            label = labels[y, x]
+            expected = label if counts[label] == counts.max() else int(np.argmax(counts))
+            assert winners[y, x] == expected
 
 
 def test_colors_are_fixed_and_different():
@@ -175,21 +175,21 @@ def test_the_command_writes_map_and_overlay(shape, tmp_path, capsys):
     classifier.save(tmp_path / "c.safetensors")
     image = rng.integers(0, 256, (25, 30, *((3,) if shape == "color" else ())), np.uint8)
     Image.fromarray(image).save(tmp_path / "i.png")
-    said = [str(tmp_path / name) for name in ("c.safetensors", "i.png")]
+    inputs = [str(tmp_path / name) for name in ("c.safetensors", "i.png")]
     options = ["--out", str(tmp_path / "m.png"), "--overlay", str(tmp_path / "o.png")]
-    assert main(["segment", *said, *options, "--smooth", "3", "--step", "2", "--json"]) == 0
+    assert main(["segment", *inputs, *options, "--smooth", "3", "--step", "2", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     expected = label_map(classifier, image.reshape(25, 30, *SHAPES[shape][2:]), 2, 3)
-    with Image.open(tmp_path / "m.png") as held:
-        assert held.mode == "P"
-        assert_array_equal(np.asarray(held), expected)
-        assert held.convert("RGB").getpixel((0, 0)) == tuple(class_colors(3)[expected[0, 0]])
-    with Image.open(tmp_path / "o.png") as held:
-        assert_array_equal(np.asarray(held), overlay(image, expected, 3))
+    with Image.open(tmp_path / "m.png") as written:
+        assert written.mode == "P"
+        assert_array_equal(np.asarray(written), expected)
+        assert written.convert("RGB").getpixel((0, 0)) == tuple(class_colors(3)[expected[0, 0]])
+    with Image.open(tmp_path / "o.png") as written:
+        assert_array_equal(np.asarray(written), overlay(image, expected, 3))
     assert [c["class"] for c in figures["classes"]] == ["a", "b", "c"]
     assert figures["classes"][0]["color"] == "#0072b2"
     assert abs(sum(c["share"] for c in figures["classes"]) - 1) < 1e-5
-    assert main(["segment", *said, "--out", str(tmp_path / "m.png")]) == 0
+    assert main(["segment", *inputs, "--out", str(tmp_path / "m.png")]) == 0
     assert "#0072b2" in capsys.readouterr().out
 
 

@@ -1,11 +1,16 @@
 """Sparsification: the guarantee, the counter-examples, and what becomes of a classifier."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
 
-from visionshare import CompactClassifier, Pixels
+from visionshare import CompactClassifier, Pixels, ShareBoost
 from visionshare.apps import features_needed, sparsify
+from visionshare.classifier import ExitRule
+from visionshare.datasets import Preprocessing
 from visionshare.errors import InputError
 
 
@@ -90,6 +95,27 @@ def test_a_classifier_loses_features():
     drawn = sparsify(W.astype(np.float64), 10)
     expected = X @ drawn.T + np.arange(3)
     assert_allclose(sparse.decision_function(X), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_classifier_keeps_all_that_is_not_of_its_features():
+    images = load_digits().images.astype(np.uint8) * 15
+    family = Pixels().fit(images)
+    learner = ShareBoost(rounds=8).fit(family.transform(images[:300]), load_digits().target[:300])
+    steps = Preprocessing("automatic", contrast=True, crop=True, fit="box", margin=1)
+    model = replace(
+        learner.to_classifier(family, metadata={"note": "kept"}),
+        temperature=2.5,
+        exit_rule=ExitRule((2, 4), (1.0, 1.0)),
+        preprocessing=steps,
+    )
+    sparse = sparsify(model, 5)
+    assert sparse.preprocessing == steps
+    assert sparse.metadata == {"note": "kept"}
+    assert sparse.temperature == 2.5
+    assert_array_equal(sparse.classes_, model.classes_)
+    assert_array_equal(sparse.intercept, model.intercept)
+    # Rounds of the path, and so the rule that names them, were of other features.
+    assert (sparse.path, sparse.exit_rule) == ((), None)
 
 
 def test_sizes_of_features_count():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,14 +10,18 @@ import pytest
 from sklearn.datasets import load_digits
 
 from visionshare import CompactClassifier, RandomFourier, ShareBoost
-from visionshare.classifier import EarlyExit, ExitRule, exit_learning, learn_exit_rule, load
+from visionshare.classifier import EarlyExit, ExitRule, learn_exit_rule, load
+from visionshare.classifier.exit_learning import ExitCandidates
+from visionshare.classifier.exit_plan import expected_harm
 from visionshare.classifier.exit_rule import score_margins
+from visionshare.classifier.file_format import FORMAT, FORMAT_VERSION
 from visionshare.errors import ClassifierFileError, InputError
+from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 
 @pytest.fixture(scope="module")
-def held() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
-    """Return a classifier of 25 features, and images that did not teach it."""
+def trained() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
+    """Return a classifier of 25 features, and images that it was not trained on."""
     X, y = load_digits(return_X_y=True)
     family = RandomFourier(n_pairs=200, bandwidths=(10.0,)).fit(X[:700])
     model = ShareBoost(rounds=25).fit(family.transform(X[:700]), y[:700])
@@ -24,7 +29,7 @@ def held() -> tuple[CompactClassifier, np.ndarray, np.ndarray]:
 
 
 def walked(classifier: CompactClassifier, rule: ExitRule, image: np.ndarray) -> tuple[int, int]:
-    """Return the class's place and the stage of one image, one prefix after the other."""
+    """Return the index of the class and the stage of one image, prefix by prefix."""
     for stage, (t, margin) in enumerate(zip(rule.rounds, rule.margins, strict=True)):
         scores = classifier.at(t).decision_function(image)[0]
         ordered = np.sort(scores)
@@ -33,59 +38,59 @@ def walked(classifier: CompactClassifier, rule: ExitRule, image: np.ndarray) -> 
     return int(np.argmax(classifier.decision_function(image)[0])), len(rule.rounds)
 
 
-def test_stages_are_prefixes(held) -> None:
-    classifier, images, _ = held
+def test_stages_are_prefixes(trained) -> None:
+    classifier, images, _ = trained
     prefixes = [classifier.at(t).decision_function(images) for t in (4, 9, 17)]
     rule = ExitRule((4, 9, 17), tuple(float(np.quantile(score_margins(z), 0.7)) for z in prefixes))
     early = EarlyExit(classifier, rule)
-    wanted = [walked(classifier, rule, image) for image in images[:200]]
+    expected = [walked(classifier, rule, image) for image in images[:200]]
     stops = early.stops(images[:200])
-    assert stops.tolist() == [stage for _, stage in wanted]
+    assert stops.tolist() == [stage for _, stage in expected]
     assert set(stops.tolist()) == {0, 1, 2, 3}
-    places = [place for place, _ in wanted]
-    assert early.predict(images[:200]).tolist() == classifier.classes_[places].tolist()
+    indices = [index for index, _ in expected]
+    assert early.predict(images[:200]).tolist() == classifier.classes_[indices].tolist()
     assert early.predict(images[3]).tolist() == early.predict(images[3:4]).tolist()
 
 
-def test_scores_do_not_depend_on_company_or_threads(held) -> None:
-    classifier, images, _ = held
+def test_scores_do_not_depend_on_company_or_threads(trained) -> None:
+    classifier, images, _ = trained
     early = EarlyExit(classifier, ExitRule((5, 12), (5.0, 3.0)))
     whole = early.decision_function(images, n_jobs=2)
     alone = np.concatenate([early.decision_function(image) for image in images[:40]])
     np.testing.assert_allclose(whole[:40], alone, rtol=1e-5, atol=1e-5)
-    shares = early.predict_proba(images)
-    np.testing.assert_allclose(shares.sum(axis=1), 1)
-    np.testing.assert_array_equal(shares.argmax(axis=1), whole.argmax(axis=1))
+    probabilities = early.predict_proba(images)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), whole.argmax(axis=1))
 
 
-def test_costs_are_those_of_the_stages(held) -> None:
-    classifier, _, _ = held
+def test_costs_are_those_of_the_stages(trained) -> None:
+    classifier, _, _ = trained
     early = EarlyExit(classifier, ExitRule((4, 9), (1.0, 1.0)))
     a, b = (classifier.path[t - 1].n_features for t in (4, 9))
     k, n = len(classifier.classes_), classifier.n_features
     second, third = (classifier.family.take(np.arange(*ends)).macs() for ends in ((a, b), (b, n)))
     first = classifier.at(4).macs
-    wanted = [first, first + second + k * b, first + second + third + k * (b + n)]
-    assert early.costs.tolist() == wanted
+    expected = [first, first + second + k * b, first + second + third + k * (b + n)]
+    assert early.costs.tolist() == expected
     assert [stage.weights.shape[1] for stage in early.stages] == [a, b, n]
     assert [stage.margin for stage in early.stages] == [1.0, 1.0, None]
 
 
-def test_figures_are_those_of_the_images(held) -> None:
-    classifier, images, labels = held
+def test_figures_are_those_of_the_images(trained) -> None:
+    classifier, images, labels = trained
     early = EarlyExit(classifier, ExitRule((4, 9), (2.0, 1.5)))
     figures = early.measure(images, labels)
     stops = early.stops(images)
     assert figures.errors == int(np.sum(early.predict(images) != labels))
     assert figures.average_macs == pytest.approx(np.mean([early.costs[s] for s in stops]))
-    assert figures.most_macs == early.costs[-1]
-    assert figures.shares == tuple(float(np.mean(stops == s)) for s in range(3))
+    assert figures.max_macs == early.costs[-1]
+    assert figures.stage_fractions == tuple(float(np.mean(stops == s)) for s in range(3))
     with pytest.raises(InputError, match="labels"):
         early.measure(images, labels[:3])
 
 
-def test_without_a_round_it_is_the_whole_classifier(held) -> None:
-    classifier, images, _ = held
+def test_without_a_round_it_is_the_whole_classifier(trained) -> None:
+    classifier, images, _ = trained
     early = EarlyExit(classifier, ExitRule((), ()))
     np.testing.assert_array_equal(
         early.decision_function(images), classifier.decision_function(images)
@@ -94,8 +99,8 @@ def test_without_a_round_it_is_the_whole_classifier(held) -> None:
 
 
 @pytest.mark.parametrize("tolerance", [0.004, 0.02])
-def test_the_rule_keeps_its_tolerance_and_saves(held, tolerance: float) -> None:
-    classifier, images, labels = held
+def test_the_rule_keeps_its_tolerance_and_saves(trained, tolerance: float) -> None:
+    classifier, images, labels = trained
     rule = learn_exit_rule(classifier, images, labels, tolerance=tolerance, stages=4)
     early = EarlyExit(classifier, rule)
     right = classifier.predict(images) == labels
@@ -105,8 +110,8 @@ def test_the_rule_keeps_its_tolerance_and_saves(held, tolerance: float) -> None:
     assert len(rule.rounds) <= 4
 
 
-def test_a_larger_tolerance_costs_less(held) -> None:
-    classifier, images, labels = held
+def test_a_larger_tolerance_costs_less(trained) -> None:
+    classifier, images, labels = trained
     assert learn_exit_rule(classifier, images, labels, tolerance=0.0) == ExitRule((), ())
     means = []
     for tolerance in (0.002, 0.01, 0.05):
@@ -117,28 +122,26 @@ def test_a_larger_tolerance_costs_less(held) -> None:
     assert means[0] > means[1] > means[2]
 
 
-def test_a_margin_is_the_best_of_all(held) -> None:
-    classifier, images, labels = held
-    problem = exit_learning._Problem(classifier, images[:150], labels[:150], 1)
-    chosen = [2, 6, 10]
-    costs = problem.costs(chosen)
-    price = 3 * costs[-1]
+def test_a_margin_is_the_best_of_all(trained) -> None:
+    classifier, images, labels = trained
+    plan = ExitCandidates(classifier, images[:150], labels[:150]).plan([2, 6, 10])
+    price = 3 * plan.costs[-1]
 
     def total(margins: list[float]) -> float:
-        stops = problem.stops(chosen, margins)
-        harm = sum(problem.expected[s][stops == i].sum() for i, s in enumerate(chosen))
-        return float(costs[stops].sum() + price * harm)
+        stops = plan.stops(margins)
+        harm = sum(r.expected[stops == i].sum() for i, r in enumerate(plan.rounds))
+        return float(plan.costs[stops].sum() + price * harm)
 
     for i, others in product(range(3), ([3.0, 2.5, 2.0], [np.inf, 1.0, np.inf])):
         margins = list(others)
-        margins[i] = problem._margin(chosen, margins, i, costs, price)
-        every = [np.inf, 0.0, *problem.margins[chosen[i]]]
-        wanted = min(total([*margins[:i], m, *margins[i + 1 :]]) for m in every)
-        assert total(margins) == pytest.approx(wanted, rel=1e-12)
+        margins[i] = plan.best_margin(i, margins, price)
+        every = [np.inf, 0.0, *plan.rounds[i].margins]
+        expected = min(total([*margins[:i], m, *margins[i + 1 :]]) for m in every)
+        assert total(margins) == pytest.approx(expected, rel=1e-12)
 
 
-def test_the_same_rule_for_any_number_of_threads(held) -> None:
-    classifier, images, labels = held
+def test_the_same_rule_for_any_number_of_threads(trained) -> None:
+    classifier, images, labels = trained
     rules = [learn_exit_rule(classifier, images, labels, n_jobs=n) for n in (1, 2)]
     assert rules[0] == rules[1]
 
@@ -158,24 +161,24 @@ def test_the_probability_of_harm_is_the_likeliest_logistic_function() -> None:
 
     a, b = minimize(loss, np.zeros(2), tol=1e-12).x
     np.testing.assert_allclose(
-        exit_learning.expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
+        expected_harm(margins, harmed), 1 / (1 + np.exp(-a - b * margins)), rtol=2e-3
     )
-    none = exit_learning.expected_harm(margins, np.zeros(300, bool))
+    none = expected_harm(margins, np.zeros(300, bool))
     np.testing.assert_allclose(none, 1 / 302, rtol=1e-3)
     # Harm that grows with the margin says nothing of it.
-    assert np.ptp(exit_learning.expected_harm(margins, margins > 8)) == 0
+    assert np.ptp(expected_harm(margins, margins > 8)) == 0
 
 
 def test_margins_of_scores() -> None:
     scores = np.random.default_rng(0).normal(size=(50, 6))
-    wanted = [sorted(row)[-1] - sorted(row)[-2] for row in scores]
-    np.testing.assert_allclose(score_margins(scores), wanted)
+    expected = [sorted(row)[-1] - sorted(row)[-2] for row in scores]
+    np.testing.assert_allclose(score_margins(scores), expected)
 
 
-def test_a_rule_travels_in_the_file(held, tmp_path) -> None:
-    classifier, images, _ = held
+def test_a_rule_travels_in_the_file(trained, tmp_path) -> None:
+    classifier, images, _ = trained
     rule = ExitRule((4, 9), (6.5, 4.25))
-    classifier.with_exit_rule(rule).save(tmp_path / "c.safetensors")
+    replace(classifier, exit_rule=rule).save(tmp_path / "c.safetensors")
     read = load(tmp_path / "c.safetensors")
     assert read.exit_rule == rule
     assert read.summary()["exit_rounds"] == [4, 9]
@@ -186,9 +189,9 @@ def test_a_rule_travels_in_the_file(held, tmp_path) -> None:
     assert load(tmp_path / "none.safetensors").exit_rule is None
 
 
-def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(held) -> None:
-    classifier, _, _ = held
-    ruled = classifier.with_exit_rule(ExitRule((4, 9), (6.0, 4.0)))
+def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(trained) -> None:
+    classifier, _, _ = trained
+    ruled = replace(classifier, exit_rule=ExitRule((4, 9), (6.0, 4.0)))
     assert ruled.at(9).exit_rule == ExitRule((4,), (6.0,))
     assert ruled.at(2).exit_rule == ExitRule((), ())
     assert classifier.at(9).exit_rule is None
@@ -208,23 +211,18 @@ def test_a_prefix_keeps_the_part_of_the_rule_before_its_end(held) -> None:
         [4, 9],
     ],
 )
-def test_a_broken_rule_in_a_file(held, tmp_path, monkeypatch, rule) -> None:
-    classifier, _, _ = held
-    from visionshare.classifier import file_format
-
-    written = file_format.write_tensor_file
-
-    def tampered(path, name, version, values, arrays) -> None:
-        written(path, name, version, {**values, "exit_rule": rule}, arrays)
-
-    monkeypatch.setattr(file_format, "write_tensor_file", tampered)
-    classifier.save(tmp_path / "broken.safetensors")
-    with pytest.raises(ClassifierFileError, match="not a sound"):
-        load(tmp_path / "broken.safetensors")
+def test_a_broken_rule_in_a_file(trained, tmp_path, rule) -> None:
+    classifier, _, _ = trained
+    path = tmp_path / "broken.safetensors"
+    classifier.save(path)
+    header, arrays = read_tensor_file(path, FORMAT, {FORMAT_VERSION}, ClassifierFileError)
+    write_tensor_file(path, FORMAT, FORMAT_VERSION, {**header, "exit_rule": rule}, arrays)
+    with pytest.raises(ClassifierFileError, match="invalid"):
+        load(path)
 
 
-def test_arguments(held) -> None:
-    classifier, images, labels = held
+def test_arguments(trained) -> None:
+    classifier, images, labels = trained
     with pytest.raises(InputError, match="rule"):
         EarlyExit(classifier)
     with pytest.raises(InputError, match="rounds"):
@@ -235,6 +233,6 @@ def test_arguments(held) -> None:
     with pytest.raises(InputError, match="labels"):
         learn_exit_rule(classifier, images, labels[:-1])
     with pytest.raises(InputError, match="path"):
-        learn_exit_rule(classifier.with_path(()), images, labels)
+        learn_exit_rule(replace(classifier, path=()), images, labels)
     with pytest.raises(InputError, match="images"):
         EarlyExit(classifier, ExitRule((4,), (1.0,))).predict(images[:, :5])

@@ -17,7 +17,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 from scipy import ndimage
 
-from visionshare.datasets import catalogue as catalogue_room
 from visionshare.datasets import (
     dataset_info,
     elastic_deformations,
@@ -56,7 +55,7 @@ def test_idx_round_trip(tmp_path, values, packed):
 
 @QUIET
 @given(data=st.data(), packed=st.booleans())
-def test_damaged_idx_is_a_typed_error_or_sound(tmp_path, data, packed):
+def test_damaged_idx_is_a_typed_error_or_read(tmp_path, data, packed):
     path = tmp_path / ("a-idx3-ubyte.gz" if packed else "a-idx3-ubyte")
     write_idx(path, np.arange(60, dtype=np.uint8).reshape(3, 4, 5))
     content = bytearray(path.read_bytes())
@@ -91,13 +90,13 @@ def test_idx_that_announces_too_much_is_refused(tmp_path):
 def test_npz_and_hdf5(tmp_path):
     images = np.arange(48, dtype=np.uint8).reshape(3, 4, 4)
     np.savez_compressed(tmp_path / "a.npz", images=images, labels=np.array(["x", "y", "x"]))
-    held = load_images(tmp_path / "a.npz")
-    assert_array_equal(held.images, images)
-    assert (held.labels.tolist(), held.classes) == ([0, 1, 0], ("x", "y"))
+    loaded = load_images(tmp_path / "a.npz")
+    assert_array_equal(loaded.images, images)
+    assert (loaded.labels.tolist(), loaded.classes) == ([0, 1, 0], ("x", "y"))
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file["images"], file["labels"] = images, [5, 7, 5]
-    held = load_images(tmp_path / "a.h5")
-    assert (held.labels.tolist(), held.classes) == ([0, 1, 0], ("5", "7"))
+    loaded = load_images(tmp_path / "a.h5")
+    assert (loaded.labels.tolist(), loaded.classes) == ([0, 1, 0], ("5", "7"))
     np.savez(tmp_path / "b.npz", images=images)
     with pytest.raises(DataError, match="no array 'labels'"):
         load_images(tmp_path / "b.npz")
@@ -108,7 +107,7 @@ def test_npz_and_hdf5(tmp_path):
 
 def test_npz_with_objects_or_a_bomb_is_refused(tmp_path):
     np.savez(tmp_path / "o.npz", images=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(DataError, match="not a sound"):
+    with pytest.raises(DataError, match="invalid"):
         read_npz(tmp_path / "o.npz")
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("images.npy", bytes(10_000_000))
@@ -117,7 +116,7 @@ def test_npz_with_objects_or_a_bomb_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".h5", "-idx3-ubyte", ".zip"])
-def test_foreign_files_are_typed_errors(tmp_path, suffix):
+def test_files_of_another_kind_are_typed_errors(tmp_path, suffix):
     path = tmp_path / f"images{suffix}"
     path.write_bytes(b"not what the name says" * 20)
     with pytest.raises(DataError) as caught:
@@ -133,18 +132,18 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         Image.new(mode, size, 1).save(folder / f"{mode.replace(';', '')}.png")
-    held = load_images(tmp_path, size=(8, 8))
-    assert held.images.shape == (5, 8, 8)
-    assert held.classes == ("a", "b")
+    loaded = load_images(tmp_path, size=(8, 8))
+    assert loaded.images.shape == (5, 8, 8)
+    assert loaded.classes == ("a", "b")
     assert load_images(tmp_path, size=(8, 8), mode="color").images.shape == (5, 8, 8, 3)
     with pytest.raises(DataError, match="give a size"):
         load_images(tmp_path)
     paths = sorted(tmp_path.rglob("*.png"))
-    assert_array_equal(read_images(paths, (8, 8), n_jobs=3), held.images)
+    assert_array_equal(read_images(paths, (8, 8), n_jobs=3), loaded.images)
     broken = tmp_path / "a" / "broken.png"
     broken.write_bytes(b"\x89PNG\r\n\x1a\n broken")
     noted = []
-    assert_array_equal(read_images([broken, *paths], (8, 8), broken=noted), held.images)
+    assert_array_equal(read_images([broken, *paths], (8, 8), broken=noted), loaded.images)
     assert noted == [str(broken)]
     assert read_images([broken], (8, 8), "color", broken=noted).shape == (0, 8, 8, 3)
     with pytest.raises(DataError, match=r"broken\.png"):
@@ -170,7 +169,7 @@ def test_orientation_centering_and_limits(tmp_path):
             read_image(tmp_path / "turned.png", **options)
 
 
-def test_the_catalogue_is_sound():
+def test_the_catalogue_is_valid():
     for name in list_datasets():
         info = dataset_info(name)
         assert info.name == name
@@ -179,6 +178,20 @@ def test_the_catalogue_is_sound():
         assert all(len(file.sha256) == 64 for file in info.files)
     with pytest.raises(DataError, match="known:"):
         dataset_info("nothing")
+
+
+def test_a_catalogue_of_ones_own(tmp_path):
+    required = 'name = "mine"\ntitle = "t"\nkind = "npz"\ncitation = "c"\n'
+    for key in ("license", "licence"):
+        # Entries that were written before say "licence".
+        (tmp_path / "mine.toml").write_text(f'{required}{key} = "free"\n')
+        assert dataset_info("mine", tmp_path).license == "free"
+    assert list_datasets(tmp_path) == ["mine"]
+    (tmp_path / "mine.toml").write_text(required)
+    with pytest.raises(DataError, match="invalid catalogue entry"):
+        dataset_info("mine", tmp_path)
+    with pytest.raises(DataError, match="known: mine"):
+        dataset_info("mnist", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["digits", "textures"])
@@ -207,37 +220,40 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
         'images = "tiny/images-idx3-ubyte.gz"\nlabels = "tiny/labels-idx1-ubyte.gz"\n'
         "shape = [6, 4, 4]\n"
     )
-    entry = tmp_path / "tiny.toml"
-    entry.write_text(
+    catalogue = tmp_path / "catalogue"
+    catalogue.mkdir()
+    (catalogue / "tiny.toml").write_text(
         'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicense = "l"\ncitation = "c"\n'
         f'classes = ["a", "b"]\n{files}[splits.train]\n{split}[splits.test]\n{split}'
     )
-    monkeypatch.setattr(catalogue_room, "bundled", lambda kind: {"tiny": entry})
+    assert list_datasets(catalogue) == ["tiny"]
+    verify = functools.partial(verify_dataset, "tiny", root, catalogue=catalogue)
+    fetch = functools.partial(fetch_dataset, "tiny", root, catalogue=catalogue)
     handler = functools.partial(QuietHandler, directory=str(served))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            assert set(verify_dataset("tiny", root).values()) == {"missing"}
+            assert set(verify().values()) == {"missing"}
             with pytest.raises(DataError, match="visionshare data fetch tiny"):
-                load_dataset("tiny", "train", root)
+                load_dataset("tiny", "train", root, catalogue=catalogue)
             with pytest.raises(DataError, match="no download address"):
-                fetch_dataset("tiny", root)
+                fetch()
             address = f"http://127.0.0.1:{server.server_port}"
-            assert len(fetch_dataset("tiny", root, address)) == 2
-            assert set(verify_dataset("tiny", root).values()) == {"ok"}
+            assert len(fetch(address)) == 2
+            assert set(verify().values()) == {"ok"}
             (served / "tiny" / "labels-idx1-ubyte.gz").write_bytes(b"other")
             (root / "tiny" / "labels-idx1-ubyte.gz").unlink()
             with pytest.raises(DataError):
-                fetch_dataset("tiny", root, address)
+                fetch(address)
             assert not (root / "tiny" / "labels-idx1-ubyte.gz").exists()
         finally:
             server.shutdown()
             thread.join()
     write_idx(root / "tiny" / "labels-idx1-ubyte.gz", np.arange(6, dtype=np.uint8) % 2)
-    assert_array_equal(load_dataset("tiny", "test", root).images, images)
+    assert_array_equal(load_dataset("tiny", "test", root, catalogue=catalogue).images, images)
     monkeypatch.setenv("VISIONSHARE_DATA", str(root))
-    assert len(load_images("tiny")) == 6
+    assert len(load_images("tiny", catalogue=catalogue)) == 6
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -252,8 +268,8 @@ def test_deformations_depend_on_seed_image_and_copy_alone():
 
     def collected(batch, seed=0):
         copies = np.zeros((2, *images.shape), np.uint8)
-        for copy, places, part in elastic_deformations(images, 2, random_state=seed, batch=batch):
-            copies[copy, places] = part
+        for copy, indices, part in elastic_deformations(images, 2, random_state=seed, batch=batch):
+            copies[copy, indices] = part
         return copies
 
     assert_array_equal(collected(150), collected(40))

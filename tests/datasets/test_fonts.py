@@ -1,4 +1,4 @@
-"""Fonts: which are sound, that no family trains and tests, and that renders are reproducible."""
+"""Fonts: which are usable, that no family trains and tests, and that renders are reproducible."""
 
 import shutil
 
@@ -13,7 +13,7 @@ from visionshare.datasets.fonts import (
     font_family,
     matches,
     matplotlib_fonts,
-    sound_fonts,
+    usable_fonts,
 )
 from visionshare.datasets.glyphs import load_fonts, render_sheet, split_fonts
 from visionshare.errors import DataError, InputError, RecipeError
@@ -28,19 +28,19 @@ def _names(fonts):
 
 
 def test_symbol_fonts_are_left_out():
-    found = _names(sound_fonts(tuple(EMBEDDED.values()), CAPITALS))
-    assert {"DejaVuSans", "DejaVuSerif-Bold", "STIXGeneral", "cmr10", "cmtt10"} <= found
+    usable = _names(usable_fonts(tuple(EMBEDDED.values()), CAPITALS))
+    assert {"DejaVuSans", "DejaVuSerif-Bold", "STIXGeneral", "cmr10", "cmtt10"} <= usable
     # Capitals of cmsy10 are ornaments, cmex10 has brackets there, the others lack letters.
-    assert not found & {"cmsy10", "cmex10", "STIXNonUni", "STIXSizOneSymReg", "DejaVuSansDisplay"}
+    assert not usable & {"cmsy10", "cmex10", "STIXNonUni", "STIXSizOneSymReg", "DejaVuSansDisplay"}
 
 
 def test_what_is_no_font_or_a_copy_is_left_out(tmp_path):
     broken, copy = tmp_path / "broken.ttf", tmp_path / "copy.ttf"
     broken.write_bytes(EMBEDDED["cmr10"].read_bytes()[:2000])
     shutil.copy(EMBEDDED["cmr10"], copy)
-    held = [EMBEDDED["cmr10"], EMBEDDED["cmss10"], broken, copy, tmp_path / "none.ttf"]
-    assert _names(sound_fonts(held, "ABC")) == {"cmr10", "cmss10"}
-    assert sound_fonts([broken], "ABC") == []
+    paths = [EMBEDDED["cmr10"], EMBEDDED["cmss10"], broken, copy, tmp_path / "none.ttf"]
+    assert _names(usable_fonts(paths, "ABC")) == {"cmr10", "cmss10"}
+    assert usable_fonts([broken], "ABC") == []
 
 
 def test_fonts_that_draw_two_characters_alike_are_left_out(tmp_path):
@@ -51,9 +51,9 @@ def test_fonts_that_draw_two_characters_alike_are_left_out(tmp_path):
             if ord("A") in table.cmap:
                 table.cmap[ord("B")] = table.cmap[ord("A")]
         font.save(tmp_path / "alike.ttf")
-    held = [EMBEDDED["cmss10"], EMBEDDED["cmtt10"], tmp_path / "alike.ttf"]
-    assert _names(sound_fonts(held, "AB")) == {"cmss10", "cmtt10"}
-    assert "alike" in _names(sound_fonts(held, "AC"))
+    paths = [EMBEDDED["cmss10"], EMBEDDED["cmtt10"], tmp_path / "alike.ttf"]
+    assert _names(usable_fonts(paths, "AB")) == {"cmss10", "cmtt10"}
+    assert "alike" in _names(usable_fonts(paths, "AC"))
 
 
 @pytest.mark.parametrize(
@@ -102,14 +102,14 @@ def test_both_parts_need_a_family():
 
 
 def test_renders_are_the_same_each_time_and_differ_among_themselves():
-    held = load_fonts("train", FEW)
-    assert held.images.shape == (4 * 36, 28, 28)
-    assert "".join(held.classes) == CAPITALS
-    assert held.images.max(axis=(1, 2)).min() > 200
-    assert_array_equal(held.images, load_fonts("train", FEW).images)
-    assert len({image.tobytes() for image in held.images}) == len(held)
+    loaded = load_fonts("train", FEW)
+    assert loaded.images.shape == (4 * 36, 28, 28)
+    assert "".join(loaded.classes) == CAPITALS
+    assert loaded.images.max(axis=(1, 2)).min() > 200
+    assert_array_equal(loaded.images, load_fonts("train", FEW).images)
+    assert len({image.tobytes() for image in loaded.images}) == len(loaded)
     other = load_fonts("train", Fonts(per_class=4, seed=1))
-    assert (other.images != held.images).any()
+    assert (other.images != loaded.images).any()
 
 
 def test_more_images_begin_with_the_same():
@@ -118,8 +118,8 @@ def test_more_images_begin_with_the_same():
 
 
 def test_small_letters_are_an_option():
-    held = load_dataset("fonts", "test", fonts=Fonts(classes=62, per_class_test=1))
-    assert ("".join(held.classes), len(held)) == (LETTERS, 62)
+    loaded = load_dataset("fonts", "test", fonts=Fonts(classes=62, per_class_test=1))
+    assert ("".join(loaded.classes), len(loaded)) == (LETTERS, 62)
 
 
 def test_classes_look_like_themselves():

@@ -10,6 +10,7 @@ from PIL import Image
 
 from visionshare.datasets import Preprocessing, load_dataset, load_images
 from visionshare.datasets.folders import read_image, read_images
+from visionshare.datasets.preprocessing import PRINTED
 from visionshare.errors import DataError, InputError
 
 ALL = Preprocessing("automatic", contrast=True, crop=True, fit="box", margin=4, center="mass")
@@ -20,12 +21,12 @@ def digits():
     return load_dataset("digits", "test").images[:30]
 
 
-def photo(digit, dark=True, scale=6, place=(20, 33), canvas=(120, 150)):
+def photo(digit, dark=True, scale=6, corner=(20, 33), canvas=(120, 150)):
     """Return a digit on a large canvas, dark on light or light on dark, in half the contrast."""
     grown = np.kron(digit, np.ones((scale, scale)))
-    held = np.zeros(canvas)
-    held[place[0] : place[0] + grown.shape[0], place[1] : place[1] + grown.shape[1]] = grown
-    return (220 - held / 2 if dark else 20 + held / 2).astype(np.uint8)
+    drawn = np.zeros(canvas)
+    drawn[corner[0] : corner[0] + grown.shape[0], corner[1] : corner[1] + grown.shape[1]] = grown
+    return (220 - drawn / 2 if dark else 20 + drawn / 2).astype(np.uint8)
 
 
 def test_plain_steps_stretch_as_ever(digits, tmp_path):
@@ -45,7 +46,11 @@ def test_where_and_how_ink_lies_does_not_matter(digits):
     for digit in digits:
         size = (8 * 6 + 8, 8 * 6 + 8)
         one = steps.apply(photo(digit), size)
-        for other in (photo(digit, dark=False), photo(digit, place=(60, 90)), photo(digit)[:, 20:]):
+        for other in (
+            photo(digit, dark=False),
+            photo(digit, corner=(60, 90)),
+            photo(digit)[:, 20:],
+        ):
             # Half the contrast in bytes: rounded differently on the two papers.
             difference = np.abs(one.astype(int) - steps.apply(other, size))
             assert difference.max() <= 3
@@ -79,10 +84,10 @@ def test_cropping_finds_the_box_that_a_loop_finds(threshold):
         ink = rng.integers(0, 200, (rng.integers(1, 7), rng.integers(1, 9)))
         picture[top : top + ink.shape[0], left : left + ink.shape[1]] += ink.astype(np.uint8)
         level = 10 + threshold * (int(picture.max()) - 10)
-        places = [(y, x) for y in range(14) for x in range(17) if picture[y, x] > level]
-        if not places:
+        inked = [(y, x) for y in range(14) for x in range(17) if picture[y, x] > level]
+        if not inked:
             continue
-        ys, xs = zip(*places, strict=True)
+        ys, xs = zip(*inked, strict=True)
         expected = picture[min(ys) : max(ys) + 1, min(xs) : max(xs) + 1]
         steps = Preprocessing("light_on_dark", crop=True, threshold=threshold)
         assert_array_equal(steps.apply(picture), expected)
@@ -95,9 +100,9 @@ def test_a_box_keeps_the_aspect_ratio_inside_its_margin(shape):
     height, width = len(rows), len(columns)
     assert max(height, width) == 20
     assert abs(min(height, width) - max(1, 20 * min(shape) / max(shape))) <= 0.5
-    for found in (rows, columns):
-        assert found[0] >= 4
-        assert abs(found[0] - (27 - found[-1])) <= 1
+    for indices in (rows, columns):
+        assert indices[0] >= 4
+        assert abs(indices[0] - (27 - indices[-1])) <= 1
 
 
 def test_the_center_of_mass_is_in_the_middle(digits):
@@ -168,19 +173,32 @@ def test_wrong_pictures_are_named():
 
 
 def test_values_come_back_and_words_follow_them():
-    for steps in (Preprocessing(), ALL, Preprocessing("dark_on_light", fit="center")):
+    for steps in (Preprocessing(), ALL, PRINTED, Preprocessing("dark_on_light", fit="center")):
         assert Preprocessing.from_values(steps.to_values()) == steps
     assert "inverted" in " ".join(ALL.describe())
     assert "4 pixel(s)" in " ".join(ALL.describe())
     assert "inverted" not in " ".join(Preprocessing().describe())
 
 
+def test_words_of_files_written_before_are_read():
+    former = {"polarity": "automatic", "fit": "box", "margin": 4, "centre": "mass"}
+    steps = Preprocessing("automatic", fit="box", margin=4, center="mass")
+    assert Preprocessing.from_values(former) == steps
+    assert Preprocessing.from_values({"fit": "centre"}) == Preprocessing(fit="center")
+    assert Preprocessing.from_values({"fit": "centre", "centre": "box"}).to_values() == {
+        **Preprocessing().to_values(), "fit": "center",
+    }  # fmt: skip
+    for twice in ({"center": "box", "centre": "box"}, {"center": "centre"}):
+        with pytest.raises(InputError):
+            Preprocessing.from_values(twice)
+
+
 def test_a_folder_is_read_with_the_steps(digits, tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()
         Image.fromarray(photo(digits[0])).save(tmp_path / name / "1.png")
-    held = load_images(tmp_path, size=(28, 28), fit=ALL)
-    assert_array_equal(held.images[0], ALL.apply(photo(digits[0]), (28, 28)))
+    loaded = load_images(tmp_path, size=(28, 28), fit=ALL)
+    assert_array_equal(loaded.images[0], ALL.apply(photo(digits[0]), (28, 28)))
 
 
 def test_formats_that_start_programs_are_no_images(tmp_path):
@@ -206,6 +224,12 @@ STEPS = st.builds(
     st.booleans(),
     st.integers(0, 4),
     st.sampled_from(["box", "mass"]),
+) | st.builds(
+    Preprocessing,
+    polarity=st.sampled_from(["light_on_dark", "dark_on_light", "automatic"]),
+    fit=st.just("character"),
+    margin=st.integers(0, 4),
+    center=st.sampled_from(["box", "mass"]),
 )
 PICTURES = array_shapes(min_dims=2, max_dims=2, max_side=40).flatmap(
     lambda shape: st.sampled_from([shape, (*shape, 3)]).flatmap(lambda s: arrays(np.uint8, s))
@@ -224,6 +248,6 @@ def test_any_picture_becomes_a_raster(picture, steps, height, width):
     made = steps.apply(picture, (height, width))
     assert (made.shape, made.dtype) == ((height, width, *picture.shape[2:]), np.uint8)
     assert_array_equal(picture, before)
-    if steps.fit == "box" and steps.margin and steps.center == "box":
+    if steps.fit in ("box", "character") and steps.margin and steps.center == "box":
         assert made[0].max() == made[-1].max() == made[:, 0].max() == made[:, -1].max() == 0
     assert Preprocessing.from_values(steps.to_values()) == steps

@@ -47,11 +47,11 @@ def test_more_than_there_are_is_refused(positives, negatives, name):
 
 
 def test_images_of_some_classes():
-    held = ImageSet(np.arange(10.0)[:, None], LABELS, ("a", "b", "c"), "demo")
-    some = held.of_classes(["c", "a"])
-    assert some.classes == ("c", "a")
-    assert_array_equal(some.images[:, 0], np.flatnonzero(LABELS != 1))
-    assert [some.classes[c] for c in some.labels] == ["abc"[c] for c in LABELS if c != 1]
+    images = ImageSet(np.arange(10.0)[:, None], LABELS, ("a", "b", "c"), "demo")
+    chosen = images.of_classes(["c", "a"])
+    assert chosen.classes == ("c", "a")
+    assert_array_equal(chosen.images[:, 0], np.flatnonzero(LABELS != 1))
+    assert [chosen.classes[c] for c in chosen.labels] == ["abc"[c] for c in LABELS if c != 1]
     for wrong in (["a", "d"], [], ["a", "a"]):
         with pytest.raises(DataError, match="demo: classes"):
-            held.of_classes(wrong)
+            images.of_classes(wrong)

@@ -1,5 +1,7 @@
 """A small classifier of every family, on real images."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,16 +55,16 @@ def stopping(classifier, images):
             known = (range(width), width, model.weights[:, :width])
             others = (0.0, 0.0, None, None, 0.0, 0, 0.0)
             steps.append(PathStep(t, tuple(known[0]), *known[1:], model.intercept, *others))
-        model = model.with_path(steps)
-        held = (
+        model = replace(model, path=steps)
+        test = (
             images[1]
             if model.image_shape == images[1].shape[1:]
             else rng.integers(0, 256, (40, *model.image_shape), np.uint8)
         )
         margins = [
-            float(np.median(score_margins(model.at(t).decision_function(held)))) for t in (1, 2)
+            float(np.median(score_margins(model.at(t).decision_function(test)))) for t in (1, 2)
         ]
-        return model.with_exit_rule(ExitRule((1, 2), tuple(margins))), held
+        return replace(model, exit_rule=ExitRule((1, 2), tuple(margins))), test
 
     return make
 

@@ -14,7 +14,8 @@ from visionshare.export import c_program
 from visionshare.generators import family_examples, family_names
 
 KINDS = [*(label for name in family_names() for label in family_examples(name)), "color"]
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O1"]
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
+          "-Werror", "-O1"]  # fmt: skip
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [
     "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",
@@ -47,18 +48,18 @@ def run_example(folder, program, images, command, flags=()):
     for name, text in program.files.items():
         (folder / name).write_text(text, encoding="ascii")
     sources = [str(folder / f"{program.name}.c"), str(folder / "example.c")]
-    made = subprocess.run(
+    compiled = subprocess.run(
         [command, *STRICT, *SANITIZED, *flags, *sources, "-o", str(folder / "run"), "-lm"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert made.returncode == 0, made.stderr
+    assert compiled.returncode == 0, compiled.stderr
     (folder / "images.raw").write_bytes(np.ascontiguousarray(images).tobytes())
-    said = subprocess.run(
+    printed = subprocess.run(
         [str(folder / "run"), str(folder / "images.raw")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert said.returncode == 0, said.stderr
-    rows = [line.split("\t") for line in said.stdout.splitlines()]
+    assert printed.returncode == 0, printed.stderr
+    rows = [line.split("\t") for line in printed.stdout.splitlines()]
     return np.array([row[1:] for row in rows], np.float64), [row[0] for row in rows]
 
 
@@ -78,11 +79,11 @@ def assert_same(scores, names, model, images):
 @pytest.mark.parametrize("kind", KINDS)
 def test_bytes(kind, compiler, classifier, images, tmp_path):
     model = classifier(kind)
-    held = images_for(model, images)
+    test = images_for(model, images)
     # One compiler may use all that this machine has: tiles slide where there are 32 registers.
     flags = ["-march=native"] if compiler == "gcc" else []
-    scores, names = run_example(tmp_path, c_program(model), held, compiler, flags)
-    assert_same(scores, names, model, held)
+    scores, names = run_example(tmp_path, c_program(model), test, compiler, flags)
+    assert_same(scores, names, model, test)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,28 +91,28 @@ def test_floats_one_by_one(kind, gcc, classifier, images, tmp_path):
     """Floats, in the order of a core without vectors, with sums in doubles."""
     model = classifier(kind)
     rng = np.random.default_rng(2)
-    held = images_for(model, images).astype(np.float32) / np.float32(255)
-    held += rng.normal(scale=0.01, size=held.shape).astype(np.float32)
+    test = images_for(model, images).astype(np.float32) / np.float32(255)
+    test += rng.normal(scale=0.01, size=test.shape).astype(np.float32)
     flags = ["-DCLASSIFIER_ONE_BY_ONE=1", "-DCLASSIFIER_SUM=double"]
     program = c_program(model, pixel="float32")
-    scores, names = run_example(tmp_path, program, held, gcc, flags)
-    assert_same(scores, names, model, held)
+    scores, names = run_example(tmp_path, program, test, gcc, flags)
+    assert_same(scores, names, model, test)
 
 
 @pytest.mark.parametrize("kind", QUANTIZED)
 def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
-    held = images_for(model, images)
-    scores, _ = run_example(tmp_path, c_program(model, quantize="int8"), held, gcc)
-    assert mean_change(scores, model, held) <= 0.03
+    test = images_for(model, images)
+    scores, _ = run_example(tmp_path, c_program(model, quantize="int8"), test, gcc)
+    assert mean_change(scores, model, test) <= 0.03
 
 
 @pytest.mark.parametrize("kind", ["patches", "color", "gabor", "anchors-pca"])
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
-    held = images_for(model, images)
-    scores, _ = run_example(tmp_path, c_program(model, quantize="int16"), held, gcc)
-    assert mean_change(scores, model, held) <= 1e-3
+    test = images_for(model, images)
+    scores, _ = run_example(tmp_path, c_program(model, quantize="int16"), test, gcc)
+    assert mean_change(scores, model, test) <= 1e-3
 
 
 def mean_change(scores, model, images):
@@ -125,70 +126,71 @@ def mean_change(scores, model, images):
 
 def test_small_cores_compute_the_same_whole_numbers(gcc, classifier, images, tmp_path):
     """Sums of bytes are exact in whole numbers and in floats: both give the same features."""
-    model, held = classifier("patches"), images[1]
+    model, test = classifier("patches"), images[1]
     program = c_program(model, quantize="int8")
-    found = []
+    scores = []
     for one_by_one in (0, 1):
         folder = tmp_path / str(one_by_one)
         folder.mkdir()
         flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
-        found.append(run_example(folder, program, held, gcc, flags)[0])
-    assert np.array_equal(*found)
+        scores.append(run_example(folder, program, test, gcc, flags)[0])
+    assert np.array_equal(*scores)
 
 
 def test_empty_and_full_images(gcc, classifier, tmp_path):
     """Rows without ink are left out, and the largest sums fit: white, black, a corner, a row."""
     model = classifier("patches-wide")
-    held = np.zeros((5, *model.image_shape), np.uint8)
-    held[1], held[2, 0, 0], held[3, -1, -1], held[4, 3] = 255, 255, 1, 200
+    test = np.zeros((5, *model.image_shape), np.uint8)
+    test[1], test[2, 0, 0], test[3, -1, -1], test[4, 3] = 255, 255, 1, 200
     for flags in ([], ["-march=native"]):
-        scores, names = run_example(tmp_path, c_program(model), held, gcc, flags)
-        assert_same(scores, names, model, held)
-    found = [run_example(tmp_path, c_program(model, quantize="int16"), held, gcc, flags)[0]
-             for flags in ([], ["-march=native"], ["-DCLASSIFIER_ONE_BY_ONE=1"])]  # fmt: skip
-    for scores in found:
-        assert mean_change(scores, model, held) <= 1e-3
+        scores, names = run_example(tmp_path, c_program(model), test, gcc, flags)
+        assert_same(scores, names, model, test)
+    program = c_program(model, quantize="int16")
+    for flags in ([], ["-march=native"], ["-DCLASSIFIER_ONE_BY_ONE=1"]):
+        scores, _ = run_example(tmp_path, program, test, gcc, flags)
+        assert mean_change(scores, model, test) <= 1e-3
 
 
 @pytest.mark.parametrize("quantize", ["int8", "int16"])
 def test_sums_of_large_templates_fit(quantize, gcc, tmp_path):
     """White images under templates without a negative tap, as large as the images."""
     rng = np.random.default_rng(3)
-    held = rng.integers(0, 256, (60, 30, 30), np.uint8)
-    held[:2] = 255
-    family = PatchTemplates(26, 4, 1, (30.0,), contrast="none", n_patches=200).fit(held)
+    test = rng.integers(0, 256, (60, 30, 30), np.uint8)
+    test[:2] = 255
+    family = PatchTemplates(26, 4, 1, (30.0,), contrast="none", n_patches=200).fit(test)
     family.templates_[0] = 1
     weights = rng.normal(size=(2, 4)).astype(np.float32)
     model = CompactClassifier(family, weights, np.zeros(2), np.arange(2))
     program = c_program(model, quantize=quantize)
     for one_by_one in (0, 1):
         flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
-        scores, _ = run_example(tmp_path, program, held, gcc, flags)
-        assert mean_change(scores, model, held) <= {"int8": 0.03, "int16": 1e-3}[quantize]
+        scores, _ = run_example(tmp_path, program, test, gcc, flags)
+        assert mean_change(scores, model, test) <= {"int8": 0.03, "int16": 1e-3}[quantize]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_images_stop_where_they_stop_in_python(kind, gcc, stopping, tmp_path):
-    model, held = stopping(kind)
+    model, test = stopping(kind)
     early = EarlyExit(model)
-    # At a stage whose margin is met to the last digit the C may go on.
-    ways = [stage.margin for stage in early.stages[:-1]]
-    at = [model.at(t).decision_function(held) for t in (1, 2)]
+    # At a stage whose margin is met to the last digit the C may not stop.
+    margins = [stage.margin for stage in early.stages[:-1]]
+    at = [model.at(t).decision_function(test) for t in (1, 2)]
     clear = np.all(
-        [np.abs(score_margins(z) - way) > 1e-4 for z, way in zip(at, ways, strict=True)], axis=0
+        [np.abs(score_margins(z) - margin) > 1e-4 for z, margin in zip(at, margins, strict=True)],
+        axis=0,
     )
-    scores, _ = run_example(tmp_path, c_program(model, early_exit=True), held, gcc)
-    expected = early.decision_function(held)
+    scores, _ = run_example(tmp_path, c_program(model, early_exit=True), test, gcc)
+    expected = early.decision_function(test)
     assert np.abs(scores - expected)[clear].max() <= 1e-5 * np.abs(expected).max()
-    assert clear.sum() > len(held) // 2
-    assert set(early.stops(held)[clear].tolist()) == {0, 1, 2}
+    assert clear.sum() > len(test) // 2
+    assert set(early.stops(test)[clear].tolist()) == {0, 1, 2}
 
 
 def test_small_cores_stop_too(gcc, stopping, tmp_path):
-    model, held = stopping("patches")
+    model, test = stopping("patches")
     program = c_program(model, quantize="int16", early_exit=True)
-    scores, _ = run_example(tmp_path, program, held, gcc)
-    expected = EarlyExit(model).decision_function(held)
+    scores, _ = run_example(tmp_path, program, test, gcc)
+    expected = EarlyExit(model).decision_function(test)
     same = np.abs(scores - expected).max(axis=1) <= 0.02 * np.abs(expected).max()
     assert same.mean() > 0.9
     assert "first of 3 stages" in program.files["classifier.h"]

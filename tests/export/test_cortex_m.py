@@ -41,29 +41,29 @@ def test_scores_in_qemu(kind, quantize, classifier, images, tmp_path):
     for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool} on this machine")
-    model, held = classifier(kind), images[1][:6]
+    model, test = classifier(kind), images[1][:6]
     program = c_program(model, quantize=quantize)
     for name, text in program.files.items():
         (tmp_path / name).write_text(text, encoding="ascii")
-    (tmp_path / "main.c").write_text(MAIN % ", ".join(map(str, held.ravel())))
-    source, made = tmp_path / "classifier.c", tmp_path / "classifier.o"
+    (tmp_path / "main.c").write_text(MAIN % ", ".join(map(str, test.ravel())))
+    source, target = tmp_path / "classifier.c", tmp_path / "classifier.o"
     compiled = subprocess.run(
-        ["arm-none-eabi-gcc", *FLAGS, "-c", str(source), "-o", str(made)],
+        ["arm-none-eabi-gcc", *FLAGS, "-c", str(source), "-o", str(target)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert compiled.returncode == 0, compiled.stderr
     linked = subprocess.run(
-        ["arm-none-eabi-gcc", *FLAGS[:3], str(tmp_path / "main.c"), str(made), "-lm",
+        ["arm-none-eabi-gcc", *FLAGS[:3], str(tmp_path / "main.c"), str(target), "-lm",
          "--specs=rdimon.specs", "-Wl,--section-start=.vectors=0", "-o", str(tmp_path / "run")],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert linked.returncode == 0, linked.stderr
-    said = subprocess.run(
+    printed = subprocess.run(
         ["qemu-system-arm", "-M", "mps2-an386", "-nographic", "-monitor", "none", "-serial",
          "none", "-semihosting", "-kernel", str(tmp_path / "run")],
         capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    scores = np.array(said.stdout.split(), np.uint32).view(np.float32).reshape(len(held), -1)
-    expected = model.decision_function(held)
+    scores = np.array(printed.stdout.split(), np.uint32).view(np.float32).reshape(len(test), -1)
+    expected = model.decision_function(test)
     tolerance = 1e-5 if quantize == "none" else 0.05
     assert np.abs(scores - expected).max() <= tolerance * np.abs(expected).max()

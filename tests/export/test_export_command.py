@@ -19,15 +19,19 @@ def test_measured_on_digits(trained, tmp_path, capsys):
     capsys.readouterr()
     assert main([*arguments, "--measure", "digits", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    held = figures["measured"]
-    assert held["images"] == len(load_dataset("digits", "test"))
-    assert abs(held["errors"] - held["errors_of_c"]) <= held["different"] < 0.05 * held["images"]
+    measured = figures["measured"]
+    assert measured["images"] == len(load_dataset("digits", "test"))
+    assert (
+        abs(measured["errors"] - measured["errors_of_c"])
+        <= measured["different"]
+        < 0.05 * measured["images"]
+    )
     assert 0 < figures["ram_bytes"] < 4096
     # Again into the same folder, and for reading.
     assert main([*arguments, "--measure", "digits"]) == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for word in ("flash", "ram", "% error", "classified differently", "classifier.h"):
-        assert word in said
+        assert word in printed
 
 
 @pytest.mark.skipif(
@@ -42,9 +46,9 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
     images = load_dataset("digits", "test").images[:50]
     (tmp_path / "images.raw").write_bytes(images.tobytes())
     command = [str(tmp_path / "example"), str(tmp_path / "images.raw")]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     model = load(trained).at(4)
-    scores = np.array([line.split("\t")[1:] for line in said.splitlines()], np.float64)
+    scores = np.array([line.split("\t")[1:] for line in printed.splitlines()], np.float64)
     expected = model.decision_function(images)
     assert np.abs(scores - expected).max() <= 1e-5 * np.abs(expected).max()
     for content, wrong in ((b"short", command), (None, [command[0], "missing.raw"])):
@@ -66,23 +70,23 @@ def test_wrong_arguments_write_nothing(arguments, trained, tmp_path, capsys):
     capsys.readouterr()
     out = tmp_path / "out"
     assert main(["export", str(trained), "--out", str(out), *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: ")
+    assert printed.count("\n") == 1
     assert not out.exists()
 
 
 def test_broken_classifiers_and_folders(trained, tmp_path, capsys):
     (tmp_path / "broken").write_bytes(trained.read_bytes()[:-7])
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "Makefile").write_text("all:\n")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "Makefile").write_text("all:\n")
     for file, out in (
         (tmp_path / "broken", tmp_path / "out"),
         (trained, tmp_path / "broken"),
         (trained, tmp_path / "broken" / "below"),
-        (trained, tmp_path / "mine"),
+        (trained, tmp_path / "foreign"),
     ):
         assert main(["export", str(file), "--out", str(out)]) == 2
         assert capsys.readouterr().err.startswith("error: ")
-    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["Makefile"]
-    assert (tmp_path / "mine" / "Makefile").read_text() == "all:\n"
+    assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["Makefile"]
+    assert (tmp_path / "foreign" / "Makefile").read_text() == "all:\n"

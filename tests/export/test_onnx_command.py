@@ -20,18 +20,18 @@ def test_measured_on_digits_and_again(trained, tmp_path, capsys):
     capsys.readouterr()
     assert main([*arguments, "--measure", "digits", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
-    held = figures["measured"]
-    assert held["images"] == len(load_dataset("digits", "test"))
-    assert held["different"] == 0
-    assert held["errors"] == held["errors_of_onnx"]
+    measured = figures["measured"]
+    assert measured["images"] == len(load_dataset("digits", "test"))
+    assert measured["different"] == 0
+    assert measured["errors"] == measured["errors_of_onnx"]
     assert figures["files"] == [str(file)]
     assert figures["bytes"] == file.stat().st_size
     first = file.read_bytes()
     # An earlier export is replaced, by the same bytes.
     assert main([*arguments, "--measure", "digits"]) == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for word in ("opset 18", "% error", "classified differently", "digits.onnx"):
-        assert word in said
+        assert word in printed
     assert file.read_bytes() == first == onnx_program(load(trained)).content
 
 
@@ -59,26 +59,26 @@ def test_wrong_arguments_write_nothing(arguments, trained, tmp_path, capsys):
     capsys.readouterr()
     out = tmp_path / "out"
     assert main(["export", str(trained), "--to", "onnx", "--out", str(out), *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: ")
+    assert printed.count("\n") == 1
     assert not out.exists()
 
 
 def test_broken_classifiers_and_files_that_are_there(trained, tmp_path, capsys):
     (tmp_path / "broken").write_bytes(trained.read_bytes()[:-7])
-    mine = tmp_path / "mine.onnx"
-    mine.write_bytes(b"precious")
+    foreign = tmp_path / "foreign.onnx"
+    foreign.write_bytes(b"precious")
     (tmp_path / "folder.onnx").mkdir()
     for file, out in (
         (tmp_path / "broken", tmp_path / "out"),
         (tmp_path / "missing", tmp_path / "out"),
         (trained, tmp_path / "broken"),
         (trained, tmp_path / "broken" / "below.onnx"),
-        (trained, mine),
+        (trained, foreign),
         (trained, tmp_path / "folder.onnx"),
     ):
         assert main(["export", str(file), "--to", "onnx", "--out", str(out)]) == 2
         assert capsys.readouterr().err.startswith("error: ")
-    assert mine.read_bytes() == b"precious"
+    assert foreign.read_bytes() == b"precious"
     assert not (tmp_path / "out").exists()

@@ -30,14 +30,14 @@ def digits():
 
 def images_for(model, digits, pixel):
     if model.image_shape == digits.shape[1:]:
-        held = digits
+        images = digits
     else:
-        held = np.random.default_rng(1).integers(0, 256, (60, *model.image_shape), np.uint8)
-    return held if pixel == "uint8" else held.astype(np.float32) / np.float32(255)
+        images = np.random.default_rng(1).integers(0, 256, (60, *model.image_shape), np.uint8)
+    return images if pixel == "uint8" else images.astype(np.float32) / np.float32(255)
 
 
-def assert_same(found, model, images):
-    labels, probabilities, scores = found
+def assert_same(outputs, model, images):
+    labels, probabilities, scores = outputs
     expected = model.decision_function(images)
     assert scores.shape == expected.shape
     assert np.abs(scores - expected).max() <= 1e-5 * np.abs(expected).max()
@@ -81,10 +81,10 @@ def random_classifier(family, classes=(3, 5)):
 @pytest.mark.parametrize("pixel", ["uint8", "float32"])
 def test_stumps_at_their_thresholds(pixel):
     """Images of values that are thresholds, and of their neighbors."""
-    held = np.arange(256, dtype=np.uint8).reshape(-1, 1, 1)
-    images = held if pixel == "uint8" else held.astype(np.float32) / np.float32(255)
+    values = np.arange(256, dtype=np.uint8).reshape(-1, 1, 1)
+    images = values if pixel == "uint8" else values.astype(np.float32) / np.float32(255)
     stumps = Stumps().fit(images)
-    stumps.thresholds_ = (held.ravel()[:-1] / 255).astype(np.float32)
+    stumps.thresholds_ = (values.ravel()[:-1] / 255).astype(np.float32)
     model = random_classifier(stumps)
     assert_same(run_onnx(onnx_program(model, pixel=pixel), images), model, images)
 
@@ -134,8 +134,8 @@ def test_only_windows_of_masks_are_computed(digits):
         onnx.load_from_string(onnx_program(model).content)
     ).graph
     sizes = {
-        held.name: [d.dim_value for d in held.type.tensor_type.shape.dim[1:]]
-        for held in graph.value_info
+        value.name: [d.dim_value for d in value.type.tensor_type.shape.dim[1:]]
+        for value in graph.value_info
     }
     reached = [int((masks[0] > 0).sum()) for masks in (family.row_masks_, family.col_masks_)]
     responses = [sizes[node.output[0]] for node in graph.node if node.op_type == "Conv"]

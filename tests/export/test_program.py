@@ -38,11 +38,11 @@ def test_class_names_are_no_code():
     model = CompactClassifier(family, np.zeros((8, 4)), np.zeros(8), np.array(names))
     source = c_program(model).files["classifier.c"]
     listed = source.split("_names[CLASSIFIER_CLASSES] = {")[1].split("};")[0]
-    held = [line.strip().rstrip(",") for line in listed.strip().splitlines()]
-    assert len(held) == 8
-    assert all(TEXT.fullmatch(text) for text in held)
+    literals = [line.strip().rstrip(",") for line in listed.strip().splitlines()]
+    assert len(literals) == 8
+    assert all(TEXT.fullmatch(text) for text in literals)
     octal = re.compile(rb"\\([0-7]{3})")
-    for text, name in zip(held, names, strict=True):
+    for text, name in zip(literals, names, strict=True):
         read = octal.sub(lambda m: bytes([int(m[1], 8)]), text[1:-1].encode())
         assert read.decode() == name
     with pytest.raises(InputError, match="1000"):

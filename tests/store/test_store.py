@@ -7,18 +7,21 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare import Deslanted, GaborBank
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError, StoreError
-from visionshare.generators.patches.family import PatchTemplates
-from visionshare.generators.pixels.family import Pixels
+from visionshare.fingerprints import spec_fingerprint
+from visionshare.generators.patches import PatchTemplates
+from visionshare.generators.pixels import Pixels
+from visionshare.generators.registry import former_state
 from visionshare.learners import ShareBoost
 from visionshare.store import create_store, open_store, repair_store, store_info, verify_store
+from visionshare.store.writer_lock import writer_lock
 
 
 @pytest.fixture(scope="module")
@@ -64,42 +67,21 @@ def test_columns_answer_as_a_matrix(kind, dtype, family, images, tmp_path):
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_bits_are_the_same_everywhere(dtype, family, images, tmp_path):
     y = np.random.default_rng(2).integers(3, size=len(images))
-    found = []
+    results = []
     for kind, jobs in (("memory", 1), ("memory", 2), ("store", 1), ("store", 2)):
         folder = tmp_path / f"{kind}{jobs}"
         columns = _backend(kind, dtype, family, images, folder, memory="200kB")
         model = ShareBoost(rounds=4, n_jobs=jobs).fit(columns, y)
-        found.append((model.support_, model.coef_, model.intercept_, columns.scale))
-    for other in found[1:]:
-        for one, two in zip(found[0], other, strict=True):
+        results.append((model.support_, model.coef_, model.intercept_, columns.scale))
+    for other in results[1:]:
+        for one, two in zip(results[0], other, strict=True):
             assert_array_equal(one, two)
-
-
-def test_weights_count_in_the_scaling():
-    rng = np.random.default_rng(3)
-    X, times = rng.normal(size=(50, 4)), rng.integers(0, 4, 50)
-    one, two = (
-        ArrayColumns(X, dtype="float64"),
-        ArrayColumns(np.repeat(X, times, 0), dtype="float64"),
-    )
-    one.fit_scaling("unit_variance", times)
-    two.fit_scaling("unit_variance")
-    assert_allclose(one.scale, two.scale, rtol=1e-12)
-    assert_allclose(one.offset, two.offset, rtol=1e-9, atol=1e-12)
-
-
-def test_constant_columns_become_zero():
-    X = np.column_stack([np.full(100, 0.1), np.zeros(100), np.arange(100.0)])
-    for dtype in ("float32", "float64"):
-        for scaling in ("unit_variance", "none"):
-            columns = ArrayColumns(X, dtype=dtype)
-            columns.fit_scaling(scaling)
-            assert (columns.scale == 0).tolist() == [True, True, False]
-            assert (columns.take()[:, 1] == 0).all()
 
 
 def test_a_store_is_lazy_and_resumes(family, images, tmp_path):
     columns = create_store(tmp_path / "s", family, images, memory="200kB")
+    # Neither family nor images: it can read, and evaluate nothing.
+    reader = open_store(tmp_path / "s")
     assert len(columns.missing) == columns.shape[1]
     columns.columns_of([5])
     left = columns.missing.tolist()
@@ -108,12 +90,9 @@ def test_a_store_is_lazy_and_resumes(family, images, tmp_path):
     assert again.missing.tolist() == left
     again.fill()
     assert len(again.missing) == 0
-    # The first one finds what the other has committed, without evaluating.
-    columns._family.transform_columns = None
-    try:
-        assert_array_equal(columns.columns_of(), again.columns_of())
-    finally:
-        del columns._family.transform_columns
+    # What another has committed is read, though the reader was opened before.
+    assert_array_equal(reader.columns_of(), again.columns_of())
+    assert_array_equal(columns.columns_of(), again.columns_of())
     assert verify_store(tmp_path / "s") == {}
     info = store_info(tmp_path / "s")
     assert (info["columns"], info["evaluated"]) == (columns.shape[1], columns.shape[1])
@@ -131,7 +110,7 @@ def test_a_store_refuses_others(family, images, tmp_path):
     with pytest.raises(StoreError, match="not evaluated yet"):
         open_store(tmp_path / "s").columns_of([0])
     (tmp_path / "t").mkdir()
-    (tmp_path / "t" / "mine").touch()
+    (tmp_path / "t" / "notes.txt").touch()
     with pytest.raises(StoreError, match="not empty"):
         create_store(tmp_path / "t", family, images)
 
@@ -139,10 +118,97 @@ def test_a_store_refuses_others(family, images, tmp_path):
 def test_one_writer_at_a_time(family, images, tmp_path):
     one = create_store(tmp_path / "s", family, images)
     two = open_store(tmp_path / "s", family, images)
-    with one._writing(), pytest.raises(StoreError, match="another process writes"):
-        two.fill()
+    with writer_lock(tmp_path / "s"):
+        for write in (two.fill, lambda: repair_store(tmp_path / "s")):
+            with pytest.raises(StoreError, match="another process writes"):
+                write()
     two.fill()
     assert_array_equal(one.columns_of([1]), two.columns_of([1]))
+
+
+LOCKED = """
+import sys, time
+from pathlib import Path
+from visionshare.store.writer_lock import writer_lock
+with writer_lock(Path(sys.argv[1])):
+    print("locked", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_lock_of_a_killed_process_is_free(family, images, tmp_path):
+    columns = create_store(tmp_path / "s", family, images)
+    command = [sys.executable, "-c", LOCKED, str(tmp_path / "s")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"locked\n"
+        with pytest.raises(StoreError, match="another process writes"):
+            columns.fill()
+        writer.kill()
+    columns.fill()
+    assert len(columns.missing) == 0
+
+
+def test_a_folder_that_cannot_be_locked_is_a_typed_error(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="cannot be written to"), writer_lock(tmp_path / "file"):
+        pass
+
+
+def _signed(values):
+    """Return a manifest with a digest that fits."""
+    unsigned = {key: value for key, value in values.items() if key != "sha256"}
+    return json.dumps({**unsigned, "sha256": spec_fingerprint(unsigned, {})})
+
+
+def test_a_store_written_under_former_names_is_read_and_upgraded(images, tmp_path):
+    family = Deslanted(PatchTemplates(3, 40, 2, (1.5,), n_patches=3000)).fit(images)
+    whole = create_store(tmp_path / "s", family, images).columns_of()
+    path = tmp_path / "s" / "manifest.json"
+    values = json.loads(path.read_text())
+    state, arrays = family.to_state()
+    values["family"] = former_state(state)
+    values["family_sha256"] = spec_fingerprint(former_state(state), arrays)
+    assert values["family"]["family"] == "straightened"
+    # Version 1 knew neither digests nor positions.
+    values["version"] = 1
+    del values["sha256"]
+    for name, shard in values["shards"].items():
+        mtime_ns = (tmp_path / "s" / "shards" / name).stat().st_mtime_ns
+        values["shards"][name] = {"ids": shard["ids"], "size": shard["size"], "mtime_ns": mtime_ns}
+    path.write_text(json.dumps(values))
+    assert_array_equal(open_store(tmp_path / "s", family, images).columns_of(), whole)
+    assert_array_equal(create_store(tmp_path / "s", family, images).columns_of(), whole)
+    assert repair_store(tmp_path / "s") == []
+    upgraded = json.loads(path.read_text())
+    assert upgraded["version"] == 2
+    assert all(shard["blake3"] for shard in upgraded["shards"].values())
+    assert_array_equal(open_store(tmp_path / "s", family, images).columns_of(), whole)
+
+
+def test_damage_that_keeps_size_and_time_is_found(family, images, tmp_path):
+    create_store(tmp_path / "s", family, images).fill()
+    shard = next((tmp_path / "s" / "shards").iterdir())
+    content, about = shard.read_bytes(), shard.stat()
+    for position in range(0, len(content), len(content) // 20):
+        damaged = bytearray(content)
+        damaged[position] ^= 1
+        shard.write_bytes(damaged)
+        os.utime(shard, ns=(about.st_atime_ns, about.st_mtime_ns))
+        assert list(verify_store(tmp_path / "s")) == [shard.name]
+        with pytest.raises(StoreError, match="digest"):
+            open_store(tmp_path / "s").columns_of([0])
+    shard.write_bytes(content)
+    assert verify_store(tmp_path / "s") == {}
+
+
+def test_a_damaged_manifest_is_refused(family, images, tmp_path):
+    create_store(tmp_path / "s", family, images).fill()
+    path = tmp_path / "s" / "manifest.json"
+    text = path.read_text()
+    path.write_text(text.replace('"ids": [0, 1', '"ids": [1, 0'))
+    assert path.read_text() != text
+    with pytest.raises(StoreError, match="digest"):
+        open_store(tmp_path / "s")
 
 
 def test_broken_shards_are_found_and_repaired(family, images, tmp_path):
@@ -178,6 +244,7 @@ def test_a_copied_store_is_verified_before_it_is_mapped(family, images, tmp_path
     "text",
     [
         "", "{", "[]", "{}", '{"format": "visionshare-store", "version": 9}', "[" * 100_000,
+        '{"format": "visionshare-store", "version": true}',
         '{"format": "visionshare-store", "version": 1}',
     ],
     ids=lambda t: t[:20],
@@ -193,10 +260,13 @@ def test_broken_manifests_are_typed_errors(text, tmp_path):
     ("key", "value"),
     [
         ("shape", [10, -1]), ("shape", [2**70, 1]), ("dtype", "object"),
-        ("shards", {"../../x.h5": {"ids": [0], "size": 1, "mtime_ns": 1}}),
-        ("shards", {"00000.h5": {"ids": [10**9], "size": 1, "mtime_ns": 1}}),
-        ("shards", {"00000.h5": {"ids": [0, 0], "size": 1, "mtime_ns": 1}}),
-        ("shards", {"00000.h5": {"ids": "all", "size": 1, "mtime_ns": 1}}),
+        ("shards", {"../../x.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [10**9], "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [0, 0], "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": "all", "size": 1, "blake3": "0", "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": [2]}}),
+        ("shards", {"00000.h5": {"ids": [0], "size": 1, "blake3": None, "offsets": [0]}}),
+        ("shards", {"00000.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": []}}),
         ("shards", []), ("family", 3),
     ],
     ids=str,
@@ -205,9 +275,10 @@ def test_hostile_manifests_are_refused(key, value, family, images, tmp_path):
     create_store(tmp_path / "s", family, images)
     path = tmp_path / "s" / "manifest.json"
     values = json.loads(path.read_text())
-    path.write_text(json.dumps({**values, key: value}))
-    with pytest.raises(StoreError):
+    path.write_text(_signed({**values, key: value}))
+    with pytest.raises(StoreError) as caught:
         open_store(tmp_path / "s")
+    assert "digest" not in str(caught.value) or "without a digest" in str(caught.value)
 
 
 def test_a_foreign_shard_is_refused(family, images, tmp_path):
@@ -260,29 +331,18 @@ def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
         assert verify_store(folder) == {}
         if committed:
             reader = open_store(folder)
-            there = np.flatnonzero(reader._shard_of >= 0)
-            assert_array_equal(reader.columns_of(there), expected[there])
+            evaluated = np.setdiff1d(np.arange(3600), reader.missing)
+            assert_array_equal(reader.columns_of(evaluated), expected[evaluated])
     assert torn >= 2
     whole = create_store(folder, family, images).columns_of()
     assert_array_equal(whole, expected)
 
 
-def test_bad_arguments_are_named(images):
-    with pytest.raises(InputError, match=r"^dtype: got"):
-        ArrayColumns(np.eye(3), dtype="int8")
-    with pytest.raises(InputError, match=r"^X: got"):
-        ArrayColumns(np.array([["a"]]))
-    with pytest.raises(InputError, match=r"^X: got"):
-        ArrayColumns()
-    with pytest.raises(InputError, match=r"^groups: got"):
-        ArrayColumns(np.eye(3), groups=np.zeros(2))
-    columns = ArrayColumns(np.eye(3))
-    for bad in ([3], [-1], [0.5]):
-        with pytest.raises(InputError, match=r"^ids: got"):
-            columns.columns_of(bad)
-    with pytest.raises(InputError, match=r"^R: got"):
-        columns.correlate(np.zeros((2, 1)))
-    with pytest.raises(InputError, match=r"^scaling: got"):
-        columns.fit_scaling("cube")
+def test_bad_arguments_are_named(images, tmp_path):
     with pytest.raises(InputError, match=r"^memory: got"):
-        create_store(Path("nowhere"), None, images, memory="much")
+        create_store(tmp_path / "s", Pixels().fit(images), images, memory="much")
+    with pytest.raises(InputError, match=r"^dtype: got"):
+        create_store(tmp_path / "s", Pixels().fit(images), images, "float64")
+    with pytest.raises(InputError, match=r"^family: got"):
+        create_store(tmp_path / "s", GaborBank().fit(images), images)
+    assert not (tmp_path / "s").exists()

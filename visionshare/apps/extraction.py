@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.folders import Fit, as_preprocessing, read_images
-from visionshare.durable import replace_file, write_text
+from visionshare.durable import is_partial, replace_file, write_text
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.fingerprints import (
     IMAGE_BLOCK,
@@ -29,7 +29,7 @@ from visionshare.store.manifest import MANIFEST
 
 __all__ = ["FEATURES_FILE", "Extraction", "extract_features"]
 
-_WORK = "work"
+_PARTS_FOLDER = "work"
 _LISTING = "images.txt"
 _BROKEN = "broken.json"
 _IDENTITY = "extraction.json"
@@ -38,7 +38,7 @@ FEATURES_FILE = "features.safetensors"
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an extraction left behind.
+    """What an extraction wrote.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ def extract_features(
     skip_broken: bool = False,
     progress: bool = False,
 ) -> Extraction:
-    """Evaluate a family on image files and keep the columns in a store.
+    """Evaluate a family on image files and write the columns to a store.
 
-    Images are read and evaluated a few hundred at a time, and each batch is committed: a run that
-    was stopped goes on where it was when it is started again. At the end the batches are turned
-    into columns, which :func:`visionshare.store.open_store` opens.
+    Images are read and evaluated a few hundred at a time, and each part is committed: a run that
+    was stopped resumes after the last one when it is started again. At the end the parts are
+    turned into columns, which :func:`visionshare.store.open_store` opens.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def extract_features(
         How images are brought to the family's size.
     dtype : {"float32", "float16"}, default "float32"
     memory : str or int, default "1GiB"
-        Bound of the columns that are held at once.
+        Bound of the columns that are in memory at once.
     n_jobs : int, default 1
         Threads.
     skip_broken : bool, default False
@@ -102,6 +102,18 @@ def extract_features(
         If there is no image, or one cannot be read.
     StoreError
         If the folder holds something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2), np.uint8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("L", (9, 9), 7).save(f"{folder}/a.png")
+    ...     extraction = extract_features(family, [f"{folder}/a.png"], f"{folder}/store")
+    >>> extraction.images, extraction.features
+    (1, 4)
     """
     if dtype not in ("float32", "float16"):
         raise InputError("dtype", dtype, "'float32' or 'float16'")
@@ -112,8 +124,8 @@ def extract_features(
     job = _Job(family, paths, Path(out), fit, dtype, threads, skip_broken)
     _claim(job)
     if not (job.folder / MANIFEST).exists():
-        for number, about, columns in _missing_parts(job, progress):
-            _write_part(job.folder, number, about, columns)
+        for number, description, columns in _missing_parts(job, progress):
+            _write_part(job.folder, number, description, columns)
     return _assembled(job, bound)
 
 
@@ -129,7 +141,7 @@ class _Job:
 
 
 def _claim(job: _Job) -> None:
-    """Make the folder this extraction's own, or see that it is."""
+    """Write the identity of the extraction to its folder, or check the one that is there."""
     if not job.paths:
         raise DataError("no images to extract features from")
     listing = "\n".join(job.paths).encode("utf-8", "surrogateescape")
@@ -145,26 +157,28 @@ def _claim(job: _Job) -> None:
         if file.read_text("utf-8") != json.dumps(identity):
             raise StoreError(
                 f"{job.folder}: holds an extraction of other features, images or settings; "
-                "give another folder"
+                "choose another folder"
             )
         return
-    if job.folder.exists() and any(p.name != FEATURES_FILE for p in job.folder.iterdir()):
-        raise StoreError(f"{job.folder}: not empty, and no extraction; give another folder")
+    if job.folder.exists() and any(
+        path.name != FEATURES_FILE and not is_partial(path) for path in job.folder.iterdir()
+    ):
+        raise StoreError(f"{job.folder}: not empty, and no extraction; choose another folder")
     write_text(file, json.dumps(identity))
 
 
 def _parts(folder: Path) -> list[dict[str, Any]]:
-    """Return what each committed part says of itself, in order."""
-    found: list[dict[str, Any]] = []
-    while (file := folder / _WORK / f"{len(found):07d}.json").exists():
-        found.append(json.loads(file.read_text("utf-8")))
-    return found
+    """Return the description of each committed part, in order."""
+    descriptions: list[dict[str, Any]] = []
+    while (file := folder / _PARTS_FOLDER / f"{len(descriptions):07d}.json").exists():
+        descriptions.append(json.loads(file.read_text("utf-8")))
+    return descriptions
 
 
 def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, Any], np.ndarray]]:
     """Yield number, description and columns of each part that is not committed yet."""
-    done = _parts(job.folder)
-    number, start = len(done), (done[-1]["stop"] if done else 0)
+    committed = _parts(job.folder)
+    number, start = len(committed), (committed[-1]["stop"] if committed else 0)
     bar: Any = None
     if progress:
         from tqdm import tqdm
@@ -172,7 +186,7 @@ def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, A
         bar = tqdm(desc="images", total=len(job.paths), initial=start)
     while start < len(job.paths):
         images, stop, broken = _block(job, start)
-        about = {
+        description = {
             "stop": stop,
             "count": len(images),
             "sha256": array_fingerprint(images),
@@ -181,7 +195,7 @@ def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, A
         columns = np.empty((job.family.n_features_, 0), job.dtype)
         if len(images):
             columns = job.family.transform_columns(images, None, job.threads, job.dtype)
-        yield number, about, columns
+        yield number, description, columns
         if bar is not None:
             bar.update(stop - start)
         number, start = number + 1, stop
@@ -190,34 +204,36 @@ def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, A
 
 
 def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str]]:
-    """Return the next readable images, the place after the last one tried, and the broken ones.
+    """Return the next readable images, the index after the last path tried, and the broken ones.
 
-    They are always :data:`IMAGE_BLOCK`, but for the last time: so the store's identity is that
-    of the readable images, however many were left out.
+    There are always :data:`IMAGE_BLOCK`, except at the end: so the store's identity is that of
+    the readable images, however many were left out.
     """
     shape = job.family.image_shape_
     size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
     images, stop = np.zeros((0, *shape), np.uint8), start
     broken: list[str] = []
     while len(images) < IMAGE_BLOCK and stop < len(job.paths):
-        some = job.paths[stop : stop + IMAGE_BLOCK - len(images)]
-        noted = broken if job.skip_broken else None
-        found = read_images(some, size, mode, job.fit, job.threads, noted)
-        images = np.concatenate([images, found.reshape(-1, *shape)])
-        stop += len(some)
+        paths = job.paths[stop : stop + IMAGE_BLOCK - len(images)]
+        left_out = broken if job.skip_broken else None
+        read = read_images(paths, size, mode, job.fit, job.threads, left_out)
+        images = np.concatenate([images, read.reshape(-1, *shape)])
+        stop += len(paths)
     return images, stop, broken
 
 
-def _write_part(folder: Path, number: int, about: dict[str, Any], columns: np.ndarray) -> None:
-    name = folder / _WORK / f"{number:07d}"
+def _write_part(
+    folder: Path, number: int, description: dict[str, Any], columns: np.ndarray
+) -> None:
+    name = folder / _PARTS_FOLDER / f"{number:07d}"
     with replace_file(name.with_suffix(".npy")) as partial, open(partial, "wb") as handle:
         np.save(handle, columns, allow_pickle=False)
     # The description is written last: a part without one does not count.
-    write_text(name.with_suffix(".json"), json.dumps(about))
+    write_text(name.with_suffix(".json"), json.dumps(description))
 
 
 def _assembled(job: _Job, bound: int) -> Extraction:
-    """Turn the parts into columns, a group of columns at a time."""
+    """Turn the parts into columns, some columns at a time."""
     parts = _parts(job.folder)
     if (job.folder / MANIFEST).exists():
         columns = open_store(job.folder, job.family)
@@ -225,17 +241,18 @@ def _assembled(job: _Job, bound: int) -> Extraction:
         columns = _new_store(job, parts)
     m = columns.shape[0]
     if len(columns.missing) and sum(part["count"] for part in parts) != m:
-        raise StoreError(f"{job.folder}: parts are gone; delete the folder and begin anew")
+        raise StoreError(f"{job.folder}: parts are missing; delete the folder and restart")
     step = max(1, bound // 4 // (m * np.dtype(job.dtype).itemsize))
     missing = columns.missing
     for ids in (missing[i : i + step] for i in range(0, len(missing), step)):
-        values, place = np.empty((len(ids), m), job.dtype), 0
+        values, start = np.empty((len(ids), m), job.dtype), 0
         for number, part in enumerate(parts):
-            held = np.load(job.folder / _WORK / f"{number:07d}.npy", mmap_mode="r")
-            values[:, place : place + part["count"]] = held[ids]
-            place += part["count"]
+            part_values = np.load(job.folder / _PARTS_FOLDER / f"{number:07d}.npy", mmap_mode="r")
+            stop = start + part["count"]
+            values[:, start:stop] = part_values[ids]
+            start = stop
         columns.commit(ids, values)
-    shutil.rmtree(job.folder / _WORK, ignore_errors=True)
+    shutil.rmtree(job.folder / _PARTS_FOLDER, ignore_errors=True)
     broken = json.loads((job.folder / _BROKEN).read_text("utf-8"))
     return Extraction(job.folder, *columns.shape, tuple(broken))
 

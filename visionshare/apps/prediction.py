@@ -12,26 +12,57 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import chain, islice
+from numbers import Integral
 
 import numpy as np
 
+from visionshare.apps.pictures import read_picture
 from visionshare.classifier import CompactClassifier
-from visionshare.errors import DataError
+from visionshare.errors import DataError, InputError
 from visionshare.resources import resolve_jobs
 
-__all__ = ["Classified", "classify_files"]
+__all__ = ["BatchLimits", "Classified", "classify_files"]
 
-# A few first, so that something is seen soon; then chunks that are worth sending.
-_FIRST, _CHUNK, _CHUNK_BYTES = 16, 256, 8 << 20
-# Fewer pictures are not worth the start of processes.
-_FEW = 2048
+
+@dataclass(frozen=True)
+class BatchLimits:
+    """How many pictures are classified together.
+
+    Attributes
+    ----------
+    first : int, default 16
+        Pictures of the first batch, which is small so that results are seen soon.
+    batch : int, default 256
+        Pictures of a later batch.
+    batch_bytes : int, default 8 MiB
+        A batch ends when its files have this size: large pictures take long.
+    sequential : int, default 2048
+        Processes are started only if there are more pictures than these after the first batch;
+        this process classifies them while the others start.
+
+    Examples
+    --------
+    >>> BatchLimits(first=1).batch
+    256
+    """
+
+    first: int = 16
+    batch: int = 256
+    batch_bytes: int = 8 << 20
+    sequential: int = 2048
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise InputError(field.name, value, "an integer of at least 1")
 
 
 @dataclass(frozen=True)
 class Classified:
-    """Some pictures and what they were taken for.
+    """A batch of pictures and their probabilities.
 
     Attributes
     ----------
@@ -48,13 +79,16 @@ class Classified:
 
 
 def classify_files(
-    classifier: CompactClassifier, paths: Iterable[str], n_jobs: int = 1
+    classifier: CompactClassifier,
+    paths: Iterable[str],
+    n_jobs: int = 1,
+    limits: BatchLimits | None = None,
 ) -> Iterator[Classified]:
-    """Classify picture files; yield them in order, some at a time.
+    """Classify picture files; yield them in order, a batch at a time.
 
-    Pictures are read, prepared and classified by chunks, by processes of their own where there
-    are many. Few chunks are held at any time, however many paths there are. The figures do not
-    depend on the number of processes. A picture that cannot be read does not stop the others.
+    Pictures are read, preprocessed and classified in batches, by other processes where there are
+    many. Few batches are in memory at any time, however many paths there are. The probabilities do
+    not depend on the number of processes. A picture that cannot be read does not stop the others.
 
     Parameters
     ----------
@@ -64,6 +98,8 @@ def classify_files(
     n_jobs : int, default 1
         Processes, or threads where there are few pictures; -1 for all cores. A script that asks
         for more than one starts its work under ``if __name__ == "__main__":``.
+    limits : BatchLimits, optional
+        Sizes of the batches.
 
     Yields
     ------
@@ -72,64 +108,78 @@ def classify_files(
     Raises
     ------
     DataError
-        If the classifier is of vectors, or a process died (of too little memory, say).
+        If the classifier is of vectors, or a process died (for lack of memory, for example).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.array([1.0, 0.0]), np.array(["a", "b"]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("L", (9, 9), 7).save(f"{folder}/a.png")
+    ...     batches = list(classify_files(model, [f"{folder}/a.png"]))
+    >>> batches[0].probabilities.round(2).tolist()
+    [[0.73, 0.27]]
     """
     if classifier.picture_size is None:
         raise DataError("the classifier classifies vectors, not images")
-    jobs, left = resolve_jobs(n_jobs), iter(paths)
-    # Something is seen at once; this also compiles what processes then find compiled.
-    few = tuple(islice(left, _FIRST))
-    if few:
-        yield _classified(classifier, few, None)
-    head = list(islice(left, _FEW))
-    beyond = list(islice(left, 1))
-    left = chain(beyond, left)
+    limits = BatchLimits() if limits is None else limits
+    jobs, remaining = resolve_jobs(n_jobs), iter(paths)
+    # This also compiles the kernels: other processes then find them in the cache.
+    first = tuple(islice(remaining, limits.first))
+    if first:
+        yield _classified(classifier, first, None)
+    head = list(islice(remaining, limits.sequential))
+    beyond = list(islice(remaining, 1))
+    remaining = chain(beyond, remaining)
     if jobs == 1 or not beyond:
         with ThreadPoolExecutor(jobs) as threads:
-            for chunk in chain(_chunks(iter(head)), _chunks(left)):
-                yield _classified(classifier, chunk, threads if jobs > 1 else None)
+            for batch in chain(_batches(head, limits), _batches(remaining, limits)):
+                yield _classified(classifier, batch, threads if jobs > 1 else None)
         return
     with _workers(classifier, jobs) as workers:
-        sent = _chunks(left)
-        pending = deque(workers.submit(_in_worker, chunk) for chunk in islice(sent, 3 * jobs))
+        batches = _batches(remaining, limits)
+        pending = deque(workers.submit(_in_worker, batch) for batch in islice(batches, 3 * jobs))
         # While the processes start.
-        for chunk in _chunks(iter(head)):
-            yield _classified(classifier, chunk, None)
-        yield from _in_order(workers, pending, sent)
+        for batch in _batches(head, limits):
+            yield _classified(classifier, batch, None)
+        yield from _in_order(workers, pending, batches)
 
 
 def _in_order(
     workers: ProcessPoolExecutor,
     pending: deque[Future[Classified]],
-    sent: Iterator[tuple[str, ...]],
+    batches: Iterator[tuple[str, ...]],
 ) -> Iterator[Classified]:
+    """Yield the results in the order of the batches; a batch is sent for each that comes back."""
     try:
         while pending:
-            done = pending.popleft().result()
-            for chunk in islice(sent, 1):
-                pending.append(workers.submit(_in_worker, chunk))
-            yield done
+            result = pending.popleft().result()
+            for batch in islice(batches, 1):
+                pending.append(workers.submit(_in_worker, batch))
+            yield result
     except BrokenProcessPool:
         message = "a process that read pictures died; fewer --jobs need less memory"
         raise DataError(message) from None
 
 
-def _chunks(paths: Iterator[str]) -> Iterator[tuple[str, ...]]:
-    """Yield paths by number and by bytes: large pictures take long."""
-    held: list[str] = []
+def _batches(paths: Iterable[str], limits: BatchLimits) -> Iterator[tuple[str, ...]]:
+    batch: list[str] = []
     size = 0
     for path in paths:
-        held.append(path)
+        batch.append(path)
         try:
             size += os.stat(path).st_size
         except (OSError, ValueError):
-            # Whoever reads it will say so.
+            # Reading it reports the problem.
             size += 1
-        if len(held) == _CHUNK or size >= _CHUNK_BYTES:
-            yield tuple(held)
-            held, size = [], 0
-    if held:
-        yield tuple(held)
+        if len(batch) == limits.batch or size >= limits.batch_bytes:
+            yield tuple(batch)
+            batch, size = [], 0
+    if batch:
+        yield tuple(batch)
 
 
 def _classified(
@@ -137,19 +187,19 @@ def _classified(
 ) -> Classified:
     def read(path: str) -> np.ndarray | str:
         try:
-            return classifier.read(path)
+            return read_picture(classifier, path)
         except DataError as error:
             return str(error)
         except MemoryError:
             return f"{path}: decoding it takes too much memory"
 
-    found = list((map if threads is None else threads.map)(read, paths))
-    sound = [i for i, image in enumerate(found) if not isinstance(image, str)]
-    shares = np.full((len(paths), len(classifier.classes_)), np.nan)
-    if sound:
-        shares[sound] = classifier.predict_proba(np.stack([found[i] for i in sound]))
-    problems = tuple(image if isinstance(image, str) else None for image in found)
-    return Classified(paths, shares, problems)
+    results = list((map if threads is None else threads.map)(read, paths))
+    images = {i: image for i, image in enumerate(results) if not isinstance(image, str)}
+    probabilities = np.full((len(paths), len(classifier.classes_)), np.nan)
+    if images:
+        probabilities[list(images)] = classifier.predict_proba(np.stack(list(images.values())))
+    problems = tuple(result if isinstance(result, str) else None for result in results)
+    return Classified(paths, probabilities, problems)
 
 
 @contextmanager
@@ -160,10 +210,10 @@ def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[ProcessPoolEx
     with tempfile.TemporaryDirectory() as folder:
         # As a file: this process would have to wait until each of them has read an argument.
         file = os.path.join(folder, "classifier.safetensors")
-        classifier.with_exit_rule(None).with_path(()).save(file)
+        replace(classifier, exit_rule=None, path=()).save(file)
         with _interrupts_ignored():
             workers = ProcessPoolExecutor(jobs, context, _begin, (file,))
-            # Each of them starts with the first call that finds no idle one.
+            # A process starts with a call that finds none idle.
             for _ in range(jobs):
                 workers.submit(os.getpid)
         try:
@@ -189,7 +239,8 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-_own: list[CompactClassifier] = []
+# The classifier of this process, where it is a worker.
+_worker_classifier: list[CompactClassifier] = []
 
 
 def _begin(file: str) -> None:
@@ -199,7 +250,7 @@ def _begin(file: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _own.append(CompactClassifier.load(file))
+    _worker_classifier.append(CompactClassifier.load(file))
 
 
 def _end_with_parent() -> None:
@@ -211,4 +262,4 @@ def _end_with_parent() -> None:
 
 
 def _in_worker(paths: tuple[str, ...]) -> Classified:
-    return _classified(_own[0], paths, None)
+    return _classified(_worker_classifier[0], paths, None)

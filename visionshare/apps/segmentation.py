@@ -13,7 +13,7 @@ from visionshare.resources import parse_size, resolve_jobs
 
 __all__ = ["class_colors", "label_map", "majority", "overlay", "score_map"]
 
-# Okabe and Ito's colors, then Tol's "muted" ones: told apart with any color vision.
+# Okabe and Ito's colors, then Tol's "muted" ones: distinct with any color vision.
 _COLORS = (
     "0072b2", "e69f00", "009e73", "d55e00", "56b4e9", "f0e442", "cc79a7", "000000",
     "332288", "ddcc77", "117733", "88ccee", "882255", "44aa99", "aa4499", "999933",
@@ -29,13 +29,13 @@ def score_map(
 ) -> np.ndarray:
     """Return the scores of every ``step``-th pixel of both axes of a large image.
 
-    The window of the pixel (y, x) has its middle there: it begins at (y − height // 2,
+    The window of the pixel (y, x) is centered there: it begins at (y − height // 2,
     x − width // 2). Beyond its edges the image is reflected, the edge itself not repeated.
 
     Parameters
     ----------
     classifier : CompactClassifier
-        Of images, in one channel or color.
+        Of images, gray or in color.
     image : ndarray of shape (height, width) or (height, width, C), uint8 or float
         At least as large as the classifier's images.
     step : int, default 1
@@ -43,7 +43,7 @@ def score_map(
     n_jobs : int, default 1
         Threads; the scores do not depend on it.
     memory : str or int, default "256MiB"
-        About how much features and scores may take at once; the scores do not depend on it.
+        About how much memory features and scores may take; the scores do not depend on it.
 
     Returns
     -------
@@ -53,23 +53,32 @@ def score_map(
     ------
     InputError
         If the classifier is of vectors, or the image does not fit it.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 3, 3))).take([4])
+    >>> weights, names = np.array([[0.0], [1.0]]), np.array(["dark", "light"])
+    >>> bright = CompactClassifier(family, weights, np.array([0.5, 0.0]), names)
+    >>> score_map(bright, np.eye(4), step=2).shape
+    (2, 2, 2)
     """
     step, bound, threads = _checked(classifier, image, step, memory, n_jobs)
     height, width = classifier.image_shape[:2]
     top, left = height // 2, width // 2
     pads = [(top, height - 1 - top), (left, width - 1 - left), (0, 0)]
     padded = np.pad(image, pads[: image.ndim], mode="reflect")
-    # Of a side shorter than a step the last pixel stands for all.
+    # Where a side is shorter than half a step, its last pixel is taken.
     ys, xs = (np.arange(min(step // 2, side - 1), side, step) for side in image.shape[:2])
     k, n = len(classifier.classes_), classifier.n_features
-    together = max(1, bound // (4 * len(xs) * (n + 2 * k)))
+    rows_at_once = max(1, bound // (4 * len(xs) * (n + 2 * k)))
     scores = np.empty((len(ys), len(xs), k), np.float32)
-    for start in range(0, len(ys), together):
-        some = ys[start : start + together]
-        # No more of the image than these windows see.
-        strip = padded[some[0] : some[-1] + height]
-        features = classifier.family.transform_windows(strip, some - some[0], xs, threads)
-        scores[start : start + together] = _scores(classifier, features)
+    for start in range(0, len(ys), rows_at_once):
+        rows = ys[start : start + rows_at_once]
+        # Only the part of the image that these windows cover.
+        strip = padded[rows[0] : rows[-1] + height]
+        features = classifier.family.transform_windows(strip, rows - rows[0], xs, threads)
+        scores[start : start + rows_at_once] = _scores(classifier, features)
     return scores
 
 
@@ -80,14 +89,14 @@ def _checked(
     if len(shape) == 1:
         raise InputError("classifier", f"one of vectors of {shape[0]}", "a classifier of images")
     if isinstance(step, bool) or not hasattr(step, "__index__") or step < 1:
-        raise InputError("step", step, "a whole number of pixels of at least 1")
-    wanted = f"an image of at least {shape[0]}×{shape[1]} pixels"
+        raise InputError("step", step, "an integer of at least 1 (pixels)")
+    accepted = f"an image of at least {shape[0]}×{shape[1]} pixels"
     if len(shape) == 3:
-        wanted += f" in {shape[2]} channels"
+        accepted += f" in {shape[2]} channels"
     if not isinstance(image, np.ndarray) or image.ndim != len(shape):
-        raise InputError("image", getattr(image, "shape", type(image).__name__), wanted)
+        raise InputError("image", getattr(image, "shape", type(image).__name__), accepted)
     if image.shape[2:] != shape[2:] or image.shape[0] < shape[0] or image.shape[1] < shape[1]:
-        raise InputError("image", image.shape, wanted)
+        raise InputError("image", image.shape, accepted)
     check_images(image[None])
     return int(step), parse_size(memory), resolve_jobs(n_jobs)
 
@@ -95,15 +104,15 @@ def _checked(
 def _scores(classifier: CompactClassifier, features: np.ndarray) -> np.ndarray:
     """Return scores (rows, columns, k) of features (n, rows, columns).
 
-    Feature by feature: a product of matrices may round a window differently with its neighbors.
+    Feature by feature: in a matrix product, rounding may depend on the neighbors of a window.
     """
     scores = np.empty((len(classifier.classes_), *features.shape[1:]), np.float32)
     scores[:] = classifier.intercept[:, None, None]
-    part = np.empty(features.shape[1:], np.float32)
+    product = np.empty(features.shape[1:], np.float32)
     for j, values in enumerate(features):
         for c in range(len(scores)):
-            np.multiply(values, classifier.weights[c, j], out=part)
-            scores[c] += part
+            np.multiply(values, classifier.weights[c, j], out=product)
+            scores[c] += product
     return np.moveaxis(scores, 0, -1)
 
 
@@ -119,17 +128,17 @@ def label_map(
 
     A family that shares work among windows (see
     :meth:`visionshare.generators.base.FeatureFamily.transform_windows`) is many times faster than
-    window by window, and gives the same.
+    evaluating each window alone, with the same result.
 
     Parameters
     ----------
     classifier, image, n_jobs, memory
         As in :func:`score_map`.
     step : int, default 1
-        Classify every so-many-th pixel of both axes; the pixels around it get its class.
+        Classify every ``step``-th pixel of both axes; the pixels around it get its class.
     smooth : int, default 1
         Side, odd, of the square in which the pixels then vote for the one in the middle, see
-        :func:`majority`; 1 leaves them as they are.
+        :func:`majority`; 1 changes nothing.
 
     Returns
     -------
@@ -155,23 +164,33 @@ def label_map(
     scores = score_map(classifier, image, step, n_jobs, memory)
     labels = np.argmax(scores, axis=2)
     rows, cols = (
-        np.minimum(np.arange(side) // step, held - 1)
-        for side, held in zip(image.shape[:2], labels.shape, strict=True)
+        np.minimum(np.arange(side) // step, n - 1)
+        for side, n in zip(image.shape[:2], labels.shape, strict=True)
     )
     return majority(labels[np.ix_(rows, cols)], smooth, len(classifier.classes_))
 
 
 def check_side(smooth: int) -> None:
-    """Raise an InputError unless it is the side of a square with a middle."""
+    """Check the side of the square in which pixels vote.
+
+    Raises
+    ------
+    InputError
+        If it is no odd integer above 0.
+
+    Examples
+    --------
+    >>> check_side(3)
+    """
     odd = hasattr(smooth, "__index__") and not isinstance(smooth, bool)
     if not odd or smooth < 1 or smooth % 2 == 0:
-        raise InputError("smooth", smooth, "an odd number of pixels of at least 1")
+        raise InputError("smooth", smooth, "an odd integer of at least 1 (pixels)")
 
 
 def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
-    """Return the most frequent label of the square around each pixel, inside of the map.
+    """Return the most frequent label of the square around each pixel, cut at the map's edges.
 
-    Of equally frequent ones the pixel keeps its own, or gets the lowest.
+    Among equally frequent labels the pixel's own wins, then the lowest.
 
     Parameters
     ----------
@@ -185,36 +204,30 @@ def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
     >>> majority(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 2]]), 3, 3).tolist()
     [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
     """
+    import cv2
+
     check_side(side)
     if side == 1:
         return labels
-    found, best = labels.copy(), np.zeros(labels.shape, np.int64)
+    winners, most_votes = labels.copy(), np.zeros(labels.shape, np.int32)
+    # Beyond twice the map a larger square counts the same pixels.
+    size = tuple(min(side, 2 * length + 1) for length in labels.shape[::-1])
     for c in range(n_classes):
-        own = labels == c
-        # A half vote more: the pixel keeps its own label among equals.
-        votes = 2 * _counted(own, side) + own
-        better = votes > best
-        found[better], best[better] = c, votes[better]
-    return found
-
-
-def _counted(mask: np.ndarray, side: int) -> np.ndarray:
-    """Return how many pixels of a mask lie in the square around each pixel."""
-    sums = np.zeros((mask.shape[0] + 1, mask.shape[1] + 1), np.int64)
-    np.cumsum(np.cumsum(mask, axis=0), axis=1, out=sums[1:, 1:])
-    half = side // 2
-    ends = []
-    for length in mask.shape:
-        places = np.arange(length)
-        ends.append((np.maximum(places - half, 0), np.minimum(places + half + 1, length)))
-    (y0, y1), (x0, x1) = ends
-    return sums[np.ix_(y1, x1)] - sums[np.ix_(y0, x1)] - sums[np.ix_(y1, x0)] + sums[np.ix_(y0, x0)]
+        mask = (labels == c).astype(np.uint8)
+        counts = cv2.boxFilter(
+            mask, cv2.CV_32S, size, normalize=False, borderType=cv2.BORDER_CONSTANT
+        )
+        # Half a vote more: the pixel keeps its own label among equals.
+        votes = 2 * counts + mask
+        better = votes > most_votes
+        winners[better], most_votes[better] = c, votes[better]
+    return winners
 
 
 def class_colors(n: int) -> np.ndarray:
     """Return the colors of ``n`` classes, (n, 3) uint8, the same in every map.
 
-    The first sixteen are told apart with any color vision; later ones turn round the hues.
+    The first sixteen are distinct with any color vision; later ones step through the hues.
 
     Examples
     --------
@@ -224,8 +237,8 @@ def class_colors(n: int) -> np.ndarray:
     colors = [tuple(bytes.fromhex(text)) for text in _COLORS[:n]]
     for i in range(len(colors), n):
         # The golden ratio keeps neighbors apart, however many there are.
-        mixed = colorsys.hsv_to_rgb(0.618034 * i % 1.0, 0.55 + 0.4 * (i % 2), 0.9)
-        colors.append(tuple(round(255 * v) for v in mixed))
+        rgb = colorsys.hsv_to_rgb(0.618034 * i % 1.0, 0.55 + 0.4 * (i % 2), 0.9)
+        colors.append(tuple(round(255 * v) for v in rgb))
     return np.array(colors, np.uint8).reshape(n, 3)
 
 
@@ -237,6 +250,11 @@ def overlay(image: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray
     image : ndarray of shape (height, width) or (height, width, C), uint8
     labels : ndarray of shape (height, width), int
     n_classes : int
+
+    Examples
+    --------
+    >>> overlay(np.full((1, 2), 100, np.uint8), np.array([[0, 1]]), 2)[0, 0].tolist()
+    [55, 106, 135]
     """
     gray = image.astype(np.float32)
     if image.ndim == 2 or image.shape[2] != 3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -21,10 +22,10 @@ def features_needed(
 ) -> int:
     """Return how many draws keep the risk within ``eps``, with probability 1 − ``delta``.
 
-    For inputs in [−1, 1] and a loss that is λ-Lipschitz in the scores (in their largest change,
-    where there are several): with B = ``norm``, the mean over n draws is off by B/√n on average
-    (√(2 ln 2k) times that for the worst of k scores), and beyond it by no more than
-    B √(2 ln(1/δ)/n), by McDiarmid's inequality.
+    For inputs in [−1, 1] and a loss that is λ-Lipschitz in the scores (with respect to the ℓ∞ norm
+    where there are several): with B = ``norm``, the expected error of the mean over n draws is
+    B/√n (√(2 ln 2k) times that for the worst of k scores), and by McDiarmid's inequality it is
+    exceeded by at most B √(2 ln(1/δ)/n).
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def features_needed(
     if not isinstance(delta, Real) or not 0 < float(delta) < 1:
         raise InputError("delta", delta, "a probability between 0 and 1")
     if isinstance(n_scores, bool) or not isinstance(n_scores, Integral) or n_scores < 1:
-        raise InputError("n_scores", n_scores, "a whole number of at least 1")
+        raise InputError("n_scores", n_scores, "an integer of at least 1")
     average = (
         1.0 if n_scores == 1 else min(math.sqrt(n_scores), math.sqrt(2 * math.log(2 * n_scores)))
     )
@@ -73,9 +74,9 @@ def sparsify(
 ) -> Weights:
     """Return weights of at most ``n`` features, drawn in proportion to the sizes of the weights.
 
-    Draws n features with probability ‖W_r‖_∞ over the sum of all; each draw adds W_r/‖W_r‖_∞
-    times that sum over n. On average these are the weights that were given, and no data is
-    needed; see :func:`features_needed` for how many draws are enough.
+    Draws n features, each with probability ‖W_r‖_∞ / Σ_s ‖W_s‖_∞; each draw adds
+    W_r/‖W_r‖_∞ · Σ_s ‖W_s‖_∞ / n. The expectation is the given weights, and no data is needed; see
+    :func:`features_needed` for how many draws are enough.
 
     Parameters
     ----------
@@ -85,13 +86,14 @@ def sparsify(
     random_state : int, default 0
         Seed.
     scales : ndarray of shape (d,), optional
-        Size of each feature, such as its largest absolute value: weights are then compared as
-        if all features had size 1. Equal when omitted.
+        Scale of each feature, such as its largest absolute value: weights are then compared as
+        if all features had scale 1. All 1 when omitted.
 
     Returns
     -------
     ndarray or CompactClassifier
-        As given; of a classifier, features that were not drawn are gone.
+        As given. A classifier loses the features that were not drawn, and with them its path and
+        its exit rule; all other fields stay.
 
     Raises
     ------
@@ -122,7 +124,7 @@ def sparsify(
 
 def _drawn(W: np.ndarray, n: int, random_state: int, scales: np.ndarray | None) -> np.ndarray:
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise InputError("n", n, "a whole number of at least 1")
+        raise InputError("n", n, "an integer of at least 1")
     sizes = np.ones(W.shape[1]) if scales is None else np.asarray(scales, np.float64)
     if sizes.shape != (W.shape[1],) or not np.isfinite(sizes).all() or (sizes < 0).any():
         raise InputError("scales", sizes.shape, f"a number of at least 0 for each of {W.shape[1]}")
@@ -132,8 +134,8 @@ def _drawn(W: np.ndarray, n: int, random_state: int, scales: np.ndarray | None) 
         raise InputError("weights", "all zero", "a weight that is not zero")
     rng = np.random.default_rng(random_state)
     counts = rng.multinomial(n, norms / total)
-    share = np.where(norms > 0, counts * total / (n * np.where(norms > 0, norms, 1)), 0)
-    return W * share
+    factors = np.where(norms > 0, counts * total / (n * np.where(norms > 0, norms, 1)), 0)
+    return W * factors
 
 
 def _sparse_classifier(
@@ -141,12 +143,11 @@ def _sparse_classifier(
 ) -> CompactClassifier:
     W = _drawn(classifier.weights.astype(np.float64), n, random_state, scales)
     kept = np.flatnonzero(np.abs(W).max(axis=0))
-    return CompactClassifier(
-        classifier.family.take(kept),
-        W[:, kept].astype(np.float32),
-        classifier.intercept,
-        classifier.classes_,
-        classifier.temperature,
-        (),
-        classifier.metadata,
+    return replace(
+        classifier,
+        family=classifier.family.take(kept),
+        weights=W[:, kept].astype(np.float32),
+        # Both refer to the features of rounds, which are not those that were drawn.
+        path=(),
+        exit_rule=None,
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
-from visionshare.classifier.compilers import Compiled, find_compiler
 from visionshare.classifier.exit_rule import ExitRule, check_rule
-from visionshare.classifier.file_format import read_parts, write_parts
+from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
@@ -22,14 +22,19 @@ __all__ = ["CompactClassifier"]
 _BATCH = 4096
 
 
+@dataclass(frozen=True, eq=False)
 class CompactClassifier:
     """A classifier of a few image features that all classes share.
+
+    It never changes: :func:`dataclasses.replace` returns another one with some fields replaced
+    and all others kept.
 
     Parameters
     ----------
     family : FeatureFamily
         The chosen features: a family restricted to them.
     weights : ndarray of shape (k, n_features), float32
+        Read-only, as the other arrays.
     intercept : ndarray of shape (k,), float32
     classes : ndarray of shape (k,)
         Integers or strings.
@@ -38,20 +43,19 @@ class CompactClassifier:
     path : sequence of PathStep, optional
         The classifier after each round of learning.
     metadata : dict, optional
-        Plain values that travel in the file.
+        Plain values that are saved with the classifier.
     exit_rule : ExitRule, optional
         Where images may stop early, see :func:`visionshare.classifier.learn_exit_rule`;
         :class:`visionshare.classifier.EarlyExit` follows it, the classifier itself evaluates all
         features.
     preprocessing : Preprocessing, optional
-        How pictures become images of ``image_shape``, see :meth:`read`; they are stretched when
-        omitted.
+        How pictures become images of ``image_shape``, see
+        :func:`visionshare.apps.pictures.read_picture`; they are stretched when omitted.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (k,)
-    image_shape : tuple of int
-        Shape of one image.
+    Raises
+    ------
+    InputError
+        If the arrays do not fit each other or the family, or a value is out of range.
 
     Examples
     --------
@@ -62,44 +66,60 @@ class CompactClassifier:
     >>> model = CompactClassifier(family, weights, np.zeros(2, np.float32), np.array(["a", "b"]))
     >>> model.predict(np.array([[0.0, 0.0], [0.0, 1.0]]))
     array(['b'], dtype='<U1')
+    >>> replace(model, temperature=2.0).classes_.tolist()
+    ['a', 'b']
     """
 
-    def __init__(
-        self,
-        family: FeatureFamily,
-        weights: np.ndarray,
-        intercept: np.ndarray,
-        classes: np.ndarray,
-        temperature: float = 1.0,
-        path: Sequence[PathStep] = (),
-        metadata: Mapping[str, Any] | None = None,
-        exit_rule: ExitRule | None = None,
-        preprocessing: Preprocessing | None = None,
-    ) -> None:
-        self.family = family
-        self.weights = np.ascontiguousarray(weights, np.float32)
-        self.intercept = np.ascontiguousarray(intercept, np.float32)
-        self.classes_ = np.asarray(classes)
-        self.temperature = float(temperature)
-        self.path = tuple(path)
-        self.metadata = dict(metadata or {})
-        k, n = len(self.classes_), family.n_features_
+    family: FeatureFamily
+    weights: np.ndarray
+    intercept: np.ndarray
+    classes: np.ndarray
+    temperature: float = 1.0
+    path: tuple[PathStep, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    exit_rule: ExitRule | None = None
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("weights", _read_only(np.ascontiguousarray(self.weights, np.float32))),
+            ("intercept", _read_only(np.ascontiguousarray(self.intercept, np.float32))),
+            ("classes", _read_only(np.asarray(self.classes))),
+            ("temperature", float(self.temperature)),
+            ("path", tuple(self.path)),
+            ("metadata", dict(self.metadata or {})),
+            ("preprocessing", self.preprocessing or Preprocessing()),
+        ):
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        k, n = len(self.classes), self.family.n_features_
         if self.weights.shape != (k, n):
             raise InputError("weights", self.weights.shape, f"an array of shape {(k, n)}")
         if self.intercept.shape != (k,):
             raise InputError("intercept", self.intercept.shape, f"an array of shape {(k,)}")
-        if k < 2 or self.classes_.ndim != 1:
-            raise InputError("classes", self.classes_.shape, "a vector of two classes or more")
+        if k < 2 or self.classes.ndim != 1:
+            raise InputError("classes", self.classes.shape, "a vector of two classes or more")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
             raise InputError("weights", "NaN or infinity", "finite numbers")
         if not (np.isfinite(self.temperature) and self.temperature > 0):
-            raise InputError("temperature", temperature, "a finite number above 0")
-        self.exit_rule = exit_rule
-        if exit_rule is not None:
-            check_rule(exit_rule, len(self.path))
-        self.preprocessing = Preprocessing() if preprocessing is None else preprocessing
+            raise InputError("temperature", self.temperature, "a finite number above 0")
+        if self.exit_rule is not None:
+            check_rule(self.exit_rule, len(self.path))
         if self.picture_size is not None:
             self.preprocessing.check_size(self.picture_size)
+
+    def __repr__(self) -> str:
+        return (
+            f"<CompactClassifier: {len(self.classes)} classes, {self.n_features} features of "
+            f"the family {type(self.family).name!r}>"
+        )
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, (k,), as scikit-learn names them."""
+        return self.classes
 
     @property
     def image_shape(self) -> tuple[int, ...]:
@@ -124,55 +144,24 @@ class CompactClassifier:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates an image: features and scores."""
+        """Multiply-accumulates per image: features and scores."""
         return int(self.family.macs()) + self.weights.size
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that prediction needs."""
         _, arrays = self.family.to_state()
-        held = sum(array.nbytes for array in arrays.values())
-        return int(held + self.weights.nbytes + self.intercept.nbytes)
+        of_family = sum(array.nbytes for array in arrays.values())
+        return int(of_family + self.weights.nbytes + self.intercept.nbytes)
 
     @property
     def features(self) -> list[dict[str, Any]]:
         """Each feature's description, with its weights by class."""
         described = []
         for j in range(self.n_features):
-            weights = dict(zip(self.classes_.tolist(), self.weights[:, j].tolist(), strict=True))
+            weights = dict(zip(self.classes.tolist(), self.weights[:, j].tolist(), strict=True))
             described.append({**self.family.describe(j), "weights": weights})
         return described
-
-    def read(
-        self, source: str | os.PathLike[str] | BinaryIO, largest: int | None = None
-    ) -> np.ndarray:
-        """Return the image of a picture file, prepared as the classifier takes it.
-
-        Parameters
-        ----------
-        source : path-like or binary file
-        largest : int, optional
-            Pixels that a picture may have, checked before they are decoded.
-
-        Returns
-        -------
-        ndarray of shape image_shape, uint8
-
-        Raises
-        ------
-        DataError
-            If it is no picture, broken or too large.
-        InputError
-            If the classifier's examples are vectors.
-        """
-        from visionshare.datasets.folders import read_image
-
-        size = self.picture_size
-        if size is None or self.image_shape[2:] not in ((), (1,), (3,)):
-            raise InputError("classifier", f"shape {self.image_shape}", "one of gray or RGB images")
-        limits = {} if largest is None else {"largest": largest}
-        raster = read_image(source, size, self.picture_mode, self.preprocessing, **limits)
-        return raster.reshape(self.image_shape)
 
     def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return scores (n, k), float32.
@@ -198,13 +187,13 @@ class CompactClassifier:
         return np.concatenate([self._scores(images[i : i + _BATCH], n_jobs) for i in parts])
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        # A stranger's file may hold numbers that overflow: scores are then inf or nan.
+        # Numbers of an untrusted file may overflow: scores are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
             return self.family.weighted_sums(images, self.weights, n_jobs) + self.intercept
 
     def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""
-        return predict_labels(self.classes_, self.decision_function(images, n_jobs))
+        return predict_labels(self.classes, self.decision_function(images, n_jobs))
 
     def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), the softmax of scores / temperature."""
@@ -214,32 +203,6 @@ class CompactClassifier:
         """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""
         with np.errstate(over="ignore", invalid="ignore"):
             return softmax(scores, self.temperature)
-
-    def with_exit_rule(self, rule: ExitRule | None) -> CompactClassifier:
-        """Return the same classifier with another rule, or with none."""
-        return CompactClassifier(**{**self._parts(), "exit_rule": rule})
-
-    def with_preprocessing(self, preprocessing: Preprocessing | None) -> CompactClassifier:
-        """Return the same classifier for pictures prepared otherwise, or stretched."""
-        return CompactClassifier(**{**self._parts(), "preprocessing": preprocessing})
-
-    def with_path(self, path: Sequence[PathStep]) -> CompactClassifier:
-        """Return the same classifier with another account of its learning."""
-        return CompactClassifier(**{**self._parts(), "path": path})
-
-    def _parts(self) -> dict[str, Any]:
-        """Return the arguments of a classifier that is equal to this one."""
-        return {
-            "family": self.family,
-            "weights": self.weights,
-            "intercept": self.intercept,
-            "classes": self.classes_,
-            "temperature": self.temperature,
-            "path": self.path,
-            "metadata": self.metadata,
-            "exit_rule": self.exit_rule,
-            "preprocessing": self.preprocessing,
-        }
 
     def at(self, t: int) -> CompactClassifier:
         """Return the classifier after the first ``t`` rounds of learning.
@@ -257,16 +220,13 @@ class CompactClassifier:
         if rule is not None:
             n = sum(r < t for r in rule.rounds)
             rule = ExitRule(rule.rounds[:n], rule.margins[:n])
-        return CompactClassifier(
-            self.family.take(np.arange(step.n_features)),
-            step.weights,
-            step.intercept,
-            self.classes_,
-            self.temperature,
-            self.path[:t],
-            self.metadata,
-            rule,
-            self.preprocessing,
+        return replace(
+            self,
+            family=self.family.take(np.arange(step.n_features)),
+            weights=step.weights,
+            intercept=step.intercept,
+            path=self.path[:t],
+            exit_rule=rule,
         )
 
     def summary(self) -> dict[str, Any]:
@@ -274,7 +234,7 @@ class CompactClassifier:
         return {
             "family": type(self.family).name,
             "features": self.n_features,
-            "classes": self.classes_.tolist(),
+            "classes": self.classes.tolist(),
             "image_shape": list(self.image_shape),
             "macs": self.macs,
             "nbytes": self.nbytes,
@@ -282,42 +242,12 @@ class CompactClassifier:
             "temperature": self.temperature,
             "exit_rounds": [] if self.exit_rule is None else list(self.exit_rule.rounds),
             "preprocessing": self.preprocessing.to_values(),
-            "metadata": self.metadata,
+            "metadata": dict(self.metadata),
         }
 
-    def compile(self, target: str = "c", **options: Any) -> Compiled:
-        """Return an estimator that computes the same, compiled for this machine.
-
-        Parameters
-        ----------
-        target : str, default "c"
-            What to compile; "c" is the exported C through the system's compiler, installed
-            packages may offer others, see :func:`visionshare.classifier.compilers.find_compiler`.
-        **options
-            Of the compiler; of "c": ``pixel``, ``quantize`` and ``early_exit``, see
-            :func:`visionshare.export.compile_classifier`.
-
-        Raises
-        ------
-        InputError
-            If an option is out of range or the classifier cannot be compiled.
-        ExportError
-            If there is no such compiler, no C compiler, or it fails.
-
-        Examples
-        --------
-        >>> from visionshare import Pixels
-        >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
-        >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
-        >>> fast = model.compile(quantize="int8")  # doctest: +SKIP
-        >>> fast.predict(np.array([[0, 0], [0, 255]], np.uint8))  # doctest: +SKIP
-        array(['b'], dtype='<U1')
-        """
-        return find_compiler(target)(self, **options)
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the classifier to one data-only file, whole or not at all."""
-        write_parts(path, self._parts())
+        """Write the classifier to one data-only file, atomically."""
+        write_fields(path, {f.name: getattr(self, f.name) for f in fields(self)})
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> CompactClassifier:
@@ -327,9 +257,28 @@ class CompactClassifier:
         ------
         ClassifierFileError
             If the file is missing, broken, foreign, or of a version this library does not know.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from visionshare import Pixels, load
+        >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+        >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/classifier.safetensors")
+        ...     same = load(f"{folder}/classifier.safetensors")
+        >>> same.classes_.tolist()
+        ['a', 'b']
         """
-        parts = read_parts(path)
+        values = read_fields(path)
         try:
-            return CompactClassifier(**parts)
+            return CompactClassifier(**values)
         except InputError as error:
-            raise ClassifierFileError(f"{path}: not a sound classifier ({error})") from None
+            raise ClassifierFileError(f"{path}: an invalid classifier ({error})") from None
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Return a view that cannot be written to; whoever made the array still can."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -44,35 +44,35 @@ class ExitStage:
 
 @dataclass(frozen=True)
 class ExitFigures:
-    """What early exit costs and saves on some images.
+    """Errors and costs of early exit on a set of images.
 
     Attributes
     ----------
     errors : int
         Images that are misclassified.
     average_macs : float
-        Mean multiply-accumulates of an image.
-    most_macs : int
+        Mean multiply-accumulates per image.
+    max_macs : int
         What the images that never stop early need.
-    shares : tuple of float
-        Share of the images that stop at each stage; the last are those that never do.
+    stage_fractions : tuple of float
+        Fraction of the images that stop at each stage; the last is of those that never stop early.
     """
 
     errors: int
     average_macs: float
-    most_macs: int
-    shares: tuple[float, ...]
+    max_macs: int
+    stage_fractions: tuple[float, ...]
 
 
 class EarlyExit:
-    """Evaluates the features of a classifier by stages; most images need the first ones alone.
+    """Evaluates the features of a classifier by stages; most images need only the first ones.
 
     Parameters
     ----------
     classifier : CompactClassifier
         With a learning path.
     rule : ExitRule, optional
-        The classifier's own when omitted.
+        The classifier's ``exit_rule`` when omitted.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class EarlyExit:
     Raises
     ------
     InputError
-        If there is no rule, or it names rounds that the path has not.
+        If there is no rule, or it names rounds that the path does not have.
 
     Examples
     --------
@@ -116,8 +116,8 @@ class EarlyExit:
         ends = [0, *(step.n_features for step in steps), classifier.n_features]
         margins: list[float | None] = [*rule.margins, None]
         self.stages = tuple(
-            ExitStage(classifier.family.take(np.arange(a, b)), *held, margin)
-            for (a, b), held, margin in zip(pairwise(ends), tables, margins, strict=True)
+            ExitStage(classifier.family.take(np.arange(a, b)), *table, margin)
+            for (a, b), table, margin in zip(pairwise(ends), tables, margins, strict=True)
         )
         costs = [int(stage.family.macs()) + stage.weights.size for stage in self.stages]
         self.costs = np.cumsum(costs)
@@ -131,29 +131,29 @@ class EarlyExit:
         stops = np.empty(len(images), np.int64)
         for start in range(0, max(len(images), 1), _BATCH):
             part = slice(start, start + _BATCH)
-            # Numbers of a stranger's file may overflow, as in the classifier itself.
+            # Numbers of an untrusted file may overflow, as in the classifier itself.
             with np.errstate(over="ignore", invalid="ignore"):
                 scores[part], stops[part] = self._batch(images[part], n_jobs)
         return scores, stops
 
     def _batch(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        left = np.arange(len(images))
-        known = np.empty((len(images), 0), np.float32)
-        found = np.empty((len(images), len(self.classes_)), np.float32)
+        remaining = np.arange(len(images))
+        values = np.empty((len(images), 0), np.float32)
+        final_scores = np.empty((len(images), len(self.classes_)), np.float32)
         stops = np.full(len(images), len(self.stages) - 1)
         for number, stage in enumerate(self.stages):
-            rest = images if len(left) == len(images) else images[left]
-            known = np.hstack([known, stage.family.transform(rest, None, n_jobs)])
-            scores = known @ stage.weights.T + stage.intercept
-            found[left] = scores
+            rest = images if len(remaining) == len(images) else images[remaining]
+            values = np.hstack([values, stage.family.transform(rest, None, n_jobs)])
+            scores = values @ stage.weights.T + stage.intercept
+            final_scores[remaining] = scores
             if stage.margin is None:
                 break
-            going = ~(score_margins(scores) >= stage.margin)
-            stops[left[~going]] = number
-            left, known = left[going], known[going]
-            if len(left) == 0:
+            continues = ~(score_margins(scores) >= stage.margin)
+            stops[remaining[~continues]] = number
+            remaining, values = remaining[continues], values[continues]
+            if len(remaining) == 0:
                 break
-        return found, stops
+        return final_scores, stops
 
     def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the scores (n, k) of the round at which each image stopped, float32."""

@@ -1,13 +1,16 @@
-"""Where images may stop early, learned on images that taught nothing."""
+"""Where images may stop early, learned on images that were not trained on."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from visionshare.classifier.exit_plan import CandidateRound, ExitPlan
 from visionshare.classifier.exit_rule import ExitRule, score_margins
 from visionshare.errors import InputError
 from visionshare.scores import predict_labels
@@ -15,11 +18,9 @@ from visionshare.scores import predict_labels
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["expected_harm", "learn_exit_rule"]
+__all__ = ["ExitCandidates", "check_exit_options", "learn_exit_rule"]
 
 _CANDIDATES = 24
-_SWEEPS = 8
-_PRICES = 16
 
 
 def learn_exit_rule(
@@ -31,26 +32,28 @@ def learn_exit_rule(
     stages: int = 6,
     n_jobs: int = 1,
 ) -> ExitRule:
-    """Learn where images may stop, so that few that the whole classifier has right become wrong.
+    """Learn where images may stop, so that few correct predictions become wrong.
 
-    After each round the probability of that harm is a logistic function of the margin, fitted to
-    the images with Platt's targets: counted harm alone is 0 beyond the last harmed image, and
-    margins that lie there promise more than they keep. Of the rounds of the path at most
-    ``stages`` are chosen, one after the other: the one that saves most multiply-accumulates. For
-    a price of an error the margin of each is the best one given the others; the least price that
-    keeps both the expected and the counted harm within the tolerance is taken.
+    An image is harmed if the whole classifier is right and the round at which it stops is wrong.
+    After each round the probability of harm is a logistic function of the margin, fitted to the
+    images with Platt's targets: counted harm alone is 0 beyond the last harmed image, and margins
+    that lie there underestimate it on new images. At most ``stages`` rounds of the path are
+    chosen greedily: each time the one that saves most multiply-accumulates. For a price of an
+    error the margin of each is the best one given the others; the least price that keeps both the
+    expected and the counted harm within the tolerance is taken.
 
     Parameters
     ----------
     classifier : CompactClassifier
         With a learning path.
     images : ndarray of shape (m, *image_shape)
-        Images that did not teach the classifier: the margins of those that did are too large.
+        Images that were not trained on: the margins of training images are too large.
     labels : ndarray of shape (m,)
         Their classes.
     tolerance : float, default 5e-4
-        Share of the images that may become wrong. Those that become right are not set off. With
-        0 no image stops: no finite number of images shows that none would be harmed.
+        Fraction of the images that may be harmed. Images that become right do not compensate
+        for them. With 0 no image stops: no finite number of images shows that none would be
+        harmed.
     stages : int, default 6
         Rounds at which images may stop, at most.
     n_jobs : int, default 1
@@ -59,7 +62,7 @@ def learn_exit_rule(
     Returns
     -------
     ExitRule
-        Without a round where no round saves anything.
+        Of no round if none saves anything.
 
     Raises
     ------
@@ -83,173 +86,116 @@ def learn_exit_rule(
     >>> all(1 <= t < 30 for t in rule.rounds)
     True
     """
-    if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
-        raise InputError("tolerance", tolerance, "a share from 0 to below 1")
-    if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
-        raise InputError("stages", stages, "a whole number of at least 1")
+    check_exit_options(tolerance, stages)
     labels = np.asarray(labels)
     if labels.shape != (len(images),) or len(images) == 0:
-        raise InputError("labels", labels.shape, f"a class for each of {len(images)} images, 1 up")
+        accepted = f"a class for each of {len(images)} images, 1 or more"
+        raise InputError("labels", labels.shape, accepted)
     if not classifier.path:
         raise InputError("classifier", "no learning path", "a classifier that keeps its path")
-    problem = _Problem(classifier, images, labels, n_jobs)
+    candidates = ExitCandidates(classifier, images, labels, n_jobs)
     chosen: list[int] = []
     margins: list[float] = []
-    cost = problem.cost([], [])
+    cost = candidates.plan([]).mean_cost([])
     while len(chosen) < stages:
         trials = []
-        for candidate in range(len(problem.rounds)):
-            if candidate not in chosen:
-                held = sorted([*chosen, candidate])
-                found = problem.best(held, float(tolerance))
-                trials.append((problem.cost(held, found), held, found))
+        for added in range(len(candidates.rounds)):
+            if added not in chosen:
+                indices = sorted([*chosen, added])
+                plan = candidates.plan(indices)
+                best = plan.best_margins(float(tolerance))
+                trials.append((plan.mean_cost(best), indices, best))
         if not trials:
             break
-        least, held, found = min(trials, key=lambda trial: (trial[0], trial[1]))
+        least, indices, best = min(trials, key=lambda trial: (trial[0], trial[1]))
         if not least < cost:
             break
-        cost, chosen, margins = least, held, found
-    used = [(problem.rounds[s], m) for s, m in zip(chosen, margins, strict=True) if m < np.inf]
-    return ExitRule(tuple(t for t, _ in used), tuple(m for _, m in used))
+        cost, chosen, margins = least, indices, best
+    rounds = [candidates.rounds[i].number for i in chosen]
+    used = [(t, margin) for t, margin in zip(rounds, margins, strict=True) if margin < np.inf]
+    return ExitRule(tuple(t for t, _ in used), tuple(margin for _, margin in used))
 
 
-def expected_harm(margins: np.ndarray, harmed: np.ndarray) -> np.ndarray:
-    """Return each image's probability of harm, a logistic function of its margin.
+def check_exit_options(tolerance: float, stages: int) -> None:
+    """Check the options of :func:`learn_exit_rule` without images.
 
-    Parameters
-    ----------
-    margins : ndarray of shape (m,)
-    harmed : ndarray of bool, shape (m,)
+    Raises
+    ------
+    InputError
+        If one is out of range.
 
     Examples
     --------
-    >>> margins = np.arange(100.0)
-    >>> p = expected_harm(margins, margins < 5)
-    >>> bool(p[0] > 4 * p[20] > 40 * p[60])
-    True
+    >>> check_exit_options(tolerance=0.01, stages=4)
     """
-    from sklearn.linear_model import LogisticRegression
-
-    m, n = len(harmed), int(harmed.sum())
-    targets = np.where(harmed, (n + 1) / (n + 2), 1 / (m - n + 2))
-    scale = float(margins.std()) or 1.0
-    x = np.tile(margins / scale, 2)[:, None]
-    weights = np.concatenate([targets, 1 - targets])
-    model = LogisticRegression(C=1e6, max_iter=1000)
-    model.fit(x, np.repeat([1, 0], m), weights)
-    # Where harm grew with the margin by chance, no margin tells it.
-    if model.coef_[0, 0] > 0:
-        return np.full(m, targets.mean())
-    return np.asarray(model.predict_proba(x[:m])[:, 1])
+    if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < 1:
+        raise InputError("tolerance", tolerance, "a fraction from 0 to below 1")
+    if isinstance(stages, bool) or not isinstance(stages, Integral) or stages < 1:
+        raise InputError("stages", stages, "an integer of at least 1")
 
 
-class _Problem:
-    """Margins and harm of every image at candidate rounds, and what the rounds cost."""
+class ExitCandidates:
+    """Rounds of a learning path at which images may stop, with their margins, harm and cost.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+        With a learning path.
+    images : ndarray of shape (m, *image_shape)
+    labels : ndarray of shape (m,)
+    n_jobs : int, default 1
+        Threads.
+
+    Attributes
+    ----------
+    rounds : tuple of CandidateRound
+        Early rounds are dense, later ones sparse; the last of the path is not among them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import Pixels, ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> family = Pixels().fit(X)
+    >>> model = ShareBoost(rounds=9).fit(family.transform(X[:900]), y[:900])
+    >>> candidates = ExitCandidates(model.to_classifier(family), X[900:], y[900:])
+    >>> [candidate.number for candidate in candidates.rounds]
+    [1, 2, 3, 4, 5, 6, 7, 8]
+    """
 
     def __init__(
-        self, classifier: CompactClassifier, images: np.ndarray, labels: np.ndarray, n_jobs: int
+        self, classifier: CompactClassifier, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1
     ) -> None:
-        path, family = classifier.path, classifier.family
-        last = len(path)
-        spread = np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int)
-        self.rounds = [int(t) for t in np.unique(spread) if t < last]
-        values = family.transform(images, None, n_jobs)
-        wrong_at_last = self._wrong(classifier, values, labels, last)[0]
-        self.margins, self.harm, self.expected = [], [], []
-        for t in self.rounds:
-            wrong, scores = self._wrong(classifier, values, labels, t)
-            self.margins.append(score_margins(scores).astype(np.float64))
-            self.harm.append(wrong & ~wrong_at_last)
-            self.expected.append(expected_harm(self.margins[-1], self.harm[-1]))
-        self.order = [np.argsort(-margins, kind="stable") for margins in self.margins]
-        self.path, self.family, self.k = path, family, len(classifier.classes_)
-        self.m = len(labels)
-        self._features: dict[tuple[int, int], int] = {}
+        self._classifier = classifier
+        self._n_images = len(labels)
+        path, last = classifier.path, len(classifier.path)
+        values = classifier.family.transform(images, None, n_jobs)
 
-    @staticmethod
-    def _wrong(
-        classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray, t: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        step = classifier.path[t - 1]
-        scores = values[:, : step.n_features] @ step.weights.T + step.intercept
-        return predict_labels(classifier.classes_, scores) != labels, scores
+        def scores_and_errors(t: int) -> tuple[np.ndarray, np.ndarray]:
+            step = path[t - 1]
+            scores = values[:, : step.n_features] @ step.weights.T + step.intercept
+            return scores, predict_labels(classifier.classes, scores) != labels
 
-    def costs(self, chosen: list[int]) -> np.ndarray:
-        """Return the multiply-accumulates of an image that stops at each chosen round, or never."""
-        ends = [0, *(self.path[self.rounds[s] - 1].n_features for s in chosen)]
-        ends.append(self.path[-1].n_features)
-        steps = [self._macs(a, b) + self.k * b for a, b in pairwise(ends)]
-        return np.cumsum(steps, dtype=np.float64)
+        _, wrong_at_last = scores_and_errors(last)
+        numbers = np.unique(np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int))
+        rounds = []
+        for t in (int(t) for t in numbers if t < last):
+            scores, wrong = scores_and_errors(t)
+            margins = score_margins(scores).astype(np.float64)
+            width = path[t - 1].n_features
+            rounds.append(CandidateRound(t, width, margins, wrong & ~wrong_at_last))
+        self.rounds = tuple(rounds)
 
-    def _macs(self, a: int, b: int) -> int:
-        if (a, b) not in self._features:
-            self._features[a, b] = int(self.family.take(np.arange(a, b)).macs())
-        return self._features[a, b]
+        @cache
+        def macs(start: int, stop: int) -> int:
+            return int(classifier.family.take(np.arange(start, stop)).macs())
 
-    def stops(self, chosen: list[int], margins: list[float]) -> np.ndarray:
-        """Return the place in ``chosen`` where each image stops; past its end: never."""
-        place = np.full(self.m, len(chosen))
-        for i in reversed(range(len(chosen))):
-            place[self.margins[chosen[i]] >= margins[i]] = i
-        return place
+        self._macs = macs
 
-    def cost(self, chosen: list[int], margins: list[float]) -> float:
-        """Return the mean multiply-accumulates of an image."""
-        return float(self.costs(chosen)[self.stops(chosen, margins)].mean())
-
-    def best(self, chosen: list[int], tolerance: float) -> list[float]:
-        """Return margins of least cost whose harm is within the tolerance."""
-        costs = self.costs(chosen)
-        best, least = [np.inf] * len(chosen), np.inf
-        low, high = 0.0, 60.0
-        for _ in range(_PRICES):
-            price = (low + high) / 2
-            margins = self._descend(chosen, costs, costs[-1] * 2.0**price)
-            stops = self.stops(chosen, margins)
-            harms = [
-                sum(float(harm[s][stops == i].sum()) for i, s in enumerate(chosen))
-                for harm in (self.harm, self.expected)
-            ]
-            if max(harms) > tolerance * self.m:
-                low = price
-                continue
-            high = price
-            cost = float(costs[stops].mean())
-            if cost < least:
-                best, least = margins, cost
-        return best
-
-    def _descend(self, chosen: list[int], costs: np.ndarray, price: float) -> list[float]:
-        """Return margins of which each is the best one given the others."""
-        margins = [np.inf] * len(chosen)
-        for _ in range(_SWEEPS):
-            before = list(margins)
-            for i in reversed(range(len(chosen))):
-                margins[i] = self._margin(chosen, margins, i, costs, price)
-            if margins == before:
-                break
-        return margins
-
-    def _margin(
-        self, chosen: list[int], margins: list[float], i: int, costs: np.ndarray, price: float
-    ) -> float:
-        """Return the best margin of one stage: gains are summed from the largest margin down."""
-        others = [np.inf if j == i else margin for j, margin in enumerate(margins)]
-        stops = self.stops(chosen, others)
-        here = self.order[chosen[i]]
-        here = here[stops[here] > i]
-        if len(here) == 0:
-            return float("inf")
-        later = costs[stops[here]]
-        for j in range(i + 1, len(chosen)):
-            place = stops[here] == j
-            later[place] += price * self.expected[chosen[j]][here[place]]
-        gain = later - costs[i] - price * self.expected[chosen[i]][here]
-        margin, total = self.margins[chosen[i]][here], np.cumsum(gain)
-        # A cut between two images of the same margin is none.
-        total[:-1][margin[:-1] == margin[1:]] = -np.inf
-        n = int(np.argmax(total))
-        if not total[n] > 0:
-            return float("inf")
-        below = margin[n + 1] if n + 1 < len(here) else 0.0
-        return float((margin[n] + below) / 2)
+    def plan(self, indices: Sequence[int]) -> ExitPlan:
+        """Return the plan that lets images stop at some of the rounds, given by ascending index."""
+        rounds = tuple(self.rounds[i] for i in indices)
+        ends = [0, *(r.n_features for r in rounds), self._classifier.path[-1].n_features]
+        k = len(self._classifier.classes)
+        costs = [self._macs(a, b) + k * b for a, b in pairwise(ends)]
+        return ExitPlan(rounds, np.cumsum(costs, dtype=np.float64), self._n_images)

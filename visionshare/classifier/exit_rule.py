@@ -1,4 +1,4 @@
-"""Early exit: when the scores of a prefix of the learning path are far enough apart to stop."""
+"""Early exit: the rule that says when the scores of a prefix of the path are far enough apart."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ class ExitRule:
         Rounds of the learning path, ascending; the last round of all is not among them.
     margins : tuple of float
         Of each: an image stops there if its best score is ahead of the second by at least this.
+
+    Raises
+    ------
+    InputError
+        If the rounds are not ascending integers from 1, or there is not a margin for each.
+
+    Examples
+    --------
+    >>> ExitRule(rounds=(4, 9), margins=(6.5, 4.25)).rounds
+    (4, 9)
     """
 
     rounds: tuple[int, ...]
@@ -30,14 +40,14 @@ class ExitRule:
 
     def __post_init__(self) -> None:
         """Check the rule without a classifier."""
-        whole = all(isinstance(t, Integral) and not isinstance(t, bool) for t in self.rounds)
-        if not whole or any(t < 1 for t in self.rounds):
+        integers = all(isinstance(t, Integral) and not isinstance(t, bool) for t in self.rounds)
+        if not integers or any(t < 1 for t in self.rounds):
             raise InputError("rounds", self.rounds, "rounds of the path, from 1")
         if any(a >= b for a, b in pairwise(self.rounds)):
-            raise InputError("rounds", self.rounds, "rounds that grow")
-        numbers = all(isinstance(m, Real) and 0 <= float(m) < np.inf for m in self.margins)
-        if len(self.margins) != len(self.rounds) or not numbers:
-            raise InputError("margins", self.margins, "a finite number of at least 0 a round")
+            raise InputError("rounds", self.rounds, "rounds in ascending order")
+        finite = all(isinstance(m, Real) and 0 <= float(m) < np.inf for m in self.margins)
+        if len(self.margins) != len(self.rounds) or not finite:
+            raise InputError("margins", self.margins, "a finite number of at least 0 per round")
 
 
 def score_margins(scores: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""The classifier file: safetensors with a JSON header. Data only; nothing in it can run."""
+"""The classifier file: safetensors with a JSON header. Data only; nothing in it can run.
+
+Version 1 has other names for some values, see ``docs/formats.md``: the registry of families and
+:meth:`Preprocessing.from_values` know them.
+"""
 
 from __future__ import annotations
 
@@ -18,51 +22,49 @@ from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "read_parts", "write_parts"]
+__all__ = ["FORMAT", "FORMAT_VERSION", "VERSIONS", "read_fields", "write_fields"]
 
 FORMAT = "visionshare-classifier"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+VERSIONS = (1, 2)
 _ARRAYS_OF_STEP = ("weights", "intercept")
-# What values of any kind in the place of others lead to.
-_UNSOUND = (
+# What values of an unexpected type lead to.
+_INVALID = (
     InputError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError,
 )  # fmt: skip
 
 
-def write_parts(path: str | os.PathLike[str], parts: Mapping[str, Any]) -> None:
-    """Write the arguments of a :class:`CompactClassifier`, whole or not at all."""
-    state, held = parts["family"].to_state()
-    arrays = {f"family.{name}": array for name, array in held.items()}
-    arrays["weights"], arrays["intercept"] = parts["weights"], parts["intercept"]
+def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
+    """Write the fields of a :class:`CompactClassifier`, atomically."""
+    state, family_arrays = values["family"].to_state()
+    arrays = {f"family.{name}": array for name, array in family_arrays.items()}
+    arrays["weights"], arrays["intercept"] = values["weights"], values["intercept"]
     path_values = []
-    for step in parts["path"]:
+    for step in values["path"]:
         path_values.append(
             {f.name: getattr(step, f.name) for f in fields(step) if f.name not in _ARRAYS_OF_STEP}
         )
     if path_values:
         for name in _ARRAYS_OF_STEP:
-            flat = [np.ravel(getattr(step, name)) for step in parts["path"]]
+            flat = [np.ravel(getattr(step, name)) for step in values["path"]]
             arrays[f"path.{name}"] = np.concatenate(flat).astype(np.float32)
-    values = {
+    header = {
         "family": state,
-        "classes": parts["classes"].tolist(),
-        "temperature": parts["temperature"],
+        "classes": values["classes"].tolist(),
+        "temperature": values["temperature"],
         "path": path_values,
-        "metadata": parts["metadata"],
+        "metadata": values["metadata"],
     }
-    rule = parts["exit_rule"]
+    rule = values["exit_rule"]
     if rule is not None:
-        # Readers that know no rules evaluate all features: the version stays what it was.
-        values["exit_rule"] = {"rounds": list(rule.rounds), "margins": list(rule.margins)}
-    preprocessing = parts["preprocessing"]
-    if preprocessing != Preprocessing():
-        # Of pictures, not of images: scores are the same for readers that know none.
-        values["preprocessing"] = preprocessing.to_values()
-    write_tensor_file(path, FORMAT, FORMAT_VERSION, values, arrays)
+        header["exit_rule"] = {"rounds": list(rule.rounds), "margins": list(rule.margins)}
+    if values["preprocessing"] != Preprocessing():
+        header["preprocessing"] = values["preprocessing"].to_values()
+    write_tensor_file(path, FORMAT, FORMAT_VERSION, header, arrays)
 
 
-def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the arguments of a :class:`CompactClassifier` from a file.
+def read_fields(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the fields of a :class:`CompactClassifier` from a file of any known version.
 
     Raises
     ------
@@ -70,20 +72,24 @@ def read_parts(path: str | os.PathLike[str]) -> dict[str, Any]:
         If the file is missing, broken, foreign, or of a version this library does not know.
     """
     path = Path(path)
-    header, arrays = read_tensor_file(path, FORMAT, FORMAT_VERSION, ClassifierFileError)
+    header, arrays = read_tensor_file(path, FORMAT, VERSIONS, ClassifierFileError)
     try:
-        return _parts(header, arrays)
-    except _UNSOUND as error:
-        raise ClassifierFileError(f"{path}: not a sound {FORMAT} file ({error})") from None
+        return _fields(header, arrays)
+    except _INVALID as error:
+        raise ClassifierFileError(f"{path}: an invalid {FORMAT} file ({error})") from None
 
 
-def _parts(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    held = {n.removeprefix("family."): a for n, a in arrays.items() if n.startswith("family.")}
-    family = family_from_state(header["family"], held)
+def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    family_arrays = {
+        name.removeprefix("family."): array
+        for name, array in arrays.items()
+        if name.startswith("family.")
+    }
+    family = family_from_state(header["family"], family_arrays)
     classes = header["classes"]
     plain = isinstance(classes, list) and len({type(c) for c in classes}) == 1
     if not plain or not isinstance(classes[0], (int, str)) or len(set(classes)) != len(classes):
-        raise InputError("classes", classes, "different whole numbers or different texts")
+        raise InputError("classes", classes, "distinct integers or distinct strings")
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")
@@ -118,15 +124,15 @@ def _shaped(arrays: dict[str, np.ndarray], name: str, shape: tuple[int, ...]) ->
 
 
 def _path(
-    values: Any, arrays: dict[str, np.ndarray], k: int, n_features: int
+    rounds: Any, arrays: dict[str, np.ndarray], k: int, n_features: int
 ) -> tuple[PathStep, ...]:
-    if not isinstance(values, list):
-        raise InputError("path", values, "a list of rounds")
-    widths = [step["n_features"] for step in values]
+    if not isinstance(rounds, list):
+        raise InputError("path", rounds, "a list of rounds")
+    widths = [step["n_features"] for step in rounds]
     ordered = all(type(w) is int and 0 < w <= n_features for w in widths)
     if not ordered or any(a >= b for a, b in pairwise(widths)):
         raise InputError("path", "numbers of features", "numbers that grow up to all features")
-    if not values:
+    if not rounds:
         return ()
     weights = _shaped(arrays, "path.weights", (k * sum(widths),))
     intercepts = _shaped(arrays, "path.intercept", (k * len(widths),)).reshape(-1, k)
@@ -134,14 +140,14 @@ def _path(
         raise InputError("path", "NaN or infinity", "finite weights")
     names = {f.name for f in fields(PathStep)} - set(_ARRAYS_OF_STEP)
     steps, start = [], 0
-    for step, width, intercept in zip(values, widths, intercepts, strict=True):
+    for step, width, intercept in zip(rounds, widths, intercepts, strict=True):
         if set(step) != names:
             raise InputError("path", sorted(step), f"the values {sorted(names)}")
         entered = step["feature"]
         if not isinstance(entered, list) or not all(type(j) is int for j in entered):
             raise InputError("path", entered, "feature ids")
-        own = weights[start : start + k * width].reshape(k, width)
-        start += k * width
-        plain = {**step, "feature": tuple(entered)}
-        steps.append(PathStep(weights=own, intercept=intercept, **plain))
+        stop = start + k * width
+        values = {**step, "feature": tuple(entered), "intercept": intercept}
+        steps.append(PathStep(weights=weights[start:stop].reshape(k, width), **values))
+        start = stop
     return tuple(steps)

@@ -69,7 +69,7 @@ def evaluate(
     if early is not None:
         typer.echo(
             f"{100 * early.errors / len(held):.2f} % error with early exit: on average "
-            f"{early.average_macs:,.0f} of {model.macs:,} macs, {early.most_macs:,} at most"
+            f"{early.average_macs:,.0f} of {model.macs:,} macs, {early.max_macs:,} at most"
         )
     for name, rate in by_class.items():
         typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")

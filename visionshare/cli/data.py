@@ -11,7 +11,7 @@ import typer
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Find, verify and fetch data sets.", no_args_is_help=True)
+app = typer.Typer(help="List, verify and download data sets.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare data list`.")]
 Folder = Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")]
@@ -42,18 +42,18 @@ def info(name: Name) -> None:
 
 @app.command()
 def verify(name: Name, data: Folder = None) -> None:
-    """Compare a data set's files with their sha256.
+    """Check the sha256 of a data set's files.
 
     Example: visionshare data verify mnist --data ~/data
     """
     from visionshare.datasets import verify_dataset
 
-    found = verify_dataset(name, data)
-    for path, state in found.items():
+    states = verify_dataset(name, data)
+    for path, state in states.items():
         typer.echo(f"{state:8} {path}")
-    if not found:
-        typer.echo(f"{name} comes inside a Python package: there is nothing to verify")
-    if any(state != "ok" for state in found.values()):
+    if not states:
+        typer.echo(f"{name} is part of a Python package: there is nothing to verify")
+    if any(state != "ok" for state in states.values()):
         raise typer.Exit(1)
 
 
@@ -61,9 +61,12 @@ def verify(name: Name, data: Folder = None) -> None:
 def fetch(
     name: Name,
     data: Folder = None,
-    mirror: Annotated[str | None, typer.Option(help="Address to fetch PATH from instead.")] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(help="URL that replaces the catalogue's; the file's path is added."),
+    ] = None,
 ) -> None:
-    """Download a data set's files that are not there, and check their sha256.
+    """Download the files of a data set that are missing, and check their sha256.
 
     Example: visionshare data fetch mnist
     """

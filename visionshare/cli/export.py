@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,7 +14,7 @@ from visionshare.errors import DataError, InputError
 if TYPE_CHECKING:
     import numpy as np
 
-    from visionshare.classifier import CompactClassifier, EarlyExit
+    from visionshare.classifier import CompactClassifier
 
 __all__ = ["register"]
 
@@ -30,20 +30,34 @@ def export(
     classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write to; or a file *.onnx.")],
     to: Annotated[str, typer.Option(help="Form: c or onnx.")] = "c",
-    name: Annotated[str, typer.Option(help="First part of all names in it.")] = "classifier",
+    name: Annotated[
+        str, typer.Option(help="First part of all C names; name of the ONNX graph.")
+    ] = "classifier",
     quantize: Annotated[str, typer.Option(help="C tables: none, int8 or int16.")] = "none",
-    pixel: Annotated[str | None, typer.Option(help="Values of an image: uint8 or float32.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Only the first rounds of learning.")] = None,
+    pixel: Annotated[
+        str | None,
+        typer.Option(help="Type of a pixel: uint8 or float32; uint8 unless examples are vectors."),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Only the features of the first rounds of training.")
+    ] = None,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="A C function of probabilities too; ONNX has them."),
+        typer.Option("--probabilities", help="Add a C function of probabilities; ONNX has them."),
     ] = False,
     early_exit: Annotated[
-        bool, typer.Option("--early-exit", help="Images stop where the classifier's rule says.")
+        bool,
+        typer.Option(
+            "--early-exit", help="In C, stop early on easy images, by the classifier's exit rule."
+        ),
     ] = False,
     measure: Annotated[
         str | None,
-        typer.Option("--measure", help="Labeled images: a name of the catalogue, folder or file."),
+        typer.Option(
+            "--measure",
+            help="Count errors of the export on labeled images: a name of the catalogue, a folder "
+            "or a file.",
+        ),
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
     split: Annotated[str, typer.Option(help="Split to measure on: test or train.")] = "test",
@@ -70,114 +84,127 @@ def export(
         if not model.path:
             raise InputError("--rounds", rounds, "no rounds: this classifier has no path")
         model = model.at(rounds)
-    measured = None if measure is None else (measure, data, split)
+    labeled = None if measure is None else _Labeled(measure, data, split)
     if to == "onnx":
-        figures = _export_onnx(model, out, name, pixel, measured)
+        figures = _export_onnx(model, out, name, pixel, labeled)
     else:
-        settings = (name, pixel, quantize, probabilities, early_exit)
-        figures = _export_c(model, out, settings, measured)
-    _say(figures, to, as_json)
+        options = _COptions(name, pixel, quantize, probabilities, early_exit)
+        figures = _export_c(model, out, options, labeled)
+    _print_figures(figures, to, as_json)
+
+
+class _COptions(NamedTuple):
+    """Options of :func:`visionshare.export.c_program`."""
+
+    name: str
+    pixel: str | None
+    quantize: str
+    probabilities: bool
+    early_exit: bool
+
+
+class _Labeled(NamedTuple):
+    """Labeled images to measure on: a name, folder or file, where data sets are, and the split."""
+
+    source: str
+    data: Path | None
+    split: str
+
+
+class _Exported(NamedTuple):
+    """What an export predicts, of which form it is, and the type of pixel that it takes."""
+
+    predict: Callable[[np.ndarray], np.ndarray]
+    form: str
+    pixel: str
 
 
 def _export_c(
-    model: CompactClassifier,
-    out: Path,
-    settings: tuple[str, str | None, str, bool, bool],
-    measured: tuple[str, Path | None, str] | None,
+    model: CompactClassifier, out: Path, options: _COptions, labeled: _Labeled | None
 ) -> dict[str, Any]:
     """Write C and return its figures."""
     from visionshare.classifier import EarlyExit
     from visionshare.export import c_program, compile_classifier, object_size, write_program
 
-    early = settings[-1]
-    program = c_program(model, *settings)
-    held: dict[str, Any] = {}
-    if measured is not None:
-        # Compiled once the images are there.
+    program = c_program(model, **options._asdict())
+    measured: dict[str, Any] = {}
+    if labeled is not None:
+        # Compiled only when the images are loaded.
         def predict(images: np.ndarray) -> np.ndarray:
-            made = compile_classifier(model, program.pixel, program.quantize, early)
-            return made.predict(images)
+            compiled = compile_classifier(
+                model, program.pixel, program.quantize, options.early_exit
+            )
+            return compiled.predict(images)
 
-        whole = EarlyExit(model) if early else model
-        held["measured"] = _measured(whole, predict, "c", program.pixel, *measured)
+        ours = EarlyExit(model) if options.early_exit else model
+        exported = _Exported(predict, "c", program.pixel)
+        measured["measured"] = _measure(model, ours.predict, exported, labeled)
     paths = write_program(program, out)
     size = object_size(program)
     return {
         "files": [str(path) for path in paths],
         "features": model.n_features,
         "tables": program.quantize,
-        "flash_bytes": None if size is None else size[0],
-        "ram_bytes": program.ram + (0 if size is None else size[1]),
-        **held,
+        "flash_bytes": None if size is None else size.constant,
+        "ram_bytes": program.ram + (0 if size is None else size.variable),
+        **measured,
     }
 
 
 def _export_onnx(
-    model: CompactClassifier,
-    out: Path,
-    name: str,
-    pixel: str | None,
-    measured: tuple[str, Path | None, str] | None,
+    model: CompactClassifier, out: Path, name: str, pixel: str | None, labeled: _Labeled | None
 ) -> dict[str, Any]:
     """Write an ONNX model and return its figures."""
     from visionshare.export import onnx_program, run_onnx, write_onnx
 
     program = onnx_program(model, name, pixel)
-    held: dict[str, Any] = {}
-    if measured is not None:
-
-        def predict(images: np.ndarray) -> np.ndarray:
-            return run_onnx(program, images)[0]
-
-        held["measured"] = _measured(model, predict, "onnx", program.pixel, *measured)
+    measured: dict[str, Any] = {}
+    if labeled is not None:
+        exported = _Exported(lambda images: run_onnx(program, images).labels, "onnx", program.pixel)
+        measured["measured"] = _measure(model, model.predict, exported, labeled)
     path = write_onnx(program, out)
     return {
         "files": [str(path)],
         "features": model.n_features,
         "bytes": len(program.content),
         "opset": program.opset,
-        **held,
+        **measured,
     }
 
 
-def _measured(
-    model: CompactClassifier | EarlyExit,
+def _measure(
+    model: CompactClassifier,
     predict: Callable[[np.ndarray], np.ndarray],
-    form: str,
-    pixel: str,
-    source: str,
-    data: Path | None,
-    split: str,
+    exported: _Exported,
+    labeled: _Labeled,
 ) -> dict[str, Any]:
     """Return errors of the classifier and of its export on labeled images, and how they differ."""
     import numpy as np
 
-    from visionshare.classifier import EarlyExit
     from visionshare.datasets import load_images
 
-    classifier = model.classifier if isinstance(model, EarlyExit) else model
-    size, mode = classifier.picture_size, classifier.picture_mode
-    held = load_images(source, split, data, size, mode, classifier.preprocessing)
-    truth = np.asarray(held.classes)[held.labels].astype(str)
+    source, data, split = labeled
+    size, mode = model.picture_size, model.picture_mode
+    loaded = load_images(source, split, data, size, mode, model.preprocessing)
+    truth = np.asarray(loaded.classes)[loaded.labels].astype(str)
     unknown = sorted(set(truth.tolist()) - {str(c) for c in model.classes_})
     if unknown:
         raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier")
-    images = held.images
-    if pixel == "float32":
-        bytes_held = images.dtype == np.uint8
-        images = images.astype(np.float32)
-        images = images / np.float32(255) if bytes_held else images
-    ours = model.predict(images).astype(str)
-    theirs = predict(images).astype(str)
+    images = loaded.images
+    if exported.pixel == "float32":
+        unit = np.float32(255 if images.dtype == np.uint8 else 1)
+        images = images.astype(np.float32) / unit
+    ours = predict(images).astype(str)
+    theirs = exported.predict(images).astype(str)
     return {
-        "images": len(held),
+        "images": len(loaded),
         "errors": int(np.sum(ours != truth)),
-        f"errors_of_{form}": int(np.sum(theirs != truth)),
+        f"errors_of_{exported.form}": int(np.sum(theirs != truth)),
         "different": int(np.sum(ours != theirs)),
     }
 
 
-def _say(figures: dict[str, Any], form: str, as_json: bool) -> None:
+def _print_figures(figures: dict[str, Any], form: str, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(figures))
         return
@@ -185,25 +212,25 @@ def _say(figures: dict[str, Any], form: str, as_json: bool) -> None:
         typer.echo(f"features   {figures['features']}")
         typer.echo(f"model      {figures['bytes']:,} bytes, opset {figures['opset']}")
     else:
-        _say_sizes(figures)
+        _print_sizes(figures)
     if "measured" in figures:
-        held = figures["measured"]
-        n, theirs = held["images"], held[f"errors_of_{form}"]
-        typer.echo(f"python     {100 * held['errors'] / n:.2f} % error ({held['errors']} of {n})")
+        measured = figures["measured"]
+        n, ours, theirs = measured["images"], measured["errors"], measured[f"errors_of_{form}"]
+        typer.echo(f"python     {100 * ours / n:.2f} % error ({ours} of {n})")
         typer.echo(
             f"{form:<10} {100 * theirs / n:.2f} % error "
-            f"({theirs} of {n}); {held['different']} images classified differently"
+            f"({theirs} of {n}); {measured['different']} images classified differently"
         )
     for path in figures["files"]:
         typer.echo(f"wrote      {path}")
 
 
-def _say_sizes(figures: dict[str, Any]) -> None:
+def _print_sizes(figures: dict[str, Any]) -> None:
     flash = figures["flash_bytes"]
     typer.echo(f"features   {figures['features']}, tables: {figures['tables']}")
     typer.echo(
-        f"flash      {flash:,} bytes, code and tables, compiled here for size"
+        f"flash      {flash:,} bytes, code and tables, compiled for size on this machine"
         if flash is not None
-        else "flash      unknown: no compiler here"
+        else "flash      unknown: no C compiler on this machine"
     )
     typer.echo(f"ram        {figures['ram_bytes']:,} bytes on a small core, beside the stack")

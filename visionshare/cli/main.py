@@ -29,7 +29,7 @@ _INTERRUPTED = 130
 app = typer.Typer(
     name="visionshare",
     help=(
-        "Learn image classifiers of few shared features, and use them.\n\n"
+        "Train and use image classifiers of few shared features.\n\n"
         "Start: visionshare train digits, then look at out/digits/report.html\n\n"
         "Then: visionshare predict out/digits/classifier.safetensors IMAGE..."
     ),
@@ -51,8 +51,8 @@ app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(show: bool) -> None:
+    if show:
         from visionshare import __version__
 
         typer.echo(f"visionshare {__version__}")
@@ -65,7 +65,7 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log what is done.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log progress.")] = False,
 ) -> None:
     if verbose:
         import logging
@@ -74,9 +74,14 @@ def _options(
 
 
 def _stopped(arguments: list[str]) -> int:
-    hint = "; the same command with --resume goes on" if "train" in arguments[:3] else ""
-    print(f"stopped{hint}", file=sys.stderr)  # noqa: T201
+    hint = "; the same command with --resume resumes it" if "train" in arguments[:3] else ""
+    typer.echo(f"stopped{hint}", err=True)
     return _INTERRUPTED
+
+
+def _failed(message: str) -> int:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    return 2
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -84,30 +89,37 @@ def main(arguments: list[str] | None = None) -> int:
 
     Errors that the library raises on purpose are one line on standard error and exit code 2;
     ``--debug`` before the command shows their traceback.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Those of the process when omitted.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    visionshare ...
+    0
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
     try:
         result = app(arguments, "visionshare", standalone_mode=False)
         code = result if isinstance(result, int) else 0
-        # Some versions of typer turn the interrupt into this code.
+        # Some versions of typer return this code after an interrupt.
         return _stopped(arguments) if code == _INTERRUPTED else code
     except VisionshareError as error:
-        if "--debug" in arguments:
+        if debug:
             raise
-        line = " ".join(str(error).split())
-        print(f"error: {line}", file=sys.stderr)  # noqa: T201
-        return 2
+        return _failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _stopped(arguments)
     except BrokenPipeError:
         return 1
     except Exception as error:
+        # What typer raises for wrong options.
         if hasattr(error, "format_message"):
-            line = " ".join(error.format_message().split())
-            print(f"error: {line}", file=sys.stderr)  # noqa: T201
-            return 2
-        if "--debug" in arguments:
+            return _failed(error.format_message())
+        if debug:
             raise
-        line = " ".join(f"{type(error).__name__}: {error}".split())
-        print(f"error: {line} (--debug shows where)", file=sys.stderr)  # noqa: T201
-        return 2
+        return _failed(f"{type(error).__name__}: {error} (--debug shows where)")

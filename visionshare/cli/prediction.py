@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -53,6 +54,7 @@ def predict(
     """
     from visionshare import load
     from visionshare.apps import classify_files
+    from visionshare.datasets import Preprocessing
     from visionshare.resources import resolve_jobs
 
     if out is not None and out.suffix not in _FORMS:
@@ -61,7 +63,7 @@ def predict(
     model = load(classifier)
     _check(model, classifier)
     if prepared:
-        model = model.with_preprocessing(None)
+        model = replace(model, preprocessing=Preprocessing())
     form = "json" if as_json else "text"
     if out is not None:
         form = out.suffix[1:]
@@ -160,6 +162,7 @@ def prepare(
     from PIL import Image
 
     from visionshare import load
+    from visionshare.apps.pictures import read_picture
     from visionshare.durable import replace_file
 
     model = load(classifier)
@@ -173,7 +176,7 @@ def prepare(
             if raw is not None:
                 bytes_of_all = held.enter_context(open(held.enter_context(replace_file(raw)), "wb"))
             for path in paths:
-                image = model.read(path)
+                image = read_picture(model, path)
                 name = _free_name(Path(path).stem, taken)
                 shape = image.shape[:2] if image.shape[2:] == (1,) else image.shape
                 with replace_file(out / f"{name}.png") as partial:

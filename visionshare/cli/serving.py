@@ -1,4 +1,4 @@
-"""The command that serves a classifier on the web."""
+"""The command that serves a classifier over HTTP."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import logging
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from visionshare.errors import InputError, ServiceError
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 __all__ = ["register"]
 
@@ -22,32 +25,58 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.")] = 8000,
-    threads: Annotated[int, typer.Option(help="Pictures at once; -1 for all cores.")] = -1,
-    body: Annotated[str, typer.Option(help="Bytes of a request at most.")] = "10MiB",
-    pixels: Annotated[int, typer.Option(help="Pixels of a picture at most.")] = 1 << 25,
-    waiting: Annotated[int, typer.Option(help="Pictures that may wait for a thread.")] = 64,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 is every interface.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free one.")] = 8000,
+    jobs: Annotated[int, typer.Option(help="Threads that classify; -1 for all cores.")] = -1,
+    max_queue: Annotated[
+        int, typer.Option(help="Pictures that may wait for a thread; further ones get 503.")
+    ] = 64,
+    max_body_size: Annotated[
+        str, typer.Option(help='Largest request body: "10MiB", "500kB" or bytes.')
+    ] = "10MiB",
+    max_pixels: Annotated[
+        int, typer.Option(help="Most pixels of a picture; its header is checked first.")
+    ] = 1 << 25,
+    body_timeout: Annotated[
+        float, typer.Option(help="Seconds within which a request body must arrive.")
+    ] = 30.0,
 ) -> None:
-    """Serve a classifier: POST /predict, and a page to draw on.
+    """Serve a classifier over HTTP: POST /predict, and a page to draw on.
 
     Example: visionshare serve out/digits/classifier.safetensors
 
-    It knows no users and no TLS: beyond this machine, put a proxy that does before it.
+    There is no authentication and no TLS: to serve other machines, put a reverse proxy before it.
     """
     from visionshare import load
     from visionshare.apps.service import Limits, require_service, service
     from visionshare.resources import parse_size, resolve_jobs
 
     require_service()
-    import uvicorn
-
     if not 0 <= port < 1 << 16:
         raise InputError("--port", port, "a number from 0 to 65535")
-    limits = Limits(parse_size(body, "--body"), pixels, resolve_jobs(threads, "--threads"), waiting)
+    limits = Limits(
+        max_body_size=parse_size(max_body_size, "--max-body-size"),
+        max_pixels=max_pixels,
+        threads=resolve_jobs(jobs, "--jobs"),
+        max_queue=max_queue,
+        body_timeout=body_timeout,
+    )
     app = service(load(classifier), limits)
-    # A stranger's broken forms are answered, not logged.
+    # Invalid forms are answered, not logged.
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
+    with _listen(host, port) as server:
+        address = server.getsockname()
+        name = f"[{address[0]}]" if server.family == socket.AF_INET6 else address[0]
+        typer.echo(f"serving http://{name}:{address[1]}/ (Ctrl-C ends it)")
+        _run(app, server)
+
+
+def _run(app: FastAPI, server: socket.socket) -> None:
+    """Answer requests until the process is told to end."""
+    import uvicorn
+
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -59,16 +88,12 @@ def serve(
         timeout_keep_alive=10,
         timeout_graceful_shutdown=10,
     )
-    with _listening(host, port) as held:
-        place = held.getsockname()
-        name = f"[{place[0]}]" if held.family == socket.AF_INET6 else place[0]
-        typer.echo(f"serving http://{name}:{place[1]}/ (Ctrl-C ends it)")
-        # uvicorn ends what runs, and then raises the signal again.
-        with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[held])
+    # uvicorn ends the requests that run, and then raises the signal again.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[server])
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to the address.
 
     Raises
@@ -78,13 +103,15 @@ def _listening(host: str, port: int) -> socket.socket:
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        held = socket.socket(family, socket.SOCK_STREAM)
+        server = socket.socket(family, socket.SOCK_STREAM)
         try:
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            held.bind(address)
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(address)
+            # Clients may connect from here on, and wait until the service answers.
+            server.listen()
         except BaseException:
-            held.close()
+            server.close()
             raise
-        return held
+        return server
     except (OSError, UnicodeError) as error:
-        raise ServiceError(f"{host}:{port}: cannot be listened on ({error})") from None
+        raise ServiceError(f"{host}:{port}: cannot listen there ({error})") from None

@@ -1,4 +1,4 @@
-"""Commands of column stores."""
+"""Commands that look after column stores."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Look after column stores.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, verify and repair column stores.", no_args_is_help=True)
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a store.")]
 
 
 @app.command()
 def info(store: Folder) -> None:
-    """Show what a store holds.
+    """Show what a store contains, as JSON.
 
     Example: visionshare store info out/mnist/work/store
     """
@@ -28,7 +28,7 @@ def info(store: Folder) -> None:
 
 @app.command()
 def verify(store: Folder) -> None:
-    """Read every shard and check its sums.
+    """Read every shard and check its checksums.
 
     Example: visionshare store verify out/mnist/work/store
     """
@@ -40,7 +40,7 @@ def verify(store: Folder) -> None:
     if broken:
         typer.echo(f"next: visionshare store repair {store}")
         raise typer.Exit(1)
-    typer.echo("every shard is sound")
+    typer.echo("every shard is intact")
 
 
 @app.command()

@@ -1,1 +1,1 @@
-"""What writes C and ONNX: text, tables, units and graphs. It knows no feature family."""
+"""What writes C and ONNX: text, tables, templates, units and graphs. It knows no feature family."""

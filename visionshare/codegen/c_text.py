@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 
 from visionshare.errors import InputError
 
-__all__ = ["check_identifier", "integer_type", "number", "quoted", "render", "table", "template"]
+__all__ = ["check_identifier", "integer_type", "number", "quoted", "table"]
 
 _WIDTH = 96
 # Longer text literals are beyond what C99 promises to accept.
@@ -72,19 +68,19 @@ def number(value: float) -> str:
 
 
 def integer_type(values: np.ndarray) -> str:
-    """Return the smallest C type that holds whole numbers.
+    """Return the smallest C type that holds all integers of an array.
 
     Examples
     --------
     >>> integer_type(np.array([0, 255])), integer_type(np.array([-1, 255]))
     ('uint8_t', 'int16_t')
     """
-    held = np.asarray(values)
-    low, high = int(held.min(initial=0)), int(held.max(initial=0))
+    values = np.asarray(values)
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
     for name, kind in _TYPES.items():
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
             return name
-    raise InputError("values", (low, high), "whole numbers of 32 bits")
+    raise InputError("values", (low, high), "integers of 32 bits")
 
 
 def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
@@ -95,9 +91,9 @@ def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
     name : str
         Its identifier.
     values : ndarray
-        Whole numbers or floats.
+        Integers or floats.
     kind : str, optional
-        Its C type; the smallest that holds them when omitted, float for floats.
+        Its C type; when omitted, float for floats and the smallest that holds the integers.
 
     Examples
     --------
@@ -109,7 +105,7 @@ def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
     flat = np.asarray(values).ravel()
     real = flat.dtype.kind == "f"
     kind = kind or ("float" if real else integer_type(flat))
-    # An array of no elements is no C.
+    # C has no arrays without elements.
     words = [number(v) if real else str(int(v)) for v in flat] or ["0"]
     lines, line = [], "   "
     for i, word in enumerate(words):
@@ -123,7 +119,7 @@ def table(name: str, values: np.ndarray, kind: str | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""Return a text as a C literal: letters and digits as they are, all else as numbers.
+    r"""Return a text as a C literal: ASCII letters and digits unchanged, other bytes in octal.
 
     Raises
     ------
@@ -140,31 +136,3 @@ def quoted(text: str) -> str:
         raise InputError("classes", f"a name of {len(data)} bytes", f"at most {_LONGEST_TEXT}")
     plain = [chr(b) if chr(b).isascii() and chr(b).isalnum() else f"\\{b:03o}" for b in data]
     return '"' + "".join(plain) + '"'
-
-
-def template(module: str) -> str:
-    """Return the template of C beside a module of Python, from its ``__file__``."""
-    return Path(module).with_suffix(".c.j2").read_text(encoding="ascii")
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
-    )
-
-
-def render(text: str, values: Mapping[str, Any]) -> str:
-    """Return a jinja2 template of C with its values.
-
-    Raises
-    ------
-    jinja2.UndefinedError
-        If a name has no value.
-
-    Examples
-    --------
-    >>> render("int {{ name }}[{{ size }}];", {"name": "a", "size": 3})
-    'int a[3];'
-    """
-    return _environment().from_string(text).render(values)

@@ -1,20 +1,42 @@
-"""Units of C that call each other, one a family."""
+"""Units of C that call each other, one per family."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from visionshare.codegen.c_text import check_identifier, render, table, template
+from visionshare.codegen.c_text import check_identifier, table
+from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
 
-__all__ = ["QUANTIZATIONS", "Unit", "Writer"]
+__all__ = ["QUANTIZATIONS", "Unit", "WorkArray", "Writer"]
 
 # Bits of the tables, by the name of the variant.
 QUANTIZATIONS = {"none": None, "int8": 8, "int16": 16}
 _DEEPEST = 16
+
+
+class WorkArray(NamedTuple):
+    """An array of the memory that a unit writes to.
+
+    Parameters
+    ----------
+    type : str
+        C type of its elements.
+    length : int
+
+    Examples
+    --------
+    >>> WorkArray("float", 25)
+    WorkArray(type='float', length=25)
+    """
+
+    type: str
+    length: int
 
 
 @dataclass(frozen=True)
@@ -27,31 +49,25 @@ class Unit:
         Of the function, and first part of all names of the unit.
     source : str
         Tables and functions.
-    work : dict of str to (str, int)
-        Arrays of ``struct name_work``, the memory that the function writes to: type and length.
+    work : dict of str to WorkArray
+        Members of ``struct name_work``, the memory that the function writes to.
     inner : tuple of Unit
         Units that the function calls one after the other; they share one piece of memory, the
         member ``inner``.
     math : bool
         Whether it calls the mathematical library.
+
+    Examples
+    --------
+    >>> Unit("ones", "static void ones(...)", {"sums": WorkArray("float", 4)}).math
+    False
     """
 
     name: str
     source: str
-    work: dict[str, tuple[str, int]] = field(default_factory=dict)
+    work: dict[str, WorkArray] = field(default_factory=dict)
     inner: tuple[Unit, ...] = ()
     math: bool = False
-
-    @property
-    def struct(self) -> str:
-        """The C of ``struct name_work``."""
-        lines = [f"    {kind} {name}[{size}];" for name, (kind, size) in self.work.items()]
-        if self.inner:
-            held = [f"        struct {unit.name}_work {unit.name};" for unit in self.inner]
-            lines += ["    union {", *held, "    } inner;"]
-        # A structure without members is no C.
-        body = "\n".join(lines or ["    char unused;"])
-        return f"struct {self.name}_work {{\n{body}\n}};"
 
 
 @dataclass
@@ -63,9 +79,18 @@ class Writer:
     prefix : str
         First part of every name.
     pixel : {"uint8_t", "float"}
-        Type of a pixel.
+        C type of a pixel.
     bits : {8, 16}, optional
         Bits of quantized tables; floats when omitted.
+    units : list of Unit
+        Those written so far.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> writer = Writer("digits", "uint8_t", None)
+    >>> writer.add(Pixels().fit(np.zeros((1, 2, 2)))).name
+    'digits_pixels0'
     """
 
     prefix: str
@@ -81,6 +106,22 @@ class Writer:
     def bytes(self) -> bool:
         """Whether pixels are bytes."""
         return self.pixel == "uint8_t"
+
+    @property
+    def pixel_type(self) -> str:
+        """The C name of a pixel's type."""
+        return f"{self.prefix}_pixel"
+
+    @property
+    def cell_type(self) -> str:
+        """The C name of the type that a pixel has in work memory: float, or a byte where sums of
+        integers are made of bytes."""
+        return f"{self.prefix}_cell"
+
+    @property
+    def sum_type(self) -> str:
+        """The C name of the type of sums over all inputs, which the user may make double."""
+        return f"{self.prefix.upper()}_SUM"
 
     def add(self, family: Any) -> Unit:
         """Return the unit of a family, emitted after those that it needs.
@@ -101,46 +142,46 @@ class Writer:
     def ram(self, unit: Unit) -> int:
         """Return the bytes of a unit's structure on a small core, with sums in floats."""
         cell = 4 if self.bits is None else 1
-        sizes = {f"{self.prefix}_cell": cell, f"{self.prefix}_pixel": 1 if self.bytes else 4}
-        own = [-(-sizes.get(kind, 4) * size // 4) * 4 for kind, size in unit.work.values()]
-        return sum(own) + max((self.ram(inner) for inner in unit.inner), default=0)
-
-    def name(self, kind: str) -> str:
-        """Return the name of the next unit of a kind; call it after the inner units are added."""
-        return f"{self.prefix}_{kind}{len(self.units)}"
+        sizes = {self.cell_type: cell, self.pixel_type: 1 if self.bytes else 4}
+        members = [-(-sizes.get(kind, 4) * length // 4) * 4 for kind, length in unit.work.values()]
+        return sum(members) + max((self.ram(inner) for inner in unit.inner), default=0)
 
     def unit(
         self,
         module: str,
-        name: str,
-        tables: dict[str, np.ndarray],
-        words: dict[str, str | int],
-        work: dict[str, tuple[str, int]] | None = None,
+        kind: str,
+        tables: Mapping[str, np.ndarray],
+        values: Mapping[str, Any],
+        work: Mapping[str, WorkArray] | None = None,
         inner: tuple[Unit, ...] = (),
         math: bool = False,
     ) -> Unit:
-        """Return a unit of tables and the C beside a module.
+        """Return a unit of tables and of the template beside a module; add inner units before.
 
         Parameters
         ----------
         module : str
-            Its ``__file__``.
-        name : str
-            As :meth:`name` gave it.
+            Its ``__file__``: of ``c.py`` the template is ``c.c.j2``.
+        kind : str
+            What its name is made from.
         tables : dict of str to ndarray
-            By the last part of their names.
-        words : dict
-            What replaces the words of the C; NAME, PREFIX, MACRO and PIXEL are there already.
+            Constants by the last part of their names: "taps" is ``{{ name }}_taps`` in C.
+        values : dict
+            Of the template. It has these too: name, prefix, macro (the prefix in capitals), the
+            types pixel, cell and sum, and whether tables are quantized.
         work, inner, math
             As in :class:`Unit`.
         """
+        name = f"{self.prefix}_{kind}{len(self.units)}"
         known = {
             "name": name,
             "prefix": self.prefix,
             "macro": self.prefix.upper(),
-            "pixel": f"{self.prefix}_pixel",
+            "pixel": self.pixel_type,
+            "cell": self.cell_type,
+            "sum": self.sum_type,
+            "quantized": self.bits is not None,
         }
-        held = [table(f"{name}_{part}", values) for part, values in tables.items()]
-        code = render(template(module), {**known, **words})
-        source = "\n\n".join([*held, code.strip()])
-        return Unit(name, source, work or {}, inner, math)
+        code = render_file(Path(module).with_suffix(".c.j2"), {**known, **values})
+        constants = [table(f"{name}_{part}", numbers) for part, numbers in tables.items()]
+        return Unit(name, "\n\n".join([*constants, code.strip()]), dict(work or {}), inner, math)

@@ -38,13 +38,13 @@ def require_onnx() -> Any:
 class Graph:
     """Collects the nodes and constants of a classifier.
 
-    Nodes of the same inputs and attributes are made once, and so are constants of the same
+    Nodes with the same inputs and attributes are made once, and so are constants with the same
     values: what families have in common is computed once.
 
     Parameters
     ----------
     pixel : {"uint8", "float32"}
-        What an image's values are.
+        Type of the images' values.
     shape : tuple of int
         Shape of one image.
 
@@ -52,9 +52,17 @@ class Graph:
     ----------
     nodes : list of onnx.NodeProto
     constants : list of onnx.TensorProto
+    images : str
+        Name of the images that families take their features from.
+
+    Examples
+    --------
+    >>> graph = Graph("uint8", (2, 2))  # doctest: +SKIP
+    >>> graph.floats(graph.images), len(graph.nodes)  # doctest: +SKIP
+    ('cast_0', 1)
     """
 
-    #: Name of the images that come in.
+    #: Name of the graph's input.
     IMAGES = "images"
 
     def __init__(self, pixel: str, shape: tuple[int, ...]) -> None:
@@ -63,10 +71,9 @@ class Graph:
         self.shape = shape
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self._made: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
         self._nbytes = 0
         self._depth = 0
-        #: Name of the images that families see.
         self.images = self.IMAGES
 
     @property
@@ -82,20 +89,19 @@ class Graph:
         InputError
             If all constants together are more than an ONNX file holds.
         """
-        held = np.ascontiguousarray(values)
-        text = held.dtype.kind in "UO"
-        content = tuple(held.tolist()) if text else held.tobytes()
-        key = ("constant", held.dtype.str, np.shape(values), content)
-        if key not in self._made:
-            self._nbytes += held.nbytes
+        array = np.ascontiguousarray(values)
+        text = array.dtype.kind in "UO"
+        content = tuple(array.tolist()) if text else array.tobytes()
+        key = ("constant", array.dtype.str, np.shape(values), content)
+        if key not in self._names:
+            self._nbytes += array.nbytes
             if self._nbytes > _LARGEST:
                 raise InputError("classifier", f"{self._nbytes} bytes", f"at most {_LARGEST}")
             name = f"constant_{len(self.constants)}"
-            array = held.astype(object) if text else held
-            array = array.reshape(np.shape(values))
+            array = (array.astype(object) if text else array).reshape(np.shape(values))
             self.constants.append(self._onnx.numpy_helper.from_array(array, name))
-            self._made[key] = name
-        return self._made[key]
+            self._names[key] = name
+        return self._names[key]
 
     def node(self, operator: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
         """Return the name of the output of an operator of the default domain.
@@ -103,22 +109,23 @@ class Graph:
         Parameters
         ----------
         operator : str
+            ONNX's name of it, such as ``"MatMul"``.
         *inputs : str
-            Names.
+            Names of constants and of other nodes' outputs.
         name : str, optional
             Of the output, for outputs of the model.
         **attributes
             Of the operator.
         """
         key = (operator, inputs, name, repr(sorted(attributes.items())))
-        if key not in self._made:
+        if key not in self._names:
             output = name or f"{operator.lower()}_{len(self.nodes)}"
-            made = self._onnx.helper.make_node(
+            node = self._onnx.helper.make_node(
                 operator, list(inputs), [output], f"node_{len(self.nodes)}", **attributes
             )
-            self.nodes.append(made)
-            self._made[key] = output
-        return self._made[key]
+            self.nodes.append(node)
+            self._names[key] = output
+        return self._names[key]
 
     def add(self, family: Any) -> str:
         """Return the name of a family's features (n, n_features), float32.
@@ -137,47 +144,47 @@ class Graph:
         self._depth -= 1
         return features
 
-    def add_of(self, family: Any, images: str) -> str:
-        """Return the name of a family's features of other images than those that come in."""
+    def add_on(self, images: str, family: Any) -> str:
+        """Return the name of a family's features of other images than the graph's input."""
         before, self.images = self.images, images
         features = self.add(family)
         self.images = before
         return features
 
     def take(
-        self, values: str, places: Sequence[int] | np.ndarray, size: int, axis: int = 1
+        self, values: str, indices: Sequence[int] | np.ndarray, size: int, axis: int = 1
     ) -> str:
-        """Return these places of an axis of ``size``; the values themselves where it is all."""
-        chosen = np.asarray(places, np.int64)
+        """Return the values at these indices of an axis of ``size``, without a node for all."""
+        chosen = np.asarray(indices, np.int64)
         if np.array_equal(chosen, np.arange(size)):
             return values
         return self.node("Gather", values, self.constant(chosen), axis=axis)
 
-    def joined(self, parts: Sequence[tuple[str, np.ndarray]]) -> str:
-        """Return features (n, m) of parts, each with the places that its own ones take."""
+    def concatenate(self, parts: Sequence[tuple[str, np.ndarray]]) -> str:
+        """Return features (n, m) put together from parts, each with its columns' indices."""
         names = [name for name, _ in parts]
-        whole = self.node("Concat", *names, axis=1) if len(names) > 1 else names[0]
-        places = np.concatenate([ids for _, ids in parts])
-        return self.take(whole, np.argsort(places, kind="stable"), len(places))
+        features = self.node("Concat", *names, axis=1) if len(names) > 1 else names[0]
+        columns = np.concatenate([indices for _, indices in parts])
+        return self.take(features, np.argsort(columns, kind="stable"), len(columns))
 
-    def pixels(self, places: np.ndarray) -> str:
-        """Return values (n, len(places)) of the flattened images, of their own type."""
+    def pixels(self, indices: np.ndarray) -> str:
+        """Return values (n, len(indices)) of the flattened images, of the images' type."""
         size = math.prod(self.shape)
         flat = self.images
         if len(self.shape) > 1:
             # 0 stands for the number of images.
             flat = self.node("Reshape", flat, self.constant(np.array([0, size])))
-        return self.take(flat, places, size)
+        return self.take(flat, indices, size)
 
-    def inputs(self, places: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> str:
-        """Return scaled inputs (value − offset) · scale, (n, len(places)), in float64.
+    def inputs(self, indices: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> str:
+        """Return scaled inputs (value − offset) · scale, (n, len(indices)), in float64.
 
-        Offset and scale are of all inputs. What is not scaled at all is left as it is.
+        Offset and scale are of all inputs. An offset of 0 and a scale of 1 take no node.
         """
-        values = self.doubles(self.pixels(places))
+        values = self.doubles(self.pixels(indices))
         if self.bytes:
             values = self.node("Div", values, self.constant(np.float64(255)))
-        offset, scale = offset[places].astype(np.float64), scale[places].astype(np.float64)
+        offset, scale = offset[indices].astype(np.float64), scale[indices].astype(np.float64)
         if (offset != 0).any():
             values = self.node("Sub", values, self.constant(offset))
         if (scale != 1).any():
@@ -192,9 +199,9 @@ class Graph:
         else:
             size = (1, *shape) if len(shape) == 1 else shape
             raster = self.node("Reshape", raster, self.constant(np.array([0, 1, *size])))
-        return self.unit(raster)
+        return self.unit_range(raster)
 
-    def unit(self, values: str) -> str:
+    def unit_range(self, values: str) -> str:
         """Return pixels as float32, bytes between 0 and 1."""
         if not self.bytes:
             return values

@@ -1,42 +1,56 @@
-"""Tables of small whole numbers, each row with a scale."""
+"""Tables of small integers, each row with a scale."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-__all__ = ["quantized"]
+__all__ = ["Quantized", "quantize_rows"]
 
 
-def quantized(
-    values: np.ndarray, bits: int, most: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return whole numbers and the scale of each row, nearest to ``values = whole * scale``.
+class Quantized(NamedTuple):
+    """Integers and a scale per row: the values are about ``integers * scales``.
+
+    Parameters
+    ----------
+    integers : ndarray of int64
+        Of the shape of the values.
+    scales : ndarray of shape (n,), float64
+        1 for a row of zeros.
+
+    Examples
+    --------
+    >>> Quantized(np.array([[64, -127]]), np.array([0.5])).scales.tolist()
+    [0.5]
+    """
+
+    integers: np.ndarray
+    scales: np.ndarray
+
+
+def quantize_rows(values: np.ndarray, bits: int, limits: np.ndarray | None = None) -> Quantized:
+    """Return the nearest integers to the rows of a table, each row divided by its scale.
 
     Parameters
     ----------
     values : ndarray of shape (n, ...)
     bits : {8, 16}
         The largest absolute value of a row becomes 127 or 32767.
-    most : ndarray of shape (n,), optional
-        A smaller bound of a row's whole numbers.
-
-    Returns
-    -------
-    whole : ndarray of int64, of the shape of ``values``
-    scale : ndarray of shape (n,), float64
-        1 for a row of zeros.
+    limits : ndarray of shape (n,), optional
+        Smaller bounds of the rows' integers.
 
     Examples
     --------
-    >>> whole, scale = quantized(np.array([[0.5, -1.0]]), 8)
-    >>> whole.tolist(), (whole * scale[:, None]).round(2).tolist()
+    >>> integers, scales = quantize_rows(np.array([[0.5, -1.0]]), 8)
+    >>> integers.tolist(), (integers * scales[:, None]).round(2).tolist()
     ([[64, -127]], [[0.5, -1.0]])
     """
-    flat = np.asarray(values, np.float64).reshape(len(values), -1)
-    largest = np.abs(flat).max(axis=1, initial=0)
-    limit = np.full(len(flat), 2 ** (bits - 1) - 1)
-    if most is not None:
-        limit = np.maximum(1, np.minimum(limit, most))
-    scale = np.where(largest > 0, largest / limit, 1)
-    whole = np.rint(flat / scale[:, None]).astype(np.int64)
-    return whole.reshape(np.shape(values)), scale
+    rows = np.asarray(values, np.float64).reshape(len(values), -1)
+    largest = np.abs(rows).max(axis=1, initial=0)
+    bound = np.full(len(rows), 2 ** (bits - 1) - 1)
+    if limits is not None:
+        bound = np.maximum(1, np.minimum(bound, limits))
+    scales = np.where(largest > 0, largest / bound, 1)
+    integers = np.rint(rows / scales[:, None]).astype(np.int64)
+    return Quantized(integers.reshape(np.shape(values)), scales)

@@ -1,4 +1,9 @@
-"""Columns: what learners ask for, and the plain kind that lies in memory."""
+"""Columns: a matrix of examples by features that is only ever asked for columns.
+
+:class:`Columns` is what learners and searches work on, and :class:`ArrayColumns` has all values in
+memory. Others are in `visionshare.store` (on disk; random draws) and in the folders of families
+whose columns are computed from something smaller (anchors, stumps, monomials).
+"""
 
 from visionshare.columns.arrays import ArrayColumns
 from visionshare.columns.base import Columns, Span

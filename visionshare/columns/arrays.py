@@ -14,6 +14,8 @@ from visionshare.resources import thread_limit
 __all__ = ["ArrayColumns", "sampled"]
 
 _DTYPES = ("float16", "float32", "float64")
+# Of columns that a family evaluates at a time.
+_BATCH_BYTES = 64 << 20
 
 
 class ArrayColumns(Columns):
@@ -56,13 +58,14 @@ class ArrayColumns(Columns):
             raise InputError("dtype", dtype, " or ".join(map(repr, _DTYPES)))
         if (X is None) == (columns is None):
             raise InputError("X", "both or neither", "either X or columns")
-        held = np.asarray(columns) if X is None else np.asarray(X).T
-        if held.ndim != 2 or held.dtype.kind not in "fiub":
-            raise InputError("X", f"{held.dtype} of shape {held.shape}", "a 2-D array of numbers")
-        held = np.ascontiguousarray(held, dtype)
-        super().__init__((held.shape[1], held.shape[0]), dtype, groups, n_jobs)
+        values = np.asarray(columns) if X is None else np.asarray(X).T
+        if values.ndim != 2 or values.dtype.kind not in "fiub":
+            given = f"{values.dtype} of shape {values.shape}"
+            raise InputError("X", given, "a 2-D array of numbers")
+        values = np.ascontiguousarray(values, dtype)
+        super().__init__((values.shape[1], values.shape[0]), dtype, groups, n_jobs)
         self._family = family
-        flat = held.reshape(-1)
+        flat = values.reshape(-1)
         self._buffer = flat.view(np.uint16) if dtype == "float16" else flat
 
     @classmethod
@@ -86,8 +89,8 @@ class ArrayColumns(Columns):
         progress : bool, default False
             Show a progress bar.
         """
-        held = np.empty((family.n_features_, len(images)), dtype)
-        step = max(1, (64 << 20) // max(1, held.itemsize * family.n_features_))
+        values = np.empty((family.n_features_, len(images)), dtype)
+        step = max(1, _BATCH_BYTES // max(1, values.itemsize * family.n_features_))
         starts: Any = range(0, len(images), step)
         if progress:
             from tqdm import tqdm
@@ -95,8 +98,8 @@ class ArrayColumns(Columns):
             starts = tqdm(starts, "columns")
         for i in starts:
             batch = images[i : i + step]
-            held[:, i : i + step] = family.transform_columns(batch, n_jobs=n_jobs, dtype=dtype)
-        return cls(columns=held, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
+            values[:, i : i + step] = family.transform_columns(batch, n_jobs=n_jobs, dtype=dtype)
+        return cls(columns=values, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
 
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
         """Return all columns of some examples, copied, with the scaling of these columns."""
@@ -109,13 +112,13 @@ class ArrayColumns(Columns):
         yield Span(self._buffer, which.astype(np.int64) * m, slice(0, len(which)))
 
     def table(self) -> np.ndarray | None:
-        """Return all columns as they are kept, (d, m), without a copy; None for float16."""
+        """Return all columns, unscaled, (d, m), without a copy; None for float16."""
         if self.dtype == "float16":
             return None
         return self._buffer.reshape(self.shape[1], self.shape[0])
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates an image of these features, None where unknown."""
+        """Return the multiply-accumulates per image of these features, None where unknown."""
         return None if self._family is None else int(self._family.macs(ids))
 
     def added_macs(
@@ -129,7 +132,7 @@ class ArrayColumns(Columns):
 
 
 def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
-    """Return all columns of some examples, copied, in memory as they are kept.
+    """Return all columns of some examples, copied to memory, with their scaling.
 
     Parameters
     ----------
@@ -138,37 +141,43 @@ def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> A
         Examples.
     old : Columns, optional
         An earlier sample that is used no more: its memory is written over.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sampled(ArrayColumns(np.array([[1.0], [2.0], [3.0]])), np.array([2, 0])).take().tolist()
+    [[3.0], [1.0]]
     """
     from visionshare.columns.kernels import pick
 
     d = columns.shape[1]
     half = columns.dtype == "float16"
-    out = _room(old, d * len(rows), np.dtype(np.uint16 if half else columns.dtype))
+    out = _allocate(old, d * len(rows), np.dtype(np.uint16 if half else columns.dtype))
     out = out.reshape(d, len(rows))
     rows = np.ascontiguousarray(rows, np.int64)
     with thread_limit(columns.n_jobs):
         for span in columns.spans(None):
-            places = span.places
-            if isinstance(places, slice):
-                places = np.arange(d)[places]
-            pick(span.buffer, span.offsets, rows, places.astype(np.int64), out)
-    held = out.view(np.float16) if half else out
+            targets = span.positions
+            if isinstance(targets, slice):
+                targets = np.arange(d)[targets]
+            pick(span.buffer, span.offsets, rows, targets.astype(np.int64), out)
+    values = out.view(np.float16) if half else out
     copied = ArrayColumns(
-        columns=held, dtype=columns.dtype, groups=columns.groups, n_jobs=columns.n_jobs
+        columns=values, dtype=columns.dtype, groups=columns.groups, n_jobs=columns.n_jobs
     )
     copied.adopt_scaling(columns)
     return copied
 
 
-def _room(old: Columns | None, size: int, dtype: np.dtype) -> np.ndarray:
-    """Return room for so many values, in an earlier sample's memory where there is enough.
+def _allocate(old: Columns | None, size: int, dtype: np.dtype) -> np.ndarray:
+    """Return an array of so many values, in an earlier sample's memory where there is enough.
 
     Fresh memory costs more than what is copied to it: the system clears it page by page.
     """
-    held = old._buffer.base if isinstance(old, ArrayColumns) else None
-    while isinstance(held, np.ndarray) and isinstance(held.base, np.ndarray):
-        held = held.base
-    if isinstance(held, np.ndarray) and held.dtype == dtype and held.size >= size:
-        return held.reshape(-1)[:size]
-    # Samples differ in size by chance.
+    memory = old._buffer.base if isinstance(old, ArrayColumns) else None
+    while isinstance(memory, np.ndarray) and isinstance(memory.base, np.ndarray):
+        memory = memory.base
+    if isinstance(memory, np.ndarray) and memory.dtype == dtype and memory.size >= size:
+        return memory.reshape(-1)[:size]
+    # Samples differ in size by chance: room for the next one.
     return np.empty(size + size // 8, dtype)[:size]

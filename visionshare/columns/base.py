@@ -27,13 +27,20 @@ class Span:
         float64, float32, or the bits of float16 as uint16.
     offsets : ndarray of int64, shape (n,)
         Where each column begins.
-    places : ndarray of int64, shape (n,), or slice
-        The columns' places among those that were asked for.
+    positions : ndarray of int64, shape (n,), or slice
+        Which of the columns that were asked for these are.
+
+    Examples
+    --------
+    >>> columns = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> span = Span(columns.reshape(-1), np.array([2, 0]), slice(0, 2))
+    >>> span.buffer[span.offsets].tolist()
+    [3.0, 1.0]
     """
 
     buffer: np.ndarray
     offsets: np.ndarray
-    places: np.ndarray | slice
+    positions: np.ndarray | slice
 
 
 def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
@@ -43,6 +50,11 @@ def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
     ------
     InputError
         If an id is no column.
+
+    Examples
+    --------
+    >>> check_ids([2, 0], d=3).tolist()
+    [2, 0]
     """
     if ids is None:
         return None
@@ -50,30 +62,42 @@ def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
     if ids.size == 0:
         return ids.astype(np.int64)
     if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of whole numbers")
+        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of integers")
     if ids.min() < 0 or ids.max() >= d:
-        wrong = ids.min() if ids.min() < 0 else ids.max()
-        raise InputError("ids", int(wrong), f"column numbers from 0 to {d - 1}")
+        outside = ids.min() if ids.min() < 0 else ids.max()
+        raise InputError("ids", int(outside), f"column numbers from 0 to {d - 1}")
     return ids.astype(np.int64)
 
 
 def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
-    """Return the weights (m,) of examples, brought to sum 1, and their sum before.
+    """Return the weights (m,) of examples, scaled to sum 1, and their sum before.
 
     Raises
     ------
     InputError
         If no scaling has that name.
+
+    Examples
+    --------
+    >>> weights, total = example_weights("none", np.array([1.0, 3.0]), 2)
+    >>> weights.tolist(), total
+    ([0.25, 0.75], 4.0)
     """
     if kind not in SCALINGS:
         raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
-    given = np.ones(m) if omega is None else np.asarray(omega, np.float64)
-    total = float(np.sum(given))
-    return given / total, total
+    weights = np.ones(m) if omega is None else np.asarray(omega, np.float64)
+    total = float(np.sum(weights))
+    return weights / total, total
 
 
 def flat_noise(dtype: str) -> float:
-    """Return the variance that is rounding alone, as a share of the mean square."""
+    """Return the variance that is rounding alone, as a fraction of the mean square.
+
+    Examples
+    --------
+    >>> flat_noise("float64") < flat_noise("float32")
+    True
+    """
     return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
 
 
@@ -90,6 +114,14 @@ class Columns(ABC):
         Columns of one number enter a model together; None is a column each.
     n_jobs : int
         Threads of the scans; no result depends on it.
+
+    Examples
+    --------
+    >>> from visionshare.columns import ArrayColumns
+    >>> columns: Columns = ArrayColumns(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> columns.fit_scaling("unit_variance")
+    >>> columns.take().tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
     """
 
     shape: tuple[int, int]
@@ -103,7 +135,9 @@ class Columns(ABC):
         if groups is not None:
             groups = np.asarray(groups)
             if groups.shape != (shape[1],) or not np.issubdtype(groups.dtype, np.integer):
-                raise InputError("groups", groups.shape, f"a whole number for each of {shape[1]}")
+                raise InputError(
+                    "groups", groups.shape, f"an integer for each of {shape[1]} columns"
+                )
             groups = groups.astype(np.int64)
         self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
         # Offset, scale and variance of every column, once they are chosen.
@@ -151,11 +185,11 @@ class Columns(ABC):
         """Yield the columns ``ids`` (all for None), each in exactly one span."""
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates an image of these features, None where unknown."""
+        """Return the multiply-accumulates per image of these features, None where unknown."""
         return None
 
     def enter(self, ids: np.ndarray) -> None:
-        """Learn that a learner has chosen columns, in order of entry."""
+        """Note that a learner has chosen columns, in order of entry."""
         return
 
     def check_rounds(self, rounds: int) -> None:
@@ -173,7 +207,7 @@ class Columns(ABC):
         Parameters
         ----------
         chosen : ndarray of int
-            Columns that are there already.
+            Columns of the model so far.
         ids : ndarray of int, optional
             Which columns; all when omitted.
         starts : ndarray of int, optional
@@ -189,7 +223,7 @@ class Columns(ABC):
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
         """Return all columns of some examples, copied, with the scaling of these columns.
 
-        None where columns are computed when they are asked for: nothing is gained by a copy.
+        None where columns are computed when they are asked for: a copy gains nothing.
 
         Parameters
         ----------
@@ -217,12 +251,12 @@ class Columns(ABC):
         out = np.empty((n, self.shape[0]), self.compute_dtype)
         with thread_limit(self.n_jobs):
             for span in self.spans(ids):
-                if isinstance(span.places, slice):
-                    gather(span.buffer, span.offsets, out[span.places])
+                if isinstance(span.positions, slice):
+                    gather(span.buffer, span.offsets, out[span.positions])
                 else:
                     part = np.empty((len(span.offsets), self.shape[0]), out.dtype)
                     gather(span.buffer, span.offsets, part)
-                    out[span.places] = part
+                    out[span.positions] = part
         if scaled:
             offset, scale = self.scaling_of(ids)
             out -= offset[:, None].astype(out.dtype)
@@ -253,17 +287,23 @@ class Columns(ABC):
         return G
 
     def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
-        """Return XᵀR (n, k), float64, for columns as they are kept."""
+        """Return XᵀR (n, k), float64, for unscaled columns."""
         from visionshare.columns.kernels import correlate
 
         G = np.empty((self.shape[1] if ids is None else len(ids), R.shape[1]))
         with thread_limit(self.n_jobs):
             for span in self.spans(ids):
-                G[span.places] = correlate(span.buffer, span.offsets, R)
+                G[span.positions] = correlate(span.buffer, span.offsets, R)
         return G
 
     def adopt_scaling(self, other: Columns) -> None:
-        """Take the scaling of other columns, those of more examples."""
+        """Take the scaling of other columns.
+
+        Parameters
+        ----------
+        other : Columns
+            The same features, of more examples.
+        """
         self._scaling = other.offset, other.scale, other.variance
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
@@ -297,7 +337,7 @@ class Columns(ABC):
         self._scaling = offset, scale, variance
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
-        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column as kept, (d, 3) float64.
+        """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each unscaled column, (d, 3).
 
         Parameters
         ----------
@@ -306,8 +346,8 @@ class Columns(ABC):
         """
         from visionshare.columns.kernels import moments
 
-        found = np.empty((self.shape[1], 3))
+        result = np.empty((self.shape[1], 3))
         with thread_limit(self.n_jobs):
             for span in self.spans(None):
-                found[span.places] = moments(span.buffer, span.offsets, omega)
-        return found
+                result[span.positions] = moments(span.buffer, span.offsets, omega)
+        return result

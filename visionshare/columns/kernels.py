@@ -1,4 +1,4 @@
-"""Kernels that read columns where they lie: at given offsets of a flat buffer.
+"""Kernels that read columns in place: at given offsets of a flat buffer.
 
 A buffer is a one-dimensional array of float64, float32, or float16 seen as uint16; column j is
 ``buffer[offsets[j] : offsets[j] + m]``. Memory, memory-mapped shards and subsets of columns are
@@ -83,6 +83,12 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
 
     Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
     sums of blocks are float64.
+
+    Examples
+    --------
+    >>> buffer = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> correlate(buffer, np.array([0, 2]), np.ones((2, 1))).ravel().tolist()
+    [3.0, 7.0]
     """
     R = np.ascontiguousarray(R, np.float64 if buffer.dtype == np.float64 else np.float32)
     kernel = _correlate_half if buffer.dtype == np.uint16 else _correlate_full
@@ -108,7 +114,15 @@ def _gather_full(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> No
 
 
 def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
-    """Write the columns at ``offsets`` into ``out`` (n, m), float32 (float64 from float64)."""
+    """Write the columns at ``offsets`` into ``out`` (n, m), float32 (float64 from float64).
+
+    Examples
+    --------
+    >>> out = np.empty((1, 2))
+    >>> gather(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2]), out)
+    >>> out.tolist()
+    [[3.0, 4.0]]
+    """
     if buffer.dtype == np.uint16:
         _gather_half(buffer, offsets, out, out.view(np.uint32))
     else:
@@ -117,21 +131,28 @@ def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True, parallel=True)
 def pick(
-    buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, places: np.ndarray, out: np.ndarray
+    buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, targets: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write some examples of the columns at ``offsets``, as they are kept, into rows of ``out``.
+    """Copy some examples of the columns at ``offsets`` into rows of ``out``, bit by bit.
 
     Parameters
     ----------
     buffer : ndarray of one dimension
-    offsets, places : ndarray of shape (n,), int64
+    offsets, targets : ndarray of shape (n,), int64
         Where each column begins, and its row of ``out``.
     rows : ndarray of shape (n_rows,), int64
         Examples.
     out : ndarray of shape (d, n_rows), of the buffer's dtype
+
+    Examples
+    --------
+    >>> out = np.empty((1, 1))
+    >>> pick(np.array([1.0, 2.0, 3.0]), np.array([0]), np.array([2]), np.array([0]), out)
+    >>> out.tolist()
+    [[3.0]]
     """
     for j in prange(offsets.shape[0]):
-        begin, row = offsets[j], out[places[j]]
+        begin, row = offsets[j], out[targets[j]]
         for i in range(rows.shape[0]):
             row[i] = buffer[begin + rows[i]]
 
@@ -179,7 +200,13 @@ def _add_moments(values: np.ndarray, omega: np.ndarray, unit: float, out: np.nda
 
 
 def moments(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
-    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column, (n, 3) float64."""
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column, (n, 3) float64.
+
+    Examples
+    --------
+    >>> moments(np.array([1.0, -3.0]), np.array([0]), np.array([0.5, 0.5])).tolist()
+    [[-1.0, 5.0, 3.0]]
+    """
     omega = np.ascontiguousarray(omega, np.float64)
     kernel = _moments_half if buffer.dtype == np.uint16 else _moments_full
     return kernel(buffer, offsets, omega)

@@ -1,4 +1,4 @@
-"""Arrays from ``.npz`` and HDF5 files, their sizes checked before they are held."""
+"""Arrays from ``.npz`` and HDF5 files, their sizes checked before they are read."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def read_npz(path: str | os.PathLike[str], largest: int = _LARGEST) -> dict[str,
     Raises
     ------
     DataError
-        If the file is missing, broken, foreign or too large.
+        If the file is missing, broken, of another kind or too large.
     """
     path = Path(path)
     try:
         with open(path, "rb") as handle, zipfile.ZipFile(handle) as packed:
             size = sum(member.file_size for member in packed.infolist())
             if size > largest:
-                raise DataError(f"{path}: holds {size} bytes, at most {largest} are accepted")
+                raise DataError(f"{path}: {size} bytes of arrays, at most {largest} are accepted")
             handle.seek(0)
-            with np.load(handle, allow_pickle=False) as held:
-                return {name: held[name] for name in held.files}
+            with np.load(handle, allow_pickle=False) as arrays:
+                return {name: arrays[name] for name in arrays.files}
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
     except (ValueError, KeyError, EOFError, MemoryError, SyntaxError) as error:
-        raise DataError(f"{path}: not a sound .npz file ({error})") from None
+        raise DataError(f"{path}: invalid .npz file ({error})") from None
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path}: not a sound .npz file ({error})") from None
+        raise DataError(f"{path}: invalid .npz file ({error})") from None
 
 
 def read_hdf5(
@@ -55,7 +55,7 @@ def read_hdf5(
     Raises
     ------
     DataError
-        If the file is missing, broken or foreign, lacks a name, or is too large.
+        If the file is missing, broken or of another kind, lacks a name, or is too large.
     """
     import h5py
 
@@ -63,15 +63,15 @@ def read_hdf5(
     if not path.is_file():
         raise DataError(f"{path}: no such file")
     try:
-        with h5py.File(path, "r", locking="best-effort") as held:
-            found = {}
+        with h5py.File(path, "r", locking="best-effort") as file:
+            arrays = {}
             for name in names:
-                node = held.get(name)
+                node = file.get(name)
                 if not isinstance(node, h5py.Dataset) or node.dtype.kind not in "fiubSO":
-                    raise DataError(f"{path}: no array {name!r}; it has {sorted(held)[:10]}")
+                    raise DataError(f"{path}: no array {name!r}; it has {sorted(file)[:10]}")
                 if node.size * node.dtype.itemsize > largest:
                     raise DataError(f"{path}: {name} is larger than {largest} bytes")
-                found[name] = node[()]
-            return found
+                arrays[name] = node[()]
+            return arrays
     except (OSError, RuntimeError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: not a sound HDF5 file ({error})") from None
+        raise DataError(f"{path}: invalid HDF5 file ({error})") from None

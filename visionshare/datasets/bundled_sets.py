@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.textures import Cut, texture_patches
 
 __all__ = ["load_digits", "load_textures"]
@@ -26,17 +27,13 @@ def load_digits(split: str, random_state: int = 0) -> ImageSet:
     >>> len(load_digits("train")) + len(load_digits("test"))
     1797
     """
-    from sklearn.datasets import load_digits as bundled
+    from sklearn.datasets import load_digits as sklearn_digits
 
-    held = bundled()
-    rng = np.random.default_rng(random_state)
-    tests = np.zeros(len(held.target), bool)
-    for c in range(10):
-        members = rng.permutation(np.flatnonzero(held.target == c))
-        tests[members[: round(len(members) / 3)]] = True
+    digits = sklearn_digits()
+    tests = stratified_mask(digits.target, 1 / 3, random_state)
     chosen = tests if split == "test" else ~tests
-    images = np.round(held.images[chosen] * (255 / 16)).astype(np.uint8)
-    return ImageSet(images, held.target[chosen].astype(np.int64), tuple("0123456789"), "digits")
+    images = np.round(digits.images[chosen] * (255 / 16)).astype(np.uint8)
+    return ImageSet(images, digits.target[chosen].astype(np.int64), tuple("0123456789"), "digits")
 
 
 def load_textures(
@@ -51,7 +48,12 @@ def load_textures(
         Side of a patch.
     n_per_class : int, default 1000
     random_state : int, default 0
-        Seed of the patches' places.
+        Seed of the patches' positions.
+
+    Examples
+    --------
+    >>> load_textures("test", n_per_class=2).images.shape
+    (6, 16, 16)
     """
     from skimage import data
 

@@ -1,23 +1,25 @@
-"""The data catalogue: one TOML a data set, found, verified and fetched by name."""
+"""The data catalogue: one TOML per data set, looked up, verified and fetched by name."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.datasets import bundled_sets
 from visionshare.datasets.glyphs import Fonts, load_fonts
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
+from visionshare.resources import cache_folder
 
 __all__ = [
+    "Catalogue",
     "DataSetInfo",
     "data_roots",
     "dataset_info",
@@ -27,6 +29,10 @@ __all__ = [
     "load_plates",
     "verify_dataset",
 ]
+
+# A folder with a TOML file for each data set; the bundled ones when it is None.
+Catalogue: TypeAlias = "str | os.PathLike[str] | None"
+Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 
 class _Strict(BaseModel):
@@ -64,7 +70,8 @@ class DataSetInfo(_Strict):
     name: str
     title: str
     kind: Literal["idx", "npz", "libsvm", "bundled", "plates"]
-    license: str
+    # Entries that were written before spell it otherwise.
+    license: str = Field(validation_alias=AliasChoices("license", "licence"))
     citation: str
     homepage: str = ""
     classes: tuple[str, ...] = ()
@@ -76,24 +83,48 @@ class DataSetInfo(_Strict):
     value_range: tuple[float, float] = (0.0, 1.0)
 
 
-def list_datasets() -> list[str]:
+def list_datasets(catalogue: Catalogue = None) -> list[str]:
     """Return the names in the catalogue.
+
+    Parameters
+    ----------
+    catalogue : path-like, optional
+        A folder with a TOML file for each data set; the bundled catalogue when omitted.
 
     Examples
     --------
     >>> "mnist" in list_datasets()
     True
     """
-    return sorted(bundled("data"))
+    return sorted(_entries(catalogue))
 
 
-def dataset_info(name: str) -> DataSetInfo:
+def _entries(catalogue: Catalogue) -> dict[str, Path]:
+    """Return the files of a catalogue by the names of their data sets."""
+    if catalogue is None:
+        return bundled("data")
+    return {path.stem: path for path in Path(catalogue).glob("*.toml")}
+
+
+def dataset_info(name: str, catalogue: Catalogue = None) -> DataSetInfo:
     """Return a catalogue entry.
+
+    Parameters
+    ----------
+    name : str
+        See :func:`list_datasets`.
+    catalogue : path-like, optional
+        As in :func:`list_datasets`.
 
     Raises
     ------
     DataError
-        If there is none of that name, or it is not sound.
+        If there is none of that name, or it is invalid.
+
+    Examples
+    --------
+    >>> dataset_info("mnist").splits["test"].shape
+    (10000, 28, 28)
     """
     import sys
 
@@ -101,25 +132,27 @@ def dataset_info(name: str) -> DataSetInfo:
         import tomllib
     else:
         import tomli as tomllib
-    path = bundled("data").get(name)
+    path = _entries(catalogue).get(name)
     if path is None:
-        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets())}")
+        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalogue))}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
     except (ValidationError, ValueError) as error:
-        raise DataError(f"{path}: not a sound catalogue entry ({error})") from None
+        raise DataError(f"{path}: invalid catalogue entry ({error})") from None
 
 
 def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache."""
+    """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache.
+
+    The cache is :func:`visionshare.resources.cache_folder`.
+    """
     roots = [] if data_dir is None else [Path(data_dir)]
     if os.environ.get("VISIONSHARE_DATA"):
         roots.append(Path(os.environ["VISIONSHARE_DATA"]))
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return [*roots, cache / "visionshare"]
+    return [*roots, cache_folder()]
 
 
-def _find(info: DataSetInfo, path: str, data_dir: str | os.PathLike[str] | None) -> Path:
+def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
     roots = data_roots(data_dir)
     for root in roots:
         if (root / path).is_file():
@@ -131,32 +164,44 @@ def _find(info: DataSetInfo, path: str, data_dir: str | os.PathLike[str] | None)
     )
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as handle:
-        while part := handle.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
+def verify_dataset(
+    name: str, data_dir: Folder = None, catalogue: Catalogue = None
+) -> dict[str, str]:
+    """Return, for each file of a data set, "ok", "missing" or "broken" (another sha256).
 
+    Parameters
+    ----------
+    name : str
+    data_dir : path-like, optional
+        Searched before ``VISIONSHARE_DATA`` and the user's cache.
+    catalogue : path-like, optional
+        As in :func:`list_datasets`.
 
-def verify_dataset(name: str, data_dir: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Return, for each file of a data set, "ok", "missing" or "broken" (another sha256)."""
-    info, found = dataset_info(name), {}
+    Examples
+    --------
+    >>> verify_dataset("digits")
+    {}
+    """
+    import pooch
+
+    info = dataset_info(name, catalogue)
+    states = {}
     for file in info.files:
         try:
             path = _find(info, file.path, data_dir)
         except DataError:
-            found[file.path] = "missing"
+            states[file.path] = "missing"
             continue
-        found[file.path] = "ok" if _sha256(path) == file.sha256 else "broken"
-    return found
+        states[file.path] = "ok" if pooch.file_hash(str(path)) == file.sha256 else "broken"
+    return states
 
 
 def fetch_dataset(
     name: str,
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: Folder = None,
     base_url: str | None = None,
     progress: bool = False,
+    catalogue: Catalogue = None,
 ) -> list[Path]:
     """Download the files of a data set that are not there yet, and check their sha256.
 
@@ -169,24 +214,36 @@ def fetch_dataset(
         A mirror: files are then ``base_url/path``.
     progress : bool, default False
         Show a progress bar.
+    catalogue : path-like, optional
+        As in :func:`list_datasets`.
+
+    Returns
+    -------
+    list of Path
+        The files.
 
     Raises
     ------
     DataError
-        If a file has no address, cannot be had, or is not the one that was announced.
+        If a file has no address, cannot be downloaded, or has another sha256.
+
+    Examples
+    --------
+    >>> fetch_dataset("digits")
+    []
     """
     import pooch
 
-    info = dataset_info(name)
+    info = dataset_info(name, catalogue)
     root = data_roots(data_dir)[0]
-    done = []
+    paths = []
     for file in info.files:
         url = f"{base_url.rstrip('/')}/{file.path}" if base_url else file.url
         target = root / file.path
         if url is None:
             raise DataError(f"{name}: {file.path} has no download address; see {info.homepage}")
         try:
-            got = pooch.retrieve(
+            path = pooch.retrieve(
                 url,
                 known_hash=f"sha256:{file.sha256}",
                 fname=target.name,
@@ -195,16 +252,17 @@ def fetch_dataset(
             )
         except (OSError, ValueError) as error:
             raise DataError(f"{name}: {url}: {error}") from None
-        done.append(Path(got))
-    return done
+        paths.append(Path(path))
+    return paths
 
 
 def load_dataset(
     name: str,
     split: str = "train",
-    data_dir: str | os.PathLike[str] | None = None,
+    data_dir: Folder = None,
     cut: Cut | None = None,
     fonts: Fonts | None = None,
+    catalogue: Catalogue = None,
 ) -> ImageSet:
     """Return one split of a data set of the catalogue.
 
@@ -219,26 +277,33 @@ def load_dataset(
         How patches are cut, of a set of textures; see :mod:`visionshare.datasets.textures`.
     fonts : Fonts, optional
         How characters are rendered, of the set "fonts"; see :mod:`visionshare.datasets.glyphs`.
+    catalogue : path-like, optional
+        As in :func:`list_datasets`.
 
     Raises
     ------
     DataError
         If the data set or a file of it is not there, and what to do about it.
+
+    Examples
+    --------
+    >>> load_dataset("digits", "test").images.shape
+    (599, 8, 8)
     """
     if split not in ("train", "test"):
-        raise DataError(f"split {split!r}: 'train' or 'test' is wanted")
-    info = dataset_info(name)
+        raise DataError(f"split {split!r}: it is 'train' or 'test'")
+    info = dataset_info(name, catalogue)
     if fonts is not None and name != "fonts":
-        raise DataError(f"{name}: images as they are; characters are rendered by 'fonts' only")
+        raise DataError(f"{name}: its images are not rendered; only those of 'fonts' are")
     if name == "fonts" and cut is None:
         return load_fonts(split, fonts, data_dir)
     if name == "textures":
         cut = cut or Cut()
         return bundled_sets.load_textures(split, cut.size, cut.per_class, cut.seed)
     if info.kind == "plates":
-        return _load_plates(info, split, data_dir, cut)
+        return texture_patches(_read_plates(info, data_dir), split, cut, info.name)
     if cut is not None:
-        raise DataError(f"{name}: images of a size; patches are cut from textures only")
+        raise DataError(f"{name}: its images have one size; patches are cut from textures only")
     if info.kind == "bundled":
         return bundled_sets.load_digits(split)
     if info.kind == "idx":
@@ -248,7 +313,9 @@ def load_dataset(
     return _load_libsvm(info, split, data_dir)
 
 
-def load_plates(name: str, data_dir: str | os.PathLike[str] | None = None) -> dict[str, np.ndarray]:
+def load_plates(
+    name: str, data_dir: Folder = None, catalogue: Catalogue = None
+) -> dict[str, np.ndarray]:
     """Return the whole images of a set of textures by class, without blank rows at the bottom.
 
     Parameters
@@ -257,67 +324,63 @@ def load_plates(name: str, data_dir: str | os.PathLike[str] | None = None) -> di
         A catalogue entry of textures, such as "brodatz".
     data_dir : path-like, optional
         As in :func:`load_dataset`.
+    catalogue : path-like, optional
+        As in :func:`list_datasets`.
 
     Raises
     ------
     DataError
         If the data set is of another kind, or a file of it is missing or no image.
     """
-    from visionshare.datasets.folders import read_image
-
-    info = dataset_info(name)
+    info = dataset_info(name, catalogue)
     if not info.plates:
         raise DataError(f"{name}: no set of textures")
+    return _read_plates(info, data_dir)
+
+
+def _read_plates(info: DataSetInfo, data_dir: Folder) -> dict[str, np.ndarray]:
+    from visionshare.datasets.folders import read_image
+
     return {
         plate.name: read_image(_find(info, plate.image, data_dir))[: plate.rows]
         for plate in info.plates
     }
 
 
-def _load_plates(info: DataSetInfo, split: str, data_dir: Any, cut: Cut | None) -> ImageSet:
-    return texture_patches(load_plates(info.name, data_dir), split, cut, info.name)
-
-
-def _load_idx(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:
+def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.idx import read_idx
 
-    held = info.splits[split]
-    images = read_idx(_find(info, held.images, data_dir))
-    labels = read_idx(_find(info, held.labels, data_dir))
-    if images.shape != held.shape:
-        raise DataError(f"{info.name}: {held.images} has shape {images.shape}, not {held.shape}")
+    part = info.splits[split]
+    images = read_idx(_find(info, part.images, data_dir))
+    labels = read_idx(_find(info, part.labels, data_dir))
+    if images.shape != part.shape:
+        raise DataError(f"{info.name}: {part.images} has shape {images.shape}, not {part.shape}")
     return ImageSet(images, labels.astype(np.int64), info.classes, info.name)
 
 
-def _load_libsvm(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:
+def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.libsvm import read_libsvm
 
-    held = info.splits[split]
-    values, labels = read_libsvm(_find(info, held.images, data_dir), held.shape[1:])
+    part = info.splits[split]
+    values, labels = read_libsvm(_find(info, part.images, data_dir), part.shape[1:])
     low, high = info.value_range
-    if len(values) != held.shape[0] or values.min() < low or values.max() > high:
-        raise DataError(f"{info.name}: {held.images} is not the file of the catalogue")
+    if len(values) != part.shape[0] or values.min() < low or values.max() > high:
+        raise DataError(f"{info.name}: {part.images} is not the file of the catalogue")
     values -= low
     values /= high - low
     present, index = np.unique(labels, return_inverse=True)
     if len(present) != len(info.classes):
-        raise DataError(f"{info.name}: {held.images} holds {len(present)} classes")
+        raise DataError(f"{info.name}: {part.images} has {len(present)} classes")
     return ImageSet(values, index.astype(np.int64), info.classes, info.name)
 
 
-def _load_npz(info: DataSetInfo, split: str, data_dir: Any) -> ImageSet:
+def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.arrays import read_npz
 
-    held = info.splits["all"]
-    arrays = read_npz(_find(info, held.images, data_dir))
-    labels = arrays[held.labels].astype(np.int64)
-    present = np.unique(labels)
-    labels = np.searchsorted(present, labels)
-    # No official split: a seeded share of each class tests.
-    rng = np.random.default_rng(0)
-    tests = np.zeros(len(labels), bool)
-    for c in range(len(present)):
-        members = rng.permutation(np.flatnonzero(labels == c))
-        tests[members[: round(info.test_fraction * len(members))]] = True
+    part = info.splits["all"]
+    arrays = read_npz(_find(info, part.images, data_dir))
+    _, labels = np.unique(arrays[part.labels].astype(np.int64), return_inverse=True)
+    # No official split: a seeded fraction of each class tests.
+    tests = stratified_mask(labels, info.test_fraction, 0)
     chosen = tests if split == "test" else ~tests
     return ImageSet(arrays["images"][chosen], labels[chosen], info.classes, info.name)

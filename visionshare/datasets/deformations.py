@@ -15,9 +15,9 @@ __all__ = ["elastic_deformations"]
 
 # Images that share a stream of random numbers: a generator each would take half of the time.
 _BLOCK = 64
-# Rows of a picture that OpenCV still moves.
-_LONGEST = 32_000
-# Share of a blurred field's variance that is kept.
+# Rows of a picture that OpenCV's remap accepts.
+_MAX_ROWS = 32_000
+# Fraction of a blurred field's variance that is kept.
 _ENERGY = 0.9999
 
 
@@ -32,8 +32,8 @@ def _blur(side: int, sigma: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class _Maps:
-    """What places of pixels are sums of: smooth fields of random size, and affine maps.
+class _Deformation:
+    """What pixels' coordinates are sums of: smooth fields of random size, and affine maps.
 
     Attributes
     ----------
@@ -43,38 +43,44 @@ class _Maps:
         The smooth fields, each of unit length, then x and y from the image's middle, then ones.
     shape : tuple of int
         H, W.
+    alpha : float
+        Root mean square displacement, in pixels.
+    limits : ndarray of shape (4,)
+        Largest angle in radians, relative change of width and of height, and shear.
     """
 
     deviations: np.ndarray
     basis: np.ndarray
     shape: tuple[int, int]
+    alpha: float
+    limits: np.ndarray
 
 
-def _maps(shape: tuple[int, int], sigma: float) -> _Maps:
-    """Return the maps of images of a shape.
+def _deformation(
+    shape: tuple[int, int], sigma: float, alpha: float, limits: np.ndarray
+) -> _Deformation:
+    """Return the deformation of images of a shape.
 
     White noise blurred along both axes, B N Aᵀ, is a sum of the products of left singular vectors
     of B and A with independent normal factors, as large as the products of their singular values.
     Few of those are not nearly 0: a fifth of the random numbers, and no blurring.
     """
     (U, s, _), (V, t, _) = (np.linalg.svd(_blur(side, sigma).astype(np.float64)) for side in shape)
-    alpha = np.outer(s, t).ravel()
-    order = np.argsort(-alpha, kind="stable")
-    energy = np.cumsum(np.square(alpha[order]))
+    deviations = np.outer(s, t).ravel()
+    order = np.argsort(-deviations, kind="stable")
+    energy = np.cumsum(np.square(deviations[order]))
     kept = order[: 1 + int(np.searchsorted(energy, _ENERGY * energy[-1]))]
     i, j = np.unravel_index(kept, (len(s), len(t)))
     fields = U.T[i][:, :, None] * V.T[j][:, None, :]
     y, x = np.indices(shape) - (np.array(shape)[:, None, None] - 1) / 2
     planes = [x.ravel(), y.ravel(), np.ones(x.size)]
     basis = np.concatenate([fields.reshape(len(kept), -1), planes])
-    return _Maps(alpha[kept].astype(np.float32), basis.astype(np.float32), shape)
+    kept_deviations = deviations[kept].astype(np.float32)
+    return _Deformation(kept_deviations, basis.astype(np.float32), shape, alpha, limits)
 
 
 def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return n small linear maps, (n, 2, 2), float32.
-
-    ``limits``: largest angle in radians, relative change of width and of height, and shear.
-    """
+    """Return n small linear maps, (n, 2, 2), float32; see :class:`_Deformation`."""
     angle, sx, sy, tilt = (rng.uniform(-1, 1, (n, 4)) * limits).T
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     zero = np.zeros(n)
@@ -82,19 +88,19 @@ def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.einsum("ijn,jkn->nik", turn, stretch).astype(np.float32)
 
 
-def _places(
-    n: int, maps: _Maps, alpha: float, limits: np.ndarray, rng: np.random.Generator
+def _coordinates(
+    n: int, deformation: _Deformation, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where the pixels of n copies come from: x and y, each (n, H · W), float32."""
-    H, W = maps.shape
-    factors = np.empty((2, n, len(maps.basis)), np.float32)
-    factors[..., -3:-1] = _affine(n, limits, rng).transpose(1, 0, 2)
+    (H, W), basis, deviations = deformation.shape, deformation.basis, deformation.deviations
+    factors = np.empty((2, n, len(basis)), np.float32)
+    factors[..., -3:-1] = _affine(n, deformation.limits, rng).transpose(1, 0, 2)
     factors[..., -1] = np.array([[(W - 1) / 2], [(H - 1) / 2]])
-    smooth = rng.standard_normal((2, n, len(maps.deviations)), np.float32) * maps.deviations
+    smooth = rng.standard_normal((2, n, len(deviations)), np.float32) * deviations
     # The fields are orthonormal, so that the factors tell the root mean square displacement.
     size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=0) / (H * W))
-    factors[..., :-3] = smooth * (np.float32(alpha) / np.maximum(size, 1e-12))[:, None]
-    return factors[0] @ maps.basis, factors[1] @ maps.basis
+    factors[..., :-3] = smooth * (np.float32(deformation.alpha) / np.maximum(size, 1e-12))[:, None]
+    return factors[0] @ basis, factors[1] @ basis
 
 
 def elastic_deformations(
@@ -112,7 +118,7 @@ def elastic_deformations(
 ) -> Iterator[tuple[int, slice, np.ndarray]]:
     """Yield deformed copies of images, batch by batch.
 
-    Each copy depends on the seed, the image's place and the copy's number alone.
+    Each copy depends on the seed, the image's index and the copy's number alone.
 
     Parameters
     ----------
@@ -130,7 +136,7 @@ def elastic_deformations(
         Largest shear.
     random_state : int, default 0
     batch : int, default 4096
-        Images a batch, rounded up to blocks of 64.
+        Images per batch, rounded up to blocks of 64.
     first_copy : int, default 0
         Number of the first copy: more copies than these can be made later.
     n_jobs : int, default 1
@@ -139,8 +145,8 @@ def elastic_deformations(
     Yields
     ------
     copy : int
-    places : slice
-        Which images.
+    indices : slice
+        Of the images.
     deformed : ndarray
         Their copies.
 
@@ -163,7 +169,7 @@ def elastic_deformations(
         if not np.isfinite(value) or value < 0:
             raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
-    maps = _maps(images.shape[1:3], sigma)
+    deformation = _deformation(images.shape[1:3], sigma, alpha, limits)
     # Whole blocks, so that batches of any size yield the same copies.
     step = -(-batch // _BLOCK) * _BLOCK
     threads = resolve_jobs(n_jobs)
@@ -172,43 +178,39 @@ def elastic_deformations(
 
             def block(first: int, copy: int = copy) -> np.ndarray:
                 rng = np.random.default_rng([random_state, copy, first // _BLOCK])
-                return _deformed(images[first : first + _BLOCK], rng, alpha, maps, limits)
+                return _deformed(images[first : first + _BLOCK], rng, deformation)
 
             for start in range(0, len(images), step):
-                places = slice(start, min(start + step, len(images)))
-                firsts = range(start, places.stop, _BLOCK)
+                indices = slice(start, min(start + step, len(images)))
+                firsts = range(start, indices.stop, _BLOCK)
                 with thread_limit(threads):
                     # One thread: no pool is waited for between pieces of a millisecond.
                     parts = list(pool.map(block, firsts) if threads > 1 else map(block, firsts))
-                yield copy, places, np.concatenate(parts)
+                yield copy, indices, np.concatenate(parts)
 
 
 def _deformed(
-    images: np.ndarray,
-    rng: np.random.Generator,
-    alpha: float,
-    maps: _Maps,
-    limits: np.ndarray,
+    images: np.ndarray, rng: np.random.Generator, deformation: _Deformation
 ) -> np.ndarray:
     """Return a copy of each image of a block; a block draws the same however few it holds."""
     import cv2
 
-    n, (H, W) = len(images), maps.shape
-    x, y = _places(_BLOCK, maps, alpha, limits, rng)
+    n, (H, W) = len(images), deformation.shape
+    x, y = _coordinates(_BLOCK, deformation, rng)
     np.clip(y, -1, H, out=y)
-    # One call for a pile of images with rows of zeros between them: calls of a few microseconds
+    # One call for a stack of images with rows of zeros between them: calls of a few microseconds
     # would keep other threads waiting for the interpreter.
-    pile = np.zeros((n, H + 2, *images.shape[2:]), images.dtype)
-    pile[:, 1:-1] = images
+    stack = np.zeros((n, H + 2, *images.shape[2:]), images.dtype)
+    stack[:, 1:-1] = images
     out = np.empty_like(images)
-    most = max(1, _LONGEST // (H + 2))
-    y += ((np.arange(_BLOCK) % most) * (H + 2) + 1).astype(np.float32)[:, None]
-    for first in range(0, n, most):
-        part = slice(first, min(first + most, n))
-        held, maps_of = pile[part], (x[part].reshape(-1, W), y[part].reshape(-1, W))
-        found = cv2.remap(
-            held.reshape(-1, *held.shape[2:]), *maps_of, cv2.INTER_LINEAR,
+    per_call = max(1, _MAX_ROWS // (H + 2))
+    y += ((np.arange(_BLOCK) % per_call) * (H + 2) + 1).astype(np.float32)[:, None]
+    for first in range(0, n, per_call):
+        part = slice(first, min(first + per_call, n))
+        source, maps = stack[part], (x[part].reshape(-1, W), y[part].reshape(-1, W))
+        moved = cv2.remap(
+            source.reshape(-1, *source.shape[2:]), *maps, cv2.INTER_LINEAR,
             borderMode=cv2.BORDER_CONSTANT,
         )  # fmt: skip
-        out[part] = found.reshape(out[part].shape)
+        out[part] = moved.reshape(out[part].shape)
     return out

@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
-# What Pillow may take a file for: it knows formats that start other programs.
+# Formats that Pillow may try: it knows others that start programs.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _LARGEST = 1 << 26
 Fit: TypeAlias = "str | Preprocessing"
@@ -63,7 +63,7 @@ def read_image(
     Raises
     ------
     DataError
-        If the file is no image, broken or too large.
+        If the file is not an image, broken or too large.
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -72,10 +72,10 @@ def read_image(
     steps = as_preprocessing(fit)
     name = source if isinstance(source, (str, os.PathLike)) else "image"
     try:
-        with _quiet, Image.open(source, formats=_FORMATS) as held:
-            if held.width * held.height > largest:
-                raise DataError(f"{name}: {held.width}×{held.height} pixels are too many")
-            upright: Image.Image = ImageOps.exif_transpose(held)
+        with _quiet, Image.open(source, formats=_FORMATS) as opened:
+            if opened.width * opened.height > largest:
+                raise DataError(f"{name}: {opened.width}×{opened.height} pixels are too many")
+            upright: Image.Image = ImageOps.exif_transpose(opened)
             if upright.mode in ("I;16", "I", "F"):
                 upright = _to_bytes(upright)
             elif "A" in upright.mode or "transparency" in upright.info:
@@ -84,7 +84,7 @@ def read_image(
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
-        raise DataError(f"{name}: cannot be read as an image (of no known format)") from None
+        raise DataError(f"{name}: cannot be read as an image (unknown format)") from None
     except Exception as error:  # decoders raise anything for broken files
         line = " ".join(str(error).split())
         raise DataError(f"{name}: cannot be read as an image ({line})") from None
@@ -95,27 +95,27 @@ class _Quiet:
     """Silences warnings while any thread decodes.
 
     ``warnings.catch_warnings`` is not made for threads that enter and leave in any order: the
-    first one in keeps the filters, the last one out puts them back.
+    first one in saves the filters, the last one out restores them.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._held: warnings.catch_warnings[Any] | None = None
+        self._filters: warnings.catch_warnings[Any] | None = None
 
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._held = warnings.catch_warnings()
-                self._held.__enter__()
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
                 warnings.simplefilter("ignore")
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
-            if self._inside == 0 and self._held is not None:
-                self._held.__exit__(None, None, None)
+            if self._inside == 0 and self._filters is not None:
+                self._filters.__exit__(None, None, None)
 
 
 _quiet = _Quiet()
@@ -142,12 +142,12 @@ def _to_bytes(image: Image.Image) -> Image.Image:
     values = np.asarray(image)
     largest = values.max(initial=0, where=np.isfinite(values))
     top = 65535.0 if largest > 255 else 255.0
-    made = np.empty(values.shape, np.uint8)
+    scaled = np.empty(values.shape, np.uint8)
     # Some rows at a time: floats of a large picture would fill the memory.
     for i in range(0, len(values), 256):
         rows = np.nan_to_num(values[i : i + 256].astype(np.float64))
-        made[i : i + 256] = np.clip(rows / top * 255, 0, 255)
-    return Image.fromarray(made)
+        scaled[i : i + 256] = np.clip(rows / top * 255, 0, 255)
+    return Image.fromarray(scaled)
 
 
 def _on_paper(image: Image.Image, polarity: str, under: int | None) -> Image.Image:
@@ -157,9 +157,9 @@ def _on_paper(image: Image.Image, polarity: str, under: int | None) -> Image.Ima
     if under is None:
         white = polarity == "dark_on_light"
         if polarity == "automatic":
-            # Dark ink on nothing: the nothing is paper.
-            seen = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
-            white = seen.count[0] > 0 and seen.mean[0] < 127.5
+            # Where opaque pixels are dark, transparent ones are paper.
+            ink = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
+            white = ink.count[0] > 0 and ink.mean[0] < 127.5
         under = 255 * white
     canvas = Image.new("RGBA", image.size, (under, under, under, 255))
     return Image.alpha_composite(canvas, image)
@@ -173,10 +173,10 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
 def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the image files below a folder, sorted by path, a folder's entries at a time.
 
-    Folders that are links are left out: they may lead round in circles.
+    Folders that are links are left out: they may form cycles.
     """
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder) as unsorted:
+        entries = sorted(unsorted, key=lambda entry: entry.name)
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             yield from iter_images(entry.path)
@@ -255,7 +255,7 @@ def read_folder(
     root = Path(folder)
     classes = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))
     if not classes:
-        raise DataError(f"{root}: no folders with images (a folder for each class is wanted)")
+        raise DataError(f"{root}: no folders with images; it needs one for each class")
     images: list[np.ndarray] = []
     labels: list[int] = []
     for label, name in enumerate(classes):

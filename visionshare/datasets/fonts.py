@@ -1,4 +1,4 @@
-"""Fonts: where they are, which family each is of, and which have the characters that are wanted."""
+"""Fonts: where they are, which family each is of, and which draw a set of characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.ink import normalize_character
+from visionshare.datasets.characters import normalize_character
 from visionshare.errors import DataError
 
 __all__ = [
@@ -24,8 +24,8 @@ __all__ = [
     "font_family",
     "matches",
     "matplotlib_fonts",
-    "sound_fonts",
     "system_font_folders",
+    "usable_fonts",
 ]
 
 CAPITALS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,7 +36,8 @@ _STYLES = {
     "bold", "extrabold", "black", "heavy", "italic", "oblique", "condensed", "cond", "narrow",
     "cn", "display",
 }  # fmt: skip
-_LIKENESS = 0.38
+# Of each font's characters with the median family's; see the decision on fonts.
+_MIN_CORRELATION = 0.38
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,12 @@ def matches(family: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(family, font_family(pattern)) for pattern in patterns)
 
 
-def sound_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
+def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
     """Return the fonts that draw all these characters, each like most other fonts do.
 
     Left out are files that are no fonts, fonts without one of the characters (their table says
     so), or with two that look the same (placeholders), copies of another font, and fonts whose
-    characters are unlike everybody's: symbols at the places of letters, ornamented initials.
+    characters are unlike those of the others: symbols in place of letters, ornamented initials.
 
     Parameters
     ----------
@@ -115,29 +116,31 @@ def sound_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> lis
     Examples
     --------
     >>> from visionshare.datasets.fonts import matplotlib_fonts
-    >>> sorted({font.family for font in sound_fonts(matplotlib_fonts(), "0AB")})[:4]
+    >>> sorted({font.family for font in usable_fonts(matplotlib_fonts(), "0AB")})[:4]
     ['cmb10', 'cmmi10', 'cmr10', 'cmss10']
     """
     fonts: list[Font] = []
     pictures: list[np.ndarray] = []
     seen: set[bytes] = set()
     for path in paths:
-        held = _pictures(str(path), characters)
-        if held is None or held[1].tobytes() in seen:
+        drawn = _pictures(str(path), characters)
+        if drawn is None or drawn[1].tobytes() in seen:
             continue
-        seen.add(held[1].tobytes())
-        fonts.append(Font(Path(path), held[0]))
-        pictures.append(held[1])
+        seen.add(drawn[1].tobytes())
+        fonts.append(Font(Path(path), drawn[0]))
+        pictures.append(drawn[1])
     if not fonts:
         return []
-    likeness = _likeness(np.stack(pictures), [font.family for font in fonts])
-    return [font for font, value in zip(fonts, likeness, strict=True) if value >= _LIKENESS]
+    correlations = _correlations(np.stack(pictures), [font.family for font in fonts])
+    return [
+        font for font, value in zip(fonts, correlations, strict=True) if value >= _MIN_CORRELATION
+    ]
 
 
-def _likeness(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
+def _correlations(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
     """Return how much each font's characters correlate with the median family's, on average.
 
-    The worse half of the characters counts: a symbol font may have sound digits.
+    The worse half of the characters counts: a symbol font may have usual digits.
     """
     flat = pictures.reshape(*pictures.shape[:2], -1).astype(np.float32)
     means = np.stack([

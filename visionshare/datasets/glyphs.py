@@ -1,7 +1,8 @@
-"""Characters rendered from fonts as a page's reader finds them: small, slanted, blurred, cropped.
+"""The data set of characters rendered from fonts: small, slanted, blurred, noisy, cropped.
 
-Characters of one font stand in a sheet like those of a page. The sheet is blurred and gets noise,
-its ink is found as a page's is, and each character is cut out and normalized as a page's is.
+The characters of one font are drawn on a sheet, as on a page. The sheet is blurred and gets noise;
+its ink is told from paper, and each character's ink is brought to a raster, by the functions that
+do so for pages that are read and for pictures that are classified.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.characters import without_specks
 from visionshare.datasets.fonts import (
     CAPITALS,
     LETTERS,
@@ -21,11 +23,12 @@ from visionshare.datasets.fonts import (
     find_fonts,
     matches,
     matplotlib_fonts,
-    sound_fonts,
     system_font_folders,
+    usable_fonts,
 )
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.ink import SIZE, find_ink, normalize_character
+from visionshare.datasets.ink import find_ink
+from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE
 from visionshare.errors import DataError, InputError
 
 __all__ = ["Fonts", "load_fonts", "render_sheet", "split_fonts"]
@@ -50,7 +53,7 @@ class Fonts:
     left_out : tuple of str
         Families that neither train nor test.
     per_class, per_class_test : int
-        Images a class of the training and of the test set.
+        Images per class of the training and of the test set.
     points : tuple of float
         Smallest and largest size.
     dpi : int
@@ -123,24 +126,23 @@ def split_fonts(
     ['cmss10', 'dejavu sans mono']
     """
     paths = matplotlib_fonts()
-    given = [*settings.folders, *([] if data_dir is None else [str(data_dir)])]
-    for folder in given:
-        found = find_fonts(folder)
-        if not found:
+    for folder in [*settings.folders, *([] if data_dir is None else [str(data_dir)])]:
+        files = find_fonts(folder)
+        if not files:
             raise DataError(f"{folder}: no fonts (.ttf, .otf) there")
-        paths += found
-    for place in system_font_folders() if settings.system else []:
-        paths += find_fonts(place)
-    sound = sound_fonts(tuple(dict.fromkeys(paths)), settings.characters)
-    sound = [font for font in sound if not matches(font.family, settings.left_out)]
-    families = sorted({font.family for font in sound})
+        paths += files
+    for system_folder in system_font_folders() if settings.system else []:
+        paths += find_fonts(system_folder)
+    fonts = usable_fonts(tuple(dict.fromkeys(paths)), settings.characters)
+    fonts = [font for font in fonts if not matches(font.family, settings.left_out)]
+    families = sorted({font.family for font in fonts})
     tests = set(families[3::4])
     if settings.tests:
         tests = {family for family in families if matches(family, settings.tests)}
-    parts = [f for f in sound if f.family not in tests], [f for f in sound if f.family in tests]
+    parts = [f for f in fonts if f.family not in tests], [f for f in fonts if f.family in tests]
     for which, part in zip(("train", "test"), parts, strict=True):
         if not part:
-            raise DataError(f"fonts: no family left to {which}; found: {', '.join(families[:20])}")
+            raise DataError(f"fonts: no family left to {which}, of: {', '.join(families[:20])}")
     return parts
 
 
@@ -149,7 +151,7 @@ def load_fonts(
 ) -> ImageSet:
     """Return characters of the fonts that train, or of those that test.
 
-    Each family has the same share of the images, however many styles it has.
+    Each family has the same fraction of the images, however many styles it has.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def load_fonts(
     families = sorted({font.family for font in fonts})
     characters = settings.characters
     n = settings.per_class_test if split == "test" else settings.per_class
-    images = np.empty((n, len(characters), SIZE, SIZE), np.uint8)
+    images = np.empty((n, len(characters), *PRINTED_SIZE), np.uint8)
     for i in range(n):
         rng = np.random.default_rng([settings.seed, split == "test", i])
         family = families[i % len(families)]
@@ -177,13 +179,13 @@ def load_fonts(
         font = styles[int(rng.integers(len(styles)))]
         images[i] = render_sheet(font, characters, settings, rng)
     labels = np.tile(np.arange(len(characters)), n)
-    return ImageSet(images.reshape(-1, SIZE, SIZE), labels, tuple(characters), "fonts")
+    return ImageSet(images.reshape(-1, *PRINTED_SIZE), labels, tuple(characters), "fonts")
 
 
 def render_sheet(
     font: Font, characters: Sequence[str], settings: Fonts, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return each character of a font once, as a reader of a page would hand it to a classifier.
+    """Return a raster of each character of a font, as a reader of pages makes them.
 
     Parameters
     ----------
@@ -211,18 +213,18 @@ def render_sheet(
     across = int(np.ceil(np.sqrt(len(cells))))
     down = -(-len(cells) // across)
     sheet = np.full((down * height, across * width), 255, np.uint8)
-    places = []
+    windows = []
     for i, cell in enumerate(cells):
         y, x = i // across * height, i % across * width
         sheet[y + 2 : y + 2 + cell.shape[0], x + 2 : x + 2 + cell.shape[1]] = cell
-        places.append((slice(y, y + height), slice(x, x + width)))
+        windows.append((slice(y, y + height), slice(x, x + width)))
     sheet = _elastic(sheet, settings.elastic * pixels / 100, pixels / 8, rng)
     ink = find_ink(_scanned(sheet, rng))
-    found = []
-    for place in places:
-        mask = _cropped(_without_specks(ink.mask[place]), rng)
-        found.append(normalize_character(ink.darkness[place], mask))
-    return np.stack(found)
+    rasters = []
+    for window in windows:
+        mask = _cropped(without_specks(ink.mask[window]), rng)
+        rasters.append(PRINTED.apply_to_ink(ink.darkness[window], mask, PRINTED_SIZE))
+    return np.stack(rasters)
 
 
 def _bent(cell: np.ndarray, settings: Fonts, rng: np.random.Generator) -> np.ndarray:
@@ -281,19 +283,6 @@ def _scanned(sheet: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if rng.random() < 0.3:
         values = 255 - values
     return np.clip(np.round(values), 0, 255).astype(np.uint8)
-
-
-def _without_specks(mask: np.ndarray) -> np.ndarray:
-    """Return a mask without pieces of less than a fiftieth of its largest."""
-    import cv2
-
-    n, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
-    if n <= 2:
-        return mask
-    areas = stats[:, cv2.CC_STAT_AREA].copy()
-    areas[0] = 0
-    kept: np.ndarray = (areas * 50 >= areas.max())[labels]
-    return kept
 
 
 def _cropped(mask: np.ndarray, rng: np.random.Generator) -> np.ndarray:

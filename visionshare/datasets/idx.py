@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
 from pathlib import Path
@@ -30,12 +31,12 @@ def read_idx(path: str | os.PathLike[str], largest: int = _LARGEST) -> np.ndarra
     ----------
     path : path-like
     largest : int
-        Bytes of data that are accepted at most; no more is ever held.
+        Bytes of data that are accepted at most; no more are read.
 
     Raises
     ------
     DataError
-        If the file is missing, foreign, truncated, too long or too large.
+        If the file is missing, of another kind, truncated, too long or too large.
     """
     path = Path(path)
     try:
@@ -63,19 +64,19 @@ def read_idx(path: str | os.PathLike[str], largest: int = _LARGEST) -> np.ndarra
 
 
 def _body(
-    path: Path, handle: object, shape: tuple[int, ...], dtype: np.dtype, count: int
+    path: Path, handle: io.BufferedIOBase, shape: tuple[int, ...], dtype: np.dtype, count: int
 ) -> np.ndarray:
-    wanted = count * dtype.itemsize
-    parts, held = [], 0
-    while held <= wanted:
-        # In parts: what a header announces is not held before it has come.
-        part = handle.read(min(1 << 24, wanted + 1 - held))  # type: ignore[attr-defined]
+    n_announced = count * dtype.itemsize
+    parts, n_read = [], 0
+    while n_read <= n_announced:
+        # In parts, so that a header cannot make us allocate more than the file has.
+        part = handle.read(min(1 << 24, n_announced + 1 - n_read))
         if not part:
             break
         parts.append(part)
-        held += len(part)
-    if held != wanted:
-        kind = "is truncated" if held < wanted else "has bytes past its end"
+        n_read += len(part)
+    if n_read != n_announced:
+        kind = "is truncated" if n_read < n_announced else "has bytes past its end"
         raise DataError(f"{path}: {kind} (shape {shape} announced)")
     array = np.frombuffer(b"".join(parts), dtype).reshape(shape)
     return array.astype(dtype.newbyteorder("="), copy=dtype.itemsize > 1)
@@ -86,7 +87,7 @@ def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
     codes = {np.dtype(d).newbyteorder("="): code for code, d in _DTYPES.items()}
     code = codes.get(array.dtype.newbyteorder("="))
     if code is None:
-        raise DataError(f"{path}: IDX holds no {array.dtype}")
+        raise DataError(f"{path}: IDX has no {array.dtype}")
     head = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
     body = head + array.astype(_DTYPES[code]).tobytes()
     content = gzip.compress(body, mtime=0) if str(path).endswith(".gz") else body

@@ -29,8 +29,8 @@ class ImageSet:
     Examples
     --------
     >>> import numpy as np
-    >>> some = ImageSet(np.zeros((2, 3, 3), np.uint8), np.array([0, 1]), ("a", "b"), "demo")
-    >>> len(some), some.subset([1]).labels.tolist()
+    >>> images = ImageSet(np.zeros((2, 3, 3), np.uint8), np.array([0, 1]), ("a", "b"), "demo")
+    >>> len(images), images.subset([1]).labels.tolist()
     (2, [1])
     """
 
@@ -42,7 +42,7 @@ class ImageSet:
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
             shapes = f"images {self.images.shape}, labels {self.labels.shape}"
-            raise DataError(f"{self.name}: {shapes}: one label an image is wanted")
+            raise DataError(f"{self.name}: {shapes}: one label per image is needed")
         outside = len(self.labels) and (
             self.labels.min() < 0 or self.labels.max() >= len(self.classes)
         )
@@ -53,7 +53,7 @@ class ImageSet:
         return len(self.images)
 
     def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
-        """Return the images at these places."""
+        """Return the images with these indices."""
         return ImageSet(self.images[ids], self.labels[ids], self.classes, self.name)
 
     def of_classes(self, classes: Sequence[str]) -> ImageSet:
@@ -69,8 +69,8 @@ class ImageSet:
             known = ", ".join(self.classes[:20])
             given = ", ".join(unknown or classes) or "none"
             raise DataError(f"{self.name}: classes {given}; it has, each once: {known}")
-        place = np.full(len(self.classes), -1)
-        place[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
-        kept = np.flatnonzero(place[self.labels] >= 0)
-        labels = place[self.labels[kept]].astype(np.int64)
+        new_labels = np.full(len(self.classes), -1)
+        new_labels[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
+        kept = np.flatnonzero(new_labels[self.labels] >= 0)
+        labels = new_labels[self.labels[kept]].astype(np.int64)
         return ImageSet(self.images[kept], labels, tuple(classes), self.name)

@@ -1,8 +1,4 @@
-"""Ink and paper: which pixels of a scan are ink, and a character's picture as classifiers see it.
-
-Training and reading both come through here: a character rendered for training is found and
-normalized by the functions that find and normalize those of a page.
-"""
+"""Ink and paper: which pixels of a scan are ink."""
 
 from __future__ import annotations
 
@@ -12,17 +8,14 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["INNER", "SIZE", "Ink", "find_ink", "normalize_character", "sauvola_threshold"]
+__all__ = ["Ink", "find_ink", "sauvola_threshold"]
 
-SIZE = 28
-# The longer side of a character inside of its picture.
-INNER = 22
 # Paper and ink nearer than this, in gray values, are a page without ink: once the paper is evened
-# out to 255, and as they are.
-_LEAST_CONTRAST = 40.0
-_LEAST_DIFFERENCE = 30.0
+# out to 255, and in the image that was given.
+_MIN_CONTRAST = 40.0
+_MIN_DIFFERENCE = 30.0
 # What stands out is taken for lighter, or darker, from this skewness on.
-_LEAST_SKEWNESS = 0.5
+_MIN_SKEWNESS = 0.5
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,8 @@ def sauvola_threshold(
     """Return m (1 + k (s / r − 1)), with mean m and standard deviation s of the square around.
 
     Sauvola, Pietikäinen, Adaptive document image binarization, Pattern Recognition 33, 2000,
-    equation 5. Beyond its edges the image is reflected. As scikit-image's, many times faster.
+    equation 5. Beyond its edges the image is reflected. As scikit-image's
+    ``threshold_sauvola``, many times faster.
 
     Parameters
     ----------
@@ -83,19 +77,22 @@ def sauvola_threshold(
     mean = cv2.boxFilter(padded, cv2.CV_64F, sides)[inner]
     square = cv2.boxFilter(padded * padded, cv2.CV_64F, sides)[inner]
     deviation = np.sqrt(np.maximum(square - mean * mean, 0.0))
-    found: np.ndarray = (mean * (1 + k * (deviation / r - 1))).astype(np.float32)
-    return found
+    threshold: np.ndarray = (mean * (1 + k * (deviation / r - 1))).astype(np.float32)
+    return threshold
 
 
-def find_ink(gray: np.ndarray) -> Ink:
-    """Return the ink of a gray image: dark on light, or light on dark where that is the rule.
+def find_ink(gray: np.ndarray, light_on_dark: bool | None = None) -> Ink:
+    """Return the ink of a gray image, dark on light or light on dark.
 
     Brightness is divided by that of the paper near by, so that shadows do not count. Sauvola's
-    threshold is then kept between two bounds: he alone hollows out large letters.
+    threshold is then kept between two bounds: alone it hollows out large letters.
 
     Parameters
     ----------
     gray : ndarray of uint8, shape (H, W)
+    light_on_dark : bool, optional
+        Whether the ink is lighter than the paper. When omitted, it is if most of what differs
+        from its surroundings is lighter than they are.
 
     Raises
     ------
@@ -117,7 +114,8 @@ def find_ink(gray: np.ndarray) -> Ink:
         raise InputError("gray", given, "a uint8 image of shape (H, W)")
     if gray.size == 0:
         raise InputError("gray", gray.shape, "an image with pixels")
-    light_on_dark = _is_light_on_dark(gray)
+    if light_on_dark is None:
+        light_on_dark = _is_light_on_dark(gray)
     dark = 255 - gray if light_on_dark else gray
     flat = _flattened(dark)
     level, _ = cv2.threshold(flat, 0, 255, cv2.THRESH_BINARY + cv2.THRESH_OTSU)
@@ -127,7 +125,7 @@ def find_ink(gray: np.ndarray) -> Ink:
         return nothing
     ink, paper = float(flat[below].mean()), float(np.median(flat[~below]))
     contrast, difference = paper - ink, float(dark[~below].mean()) - float(dark[below].mean())
-    if contrast < _LEAST_CONTRAST or difference < _LEAST_DIFFERENCE:
+    if contrast < _MIN_CONTRAST or difference < _MIN_DIFFERENCE:
         return nothing
     threshold = sauvola_threshold(flat, r=contrast / 2)
     np.clip(threshold, paper - 0.65 * contrast, paper - 0.35 * contrast, out=threshold)
@@ -147,7 +145,7 @@ def _is_light_on_dark(gray: np.ndarray) -> bool:
         difference = small.astype(np.float64) - np.median(small)
     deviation = float(np.sqrt(np.mean(difference**2)))
     skewness = float(np.mean(difference**3)) / max(deviation**3, 1e-12)
-    if abs(skewness) < _LEAST_SKEWNESS:
+    if abs(skewness) < _MIN_SKEWNESS:
         return bool(gray.mean() < 127.5)
     return skewness > 0
 
@@ -158,8 +156,8 @@ def _quarter(gray: np.ndarray) -> np.ndarray:
     height, width = (max(1, side // 4) for side in gray.shape)
     if min(gray.shape) < 256:
         return gray
-    found: np.ndarray = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
-    return found
+    quarter: np.ndarray = cv2.resize(gray, (width, height), interpolation=cv2.INTER_AREA)
+    return quarter
 
 
 def _flattened(dark: np.ndarray) -> np.ndarray:
@@ -175,48 +173,3 @@ def _flattened(dark: np.ndarray) -> np.ndarray:
     paper = cv2.resize(paper, dark.shape[::-1], interpolation=cv2.INTER_LINEAR)
     ratio = dark.astype(np.float32) * 255 / np.maximum(paper, 1)
     return np.minimum(np.round(ratio), 255).astype(np.uint8)
-
-
-def normalize_character(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return a character as classifiers see it: its ink alone, light on black, centered.
-
-    Its longer side fills 22 of 28 pixels, its proportions are kept, and its ink is full white.
-
-    Parameters
-    ----------
-    darkness : ndarray of uint8, shape (H, W)
-        See :class:`Ink`.
-    mask : ndarray of bool, shape (H, W)
-        Pixels of this character; neighbors inside of its box are left out.
-
-    Returns
-    -------
-    ndarray of uint8, shape (28, 28)
-
-    Examples
-    --------
-    >>> mask = np.zeros((60, 40), bool)
-    >>> mask[10:54, 20:24] = True
-    >>> image = normalize_character(np.where(mask, 200, 0).astype(np.uint8), mask)
-    >>> rows, cols = np.nonzero(image > 127)
-    >>> np.ptp(rows) + 1, np.ptp(cols) + 1, image.max()
-    (np.int64(22), np.int64(2), np.uint8(255))
-    """
-    import cv2
-
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    picture = np.zeros((SIZE, SIZE), np.uint8)
-    if len(rows) == 0:
-        return picture
-    box = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
-    own = np.ascontiguousarray(mask[box], np.uint8)
-    # One pixel around the mask is still edge, not neighbor.
-    values = darkness[box] * cv2.dilate(own, np.ones((3, 3), np.uint8))
-    top = max(64.0, float(np.percentile(values[own > 0], 75)))
-    ratio = INNER / max(values.shape)
-    height, width = (max(1, round(side * ratio)) for side in values.shape)
-    how = cv2.INTER_AREA if ratio < 1 else cv2.INTER_LINEAR
-    shrunk = cv2.resize(values, (width, height), interpolation=how).astype(np.float32)
-    y, x = (SIZE - height) // 2, (SIZE - width) // 2
-    picture[y : y + height, x : x + width] = np.minimum(np.round(shrunk * (255 / top)), 255)
-    return picture

@@ -23,7 +23,7 @@ _LARGEST = 1 << 30
 def read_libsvm(
     path: str | os.PathLike[str], shape: tuple[int, ...], largest: int = _LARGEST
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Read images and labels, values as they stand.
+    """Read images and labels; values are not scaled.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def read_libsvm(
     Raises
     ------
     DataError
-        If the file is missing, broken, foreign or too large.
+        If the file is missing, broken, of another kind or too large.
     """
     from sklearn.datasets import load_svmlight_file
 
@@ -60,7 +60,7 @@ def read_libsvm(
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{path}: not sound LIBSVM text of {shape} images ({error})") from None
+        raise DataError(f"{path}: invalid LIBSVM text of {shape} images ({error})") from None
     images = table.toarray().reshape(-1, *shape)
     if not np.isfinite(images).all() or len(images) == 0:
         raise DataError(f"{path}: no images, or values that are not finite")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.canvas import CENTERS, box_size, on_canvas, to_gray
+from visionshare.datasets.characters import ink_alone, normalize_character, without_specks
+from visionshare.datasets.ink import find_ink
 from visionshare.errors import InputError
 
-__all__ = ["CENTERS", "FITS", "POLARITIES", "Preprocessing"]
+__all__ = ["FITS", "POLARITIES", "PRINTED", "PRINTED_SIZE", "Preprocessing"]
 
 POLARITIES = ("as_is", "light_on_dark", "dark_on_light", "automatic")
-FITS = ("resize", "center", "box")
-CENTERS = ("box", "mass")
-_LARGEST_SIDE = 4096
+FITS = ("resize", "center", "box", "character")
+_MAX_SIDE = 4096
+# Words of files that were written before.
+_FORMER = "centre"
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Preprocessing:
     """How a picture becomes the raster that a classifier takes.
 
     The steps are done in the order of the parameters. Without any, a picture is stretched to
-    the size that is wanted.
+    the size that is asked for.
 
     Parameters
     ----------
@@ -36,10 +40,13 @@ class Preprocessing:
     crop : bool, default False
         Cut to the smallest box that holds all ink.
     threshold : float, default 0.3
-        Ink is lighter than this share of the way from paper to the lightest value.
-    fit : {"resize", "center", "box"}, default "resize"
+        Ink is lighter than this fraction of the way from paper to the lightest value.
+    fit : {"resize", "center", "box", "character"}, default "resize"
         Stretch to the size; or shrink where needed and center on a black canvas; or enlarge or
-        shrink, keeping the aspect ratio, to a box on a black canvas.
+        shrink, keeping the aspect ratio, to a box on a black canvas. "character" does to one
+        printed character what a reader of pages does: its ink is told from paper by a local
+        threshold, stretched in contrast, cut out, and brought to a box on a black canvas; see
+        :func:`visionshare.datasets.characters.normalize_character`.
     margin : int, default 0
         Pixels between the box and each side of the canvas.
     center : {"box", "mass"}, default "box"
@@ -89,27 +96,37 @@ class Preprocessing:
                 raise InputError(name, getattr(self, name), "True or False")
         if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold < 1:
             raise InputError("threshold", self.threshold, "a number between 0 and 1")
-        if type(self.margin) is not int or not 0 <= self.margin <= _LARGEST_SIDE:
-            raise InputError("margin", self.margin, f"a number of pixels from 0 to {_LARGEST_SIDE}")
-        if self.polarity == "as_is":
-            for name in ("contrast", "crop"):
-                if getattr(self, name):
-                    raise InputError(name, True, "False where polarity is 'as_is': what is ink?")
-        if self.fit != "box":
+        if type(self.margin) is not int or not 0 <= self.margin <= _MAX_SIDE:
+            raise InputError("margin", self.margin, f"a number of pixels from 0 to {_MAX_SIDE}")
+        self._check_together()
+
+    def _check_together(self) -> None:
+        """See that no step is given that another one leaves without a meaning."""
+        for name in ("contrast", "crop"):
+            if self.polarity == "as_is" and getattr(self, name):
+                raise InputError(name, True, "False where polarity is 'as_is': what is ink?")
+            if self.fit == "character" and getattr(self, name):
+                raise InputError(name, True, "False where fit is 'character', which does it")
+        if self.polarity == "as_is" and self.fit == "character":
+            raise InputError("fit", self.fit, "another fit where polarity is 'as_is'")
+        if self.fit not in ("box", "character"):
             for name, default in (("margin", 0), ("center", "box")):
                 if getattr(self, name) != default:
-                    raise InputError(name, getattr(self, name), f"{default!r} unless fit is 'box'")
+                    accepted = f"{default!r} unless fit is 'box' or 'character'"
+                    raise InputError(name, getattr(self, name), accepted)
 
     @staticmethod
     def from_values(values: Any) -> Preprocessing:
-        """Return the steps of :meth:`to_values`.
+        """Return the steps of :meth:`to_values`, or of a file that says "centre" for "center".
 
         Raises
         ------
         InputError
-            If they are no steps, or hold one that this library does not know.
+            If they are no steps, or have one that this library does not know.
         """
         names = [field.name for field in fields(Preprocessing)]
+        if isinstance(values, Mapping):
+            values = _in_new_words(values)
         if not isinstance(values, Mapping) or not set(values) <= set(names):
             given = sorted(map(str, values)) if isinstance(values, Mapping) else values
             raise InputError("preprocessing", given, f"a table of {', '.join(names)}")
@@ -127,15 +144,7 @@ class Preprocessing:
             f"laid, where it is transparent, on {paper.get(self.polarity, 'black')}",
             "made gray (0.299 R + 0.587 G + 0.114 B)" if mode == "gray" else "made RGB",
         ]
-        said += {
-            "as_is": [],
-            "light_on_dark": [],
-            "dark_on_light": ["inverted: dark ink becomes light"],
-            "automatic": [
-                "inverted where the median of its border (paper) is nearer to its lightest value "
-                "than to its darkest: ink becomes light on dark"
-            ],
-        }[self.polarity]
+        said += _POLARITY_IN_WORDS[self.polarity]
         if self.contrast:
             said.append("stretched in contrast: paper becomes 0, the lightest ink 255")
         if self.crop:
@@ -143,6 +152,9 @@ class Preprocessing:
                 "cut to the box of its ink, which is lighter than "
                 f"{self.threshold:g} of the way from paper to the lightest value"
             )
+        if self.fit == "character":
+            said.append("rid of all but its ink, told from paper by a local threshold (Sauvola)")
+            said.append("stretched in contrast, so that a quarter of the ink or more is white")
         mean = "each pixel the mean of the area that it covers"
         if self.fit == "resize":
             said.append(f"stretched to the image's size, {mean}")
@@ -176,15 +188,57 @@ class Preprocessing:
             If the picture is no such array, or the margin leaves no room.
         """
         picture = np.asarray(picture)
-        sound = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3)
-        if picture.dtype != np.uint8 or not sound or 0 in picture.shape:
+        is_picture = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3)
+        if picture.dtype != np.uint8 or not is_picture or 0 in picture.shape:
             given = f"{picture.dtype} of shape {picture.shape}"
             raise InputError("picture", given, "bytes of shape (H, W) or (H, W, 3)")
         if size is not None:
             self.check_size(size)
+        if self.fit == "character":
+            return self._character(picture, size)
         if self.polarity != "as_is":
             picture = self._ink(picture)
         return picture if size is None else self._fitted(picture, size)
+
+    def apply_to_ink(
+        self, darkness: np.ndarray, mask: np.ndarray, size: tuple[int, int]
+    ) -> np.ndarray:
+        """Return the raster of a character whose ink was found on a page.
+
+        Parameters
+        ----------
+        darkness : ndarray of uint8, shape (H, W)
+            See :class:`visionshare.datasets.ink.Ink`.
+        mask : ndarray of bool, shape (H, W)
+            Pixels of this character.
+        size : tuple of int
+            Height and width of the raster.
+
+        Returns
+        -------
+        ndarray of shape (height, width), uint8
+
+        Raises
+        ------
+        InputError
+            If the polarity is "as_is", or the margin leaves no room.
+
+        Examples
+        --------
+        >>> mask = np.pad(np.ones((8, 2), bool), 3)
+        >>> steps = Preprocessing("automatic", fit="character", margin=1)
+        >>> steps.apply_to_ink(np.where(mask, 255, 0).astype(np.uint8), mask, (6, 4)).tolist()
+        [[0, 0, 0, 0], [0, 255, 0, 0], [0, 255, 0, 0], [0, 255, 0, 0], [0, 255, 0, 0],
+         [0, 0, 0, 0]]
+        """
+        if self.polarity == "as_is":
+            raise InputError("polarity", self.polarity, "one that says what is ink")
+        self.check_size(size)
+        if self.fit == "character":
+            return normalize_character(darkness, mask, size, self.margin, self.center)
+        # A border of paper around the ink, which the steps look for.
+        picture = np.pad(ink_alone(darkness, mask), 1)
+        return replace(self, polarity="light_on_dark").apply(picture, size)
 
     def check_size(self, size: tuple[int, int]) -> None:
         """See that the margin leaves room in images of this height and width.
@@ -197,14 +251,28 @@ class Preprocessing:
         if 2 * self.margin >= min(size):
             raise InputError("margin", self.margin, f"less than half of each side of {size}")
 
-    def _ink(self, picture: np.ndarray) -> np.ndarray:
-        """Return the picture with light ink on dark paper, stretched and cut."""
-        gray = _gray(picture)
-        invert = self.polarity == "dark_on_light"
+    def _is_dark_on_light(self, gray: np.ndarray) -> bool:
         if self.polarity == "automatic":
             paper = _paper(gray)
-            invert = float(gray.max()) - paper < paper - float(gray.min())
-        if invert:
+            return float(gray.max()) - paper < paper - float(gray.min())
+        return self.polarity == "dark_on_light"
+
+    def _character(self, picture: np.ndarray, size: tuple[int, int] | None) -> np.ndarray:
+        """Return the raster of a picture of one character; without a size, cut to its box."""
+        gray = to_gray(picture)
+        ink = find_ink(gray, light_on_dark=not self._is_dark_on_light(gray))
+        mask = without_specks(ink.mask)
+        if size is None:
+            raster = ink_alone(ink.darkness, mask)
+        else:
+            raster = self.apply_to_ink(ink.darkness, mask, size)
+        # Ink is gray: a raster of colors has it in each channel.
+        return raster if picture.ndim == 2 else np.repeat(raster[..., None], 3, axis=2)
+
+    def _ink(self, picture: np.ndarray) -> np.ndarray:
+        """Return the picture with light ink on dark paper, stretched and cut."""
+        gray = to_gray(picture)
+        if self._is_dark_on_light(gray):
             picture, gray = 255 - picture, 255 - gray
         if not (self.contrast or self.crop):
             return picture
@@ -229,24 +297,36 @@ class Preprocessing:
             return picture
         if self.fit == "resize":
             return _resized(picture, size)
-        inner = [side - 2 * self.margin for side in size]
-        ratio = min(a / b for a, b in zip(inner, picture.shape[:2], strict=True))
-        if self.fit == "center":
-            ratio = min(1.0, ratio)
-        height, width = (max(1, round(side * ratio)) for side in picture.shape[:2])
-        shrunk = _resized(picture, (height, width), smooth=ratio > 1)
-        canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
-        y, x = (size[0] - height) // 2, (size[1] - width) // 2
-        if self.center == "mass":
-            y, x = _mass_places(shrunk, size)
-        canvas[y : y + height, x : x + width] = shrunk
-        return canvas
+        box, scale = box_size(picture.shape, size, self.margin)
+        if self.fit == "center" and scale > 1:
+            box, scale = (picture.shape[0], picture.shape[1]), 1.0
+        return on_canvas(_resized(picture, box, smooth=scale > 1), size, self.center)
 
 
-def _gray(picture: np.ndarray) -> np.ndarray:
-    from PIL import Image
+# What `visionshare read` does to characters, and what those rendered from fonts come through.
+PRINTED = Preprocessing("automatic", fit="character", margin=3)
+PRINTED_SIZE = (28, 28)
 
-    return picture if picture.ndim == 2 else np.asarray(Image.fromarray(picture).convert("L"))
+_POLARITY_IN_WORDS: dict[str, list[str]] = {
+    "as_is": [],
+    "light_on_dark": [],
+    "dark_on_light": ["inverted: dark ink becomes light"],
+    "automatic": [
+        "inverted where the median of its border (paper) is nearer to its lightest value "
+        "than to its darkest: ink becomes light on dark"
+    ],
+}
+
+
+def _in_new_words(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with the key and the fit "centre" renamed to "center"."""
+    renamed = {
+        "center" if name == _FORMER and "center" not in values else name: value
+        for name, value in values.items()
+    }
+    if renamed.get("fit") == _FORMER:
+        renamed["fit"] = "center"
+    return renamed
 
 
 def _paper(gray: np.ndarray) -> float:
@@ -256,9 +336,9 @@ def _paper(gray: np.ndarray) -> float:
 
 
 def _extent(marked: np.ndarray, axis: int) -> slice:
-    """Return the places along an axis from the first to the last that is marked."""
-    found = np.flatnonzero(marked.any(axis=1 - axis))
-    return slice(int(found[0]), int(found[-1]) + 1)
+    """Return the indices along an axis from the first to the last that is marked."""
+    indices = np.flatnonzero(marked.any(axis=1 - axis))
+    return slice(int(indices[0]), int(indices[-1]) + 1)
 
 
 def _resized(picture: np.ndarray, size: tuple[int, int], smooth: bool = False) -> np.ndarray:
@@ -267,19 +347,5 @@ def _resized(picture: np.ndarray, size: tuple[int, int], smooth: bool = False) -
 
     if picture.shape[:2] == size:
         return picture
-    way = Image.Resampling.BILINEAR if smooth else Image.Resampling.BOX
-    return np.asarray(Image.fromarray(picture).resize((size[1], size[0]), way))
-
-
-def _mass_places(shrunk: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
-    """Return where a box must begin for its center of mass to be in the middle, within a canvas."""
-    weights = _gray(shrunk).astype(np.float64)
-    total = weights.sum()
-    if total == 0:
-        weights, total = np.ones_like(weights), float(weights.size)
-    places = []
-    for axis, side in enumerate(size):
-        length = weights.shape[axis]
-        mean = float(weights.sum(axis=1 - axis) @ np.arange(length) / total)
-        places.append(min(max(round((side - 1) / 2 - mean), 0), side - length))
-    return places[0], places[1]
+    method = Image.Resampling.BILINEAR if smooth else Image.Resampling.BOX
+    return np.asarray(Image.fromarray(picture).resize((size[1], size[0]), method))

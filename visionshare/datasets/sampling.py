@@ -1,4 +1,4 @@
-"""A part of labeled examples: a few or a share of each class, a few of one and of all others."""
+"""Draws of labeled examples: some or a fraction of each class, some of one and of the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sample_one_class(
     negatives: int | None,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Return places of a few examples of one class and, after them, of a few of the others.
+    """Return indices of some examples of one class and, after them, of some of the others.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def sample_one_class(
     positive : int or str
         The one class.
     positives, negatives : int or None
-        How many of each; all for None.
+        Numbers of examples; all for None.
     rng : numpy.random.Generator
 
     Returns
@@ -35,7 +35,7 @@ def sample_one_class(
     Raises
     ------
     InputError
-        If there are not so many.
+        If there are fewer.
 
     Examples
     --------
@@ -43,13 +43,13 @@ def sample_one_class(
     >>> len(rows), sorted(rows[1:].tolist())
     (4, [0, 2, 3])
     """
-    mine = np.asarray(labels) == positive
-    sides = (("positives", mine, positives), ("negatives", ~mine, negatives))
-    return np.concatenate([_drawn(name, which, n, rng) for name, which, n in sides])
+    is_positive = np.asarray(labels) == positive
+    sides = (("positives", is_positive, positives), ("negatives", ~is_positive, negatives))
+    return np.concatenate([_drawn(name, mask, n, rng) for name, mask, n in sides])
 
 
 def sample_per_class(labels: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Return places of at most ``n`` examples of each class, ascending.
+    """Return indices of at most ``n`` examples of each class, ascending.
 
     Examples
     --------
@@ -57,28 +57,28 @@ def sample_per_class(labels: np.ndarray, n: int, rng: np.random.Generator) -> np
     >>> np.bincount(labels[sample_per_class(labels, 2, np.random.default_rng(0))]).tolist()
     [2, 1]
     """
-    held = [rng.permutation(np.flatnonzero(labels == c))[:n] for c in np.unique(labels)]
-    return np.sort(np.concatenate([np.empty(0, np.int64), *held])).astype(np.int64)
+    drawn = [rng.permutation(np.flatnonzero(labels == c))[:n] for c in np.unique(labels)]
+    return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])).astype(np.int64)
 
 
-def _drawn(name: str, which: np.ndarray, n: int | None, rng: np.random.Generator) -> np.ndarray:
-    places = np.flatnonzero(which)
+def _drawn(name: str, mask: np.ndarray, n: int | None, rng: np.random.Generator) -> np.ndarray:
+    indices = np.flatnonzero(mask)
     if n is None:
-        n = len(places)
-    if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= len(places):
-        raise InputError(name, n, f"a number of images from 1 to {len(places)}, all there are")
-    return np.sort(rng.choice(places, n, replace=False))
+        n = len(indices)
+    if isinstance(n, bool) or not hasattr(n, "__index__") or not 1 <= n <= len(indices):
+        raise InputError(name, n, f"a number of images from 1 to {len(indices)}, all there are")
+    return np.sort(rng.choice(indices, n, replace=False))
 
 
-def stratified_mask(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """Return a mask (m,) of a random share of each class's examples.
+def stratified_mask(labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
+    """Return a mask (m,) of a random fraction of each class's examples.
 
     Parameters
     ----------
     labels : ndarray of shape (m,)
         Classes of all examples.
-    share : float
-        From 0 to 1, of each class to the nearest number of examples.
+    fraction : float
+        From 0 to 1; of each class rounded to a number of examples.
     seed : int
 
     Examples
@@ -90,5 +90,5 @@ def stratified_mask(labels: np.ndarray, share: float, seed: int) -> np.ndarray:
     rng, drawn = np.random.default_rng(seed), np.zeros(len(labels), bool)
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
-        drawn[members[: round(share * len(members))]] = True
+        drawn[members[: round(fraction * len(members))]] = True
     return drawn

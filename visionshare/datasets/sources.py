@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.datasets.arrays import read_hdf5, read_npz
-from visionshare.datasets.catalogue import list_datasets, load_dataset
+from visionshare.datasets.catalogue import Catalogue, list_datasets, load_dataset
 from visionshare.datasets.folders import Fit, read_folder
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.idx import is_idx, read_idx
@@ -28,6 +28,7 @@ def load_images(
     fit: Fit = "resize",
     cut: Cut | None = None,
     fonts: Fonts | None = None,
+    catalogue: Catalogue = None,
 ) -> ImageSet:
     """Return images and labels from a catalogue name, a folder, or a file.
 
@@ -35,9 +36,8 @@ def load_images(
     ----------
     source : str or path-like
         A name of the catalogue; a folder with a folder for each class, or, with ``cut``, with an
-        image for each texture; a ``.npz`` or HDF5 file
-        with ``images`` and ``labels``; an IDX file of images beside its labels
-        (``…-images…`` and ``…-labels…``).
+        image for each texture; a ``.npz`` or HDF5 file with ``images`` and ``labels``; an IDX
+        file of images beside its labels (``…-images…`` and ``…-labels…``).
     split : {"train", "test"}
         Of a catalogue entry. A folder that has folders ``train`` and ``test`` uses them too.
     data_dir : path-like, optional
@@ -48,16 +48,23 @@ def load_images(
         Cut patches of this kind from textures: the left half of each trains, the right half tests.
     fonts : Fonts, optional
         How the characters of the catalogue's "fonts" are rendered.
+    catalogue : path-like, optional
+        As in :func:`visionshare.datasets.list_datasets`.
 
     Raises
     ------
     DataError
-        If the source is missing, foreign or broken.
+        If the source is missing, broken or of an unknown kind.
+
+    Examples
+    --------
+    >>> load_images("digits", "train").classes[:3]
+    ('0', '1', '2')
     """
-    if isinstance(source, str) and source in list_datasets():
-        return load_dataset(source, split, data_dir, cut, fonts)
+    if isinstance(source, str) and source in list_datasets(catalogue):
+        return load_dataset(source, split, data_dir, cut, fonts, catalogue)
     if fonts is not None:
-        raise DataError(f"{source}: images as they are; characters are rendered by 'fonts' only")
+        raise DataError(f"{source}: its images are not rendered; only those of 'fonts' are")
     path = Path(source)
     if path.is_dir() and cut is not None:
         return texture_patches(read_plates(path, mode), split, cut, path.name)
@@ -75,7 +82,7 @@ def load_images(
     if is_idx(path):
         name = path.name.replace("images", "labels").replace("idx3", "idx1")
         return _labeled(path, {"images": read_idx(path), "labels": read_idx(path.with_name(name))})
-    raise DataError(f"{path}: not a kind of data file that is known (.npz, .h5, IDX, a folder)")
+    raise DataError(f"{path}: unknown kind of data file (known: .npz, .h5, IDX, a folder)")
 
 
 def _labeled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:
@@ -86,7 +93,7 @@ def _labeled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:
     if labels.ndim != 1 or len(labels) != len(images) or labels.dtype.kind not in "iuUSO":
         raise DataError(f"{path}: labels of shape {labels.shape} for images {images.shape}")
     if images.dtype.kind not in "fiu":
-        raise DataError(f"{path}: images of {images.dtype} are no numbers")
+        raise DataError(f"{path}: images of {images.dtype} are not numbers")
     if labels.dtype.kind in "SO":
         labels = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in labels])
     classes, index = np.unique(labels, return_inverse=True)

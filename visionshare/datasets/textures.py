@@ -1,4 +1,4 @@
-"""Patches cut from images of textures, a class a texture; no training patch meets a test patch."""
+"""Patches cut from images of textures; no training patch shares a pixel with a test patch."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Cut:
     size : int
         Side of a patch, in pixels.
     per_class : int
-        Patches a class, of each split.
+        Patches per class, of each split.
     seed : int
-        Of the patches' places.
+        Of the patches' positions.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def cut_patches(
     rng: np.random.Generator,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return ``n`` patches of a plate, at random places; they may overlap.
+    """Return ``n`` patches of a plate, at random positions; they may overlap.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def cut_patches(
         Side of a patch.
     rng : numpy.random.Generator
     taken : ndarray of bool, shape (H, W), optional
-        Pixels that no patch may hold.
+        Pixels that no patch may have.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def cut_patches(
     Raises
     ------
     DataError
-        If there is no place for a patch.
+        If there is no room for a patch.
 
     Examples
     --------
@@ -81,6 +81,8 @@ def cut_patches(
     >>> cut_patches(plate, 9, 2, np.random.default_rng(0), taken)[:, :, 0].min(axis=0) % 4
     array([2, 2])
     """
+    import cv2
+
     height, width = (side - size + 1 for side in plate.shape[:2])
     if height < 1 or width < 1:
         shape = "×".join(map(str, plate.shape[:2]))
@@ -88,10 +90,10 @@ def cut_patches(
     if taken is None:
         ys, xs = rng.integers(height, size=n), rng.integers(width, size=n)
     else:
-        sums = np.zeros((taken.shape[0] + 1, taken.shape[1] + 1), np.int64)
-        np.cumsum(np.cumsum(taken, axis=0), axis=1, out=sums[1:, 1:])
-        held = sums[size:, size:] - sums[:-size, size:] - sums[size:, :-size]
-        free = np.argwhere(held + sums[:-size, :-size] == 0)
+        window = np.ones((size, size), np.uint8)
+        # Of each pixel, the largest value in the patch that begins there.
+        blocked = cv2.dilate(taken.astype(np.uint8), window, anchor=(0, 0))
+        free = np.argwhere(blocked[:height, :width] == 0)
         if len(free) == 0:
             raise DataError(f"no patch of {size}×{size} pixels is free of the pixels taken")
         ys, xs = free[rng.integers(len(free), size=n)].T
@@ -103,9 +105,9 @@ def texture_patches(
 ) -> ImageSet:
     """Return patches of textures: the left half of each plate trains, the right half tests.
 
-    Pixels are left as they are: whoever classifies a window of a larger image later has the
-    window alone, and can neither know the plate's mean nor the image's. Where brightness should
-    not count, that is the features' to see to, such as ``zero_mean`` of Gabor filters.
+    Pixels keep their values: what classifies a window of a larger image later has the window
+    alone, and knows neither the plate's mean nor the image's. Where brightness should not count,
+    the features can ignore it, such as Gabor filters with ``zero_mean``.
 
     Parameters
     ----------
@@ -123,8 +125,8 @@ def texture_patches(
     Examples
     --------
     >>> plates = {"dark": np.zeros((40, 40), np.uint8), "light": np.full((40, 40), 9, np.uint8)}
-    >>> held = texture_patches(plates, "train", Cut(size=8, per_class=5))
-    >>> held.images.shape, held.classes
+    >>> patches = texture_patches(plates, "train", Cut(size=8, per_class=5))
+    >>> patches.images.shape, patches.classes
     ((10, 8, 8), ('dark', 'light'))
     """
     cut = cut or Cut()
@@ -157,7 +159,7 @@ def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str,
     files = find_images(folder)
     names = [file.stem for file in files]
     if len(files) < 2:
-        raise DataError(f"{folder}: {len(files)} images; two textures or more are wanted")
+        raise DataError(f"{folder}: {len(files)} images; it needs two textures or more")
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{folder}: several textures have the name {name!r}")
@@ -167,20 +169,21 @@ def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str,
 def equalized(plate: np.ndarray) -> np.ndarray:
     """Return a plate whose gray values are about equally frequent, uint8.
 
-    A value becomes the share of darker pixels, of those that are not the darkest.
+    A value becomes the fraction of darker pixels, of those that are not the darkest. A plate of
+    one value becomes black.
 
     Parameters
     ----------
-    plate : ndarray of uint8
+    plate : ndarray of uint8, shape (H, W)
 
     Examples
     --------
     >>> equalized(np.array([[10, 10, 10], [20, 30, 30]], np.uint8)).tolist()
     [[0, 0, 0], [85, 255, 255]]
     """
-    counts = np.bincount(plate.ravel(), minlength=256)
-    below = np.cumsum(counts) - counts[counts > 0][0]
-    most = max(1, int(below[-1]))
-    values = np.round(255 * np.maximum(below, 0) / most).astype(np.uint8)
-    found: np.ndarray = values[plate]
-    return found
+    import cv2
+
+    if plate.min() == plate.max():
+        return np.zeros_like(plate)
+    equal: np.ndarray = cv2.equalizeHist(plate)
+    return equal

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
-import stat
-import tempfile
 import threading
 from pathlib import Path
 
@@ -15,37 +12,16 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import ExportError, InputError
 from visionshare.export.c.program import CProgram, c_program
-from visionshare.export.toolchain import FLAGS, compiler, run_compiler
+from visionshare.export.library_cache import cached_library
 from visionshare.scores import predict_labels, softmax
 
 __all__ = ["CompiledClassifier", "compile_classifier"]
 
 _DTYPES = {"uint8": np.uint8, "float32": np.float32}
-# Images by the thousand: the loop over them is in C too.
-_MANY = """
-#include "model.c"
-
-int model_ram(void);
-void model_many(const model_pixel *images, long count, struct model_work *work, float *scores);
-
-int model_ram(void)
-{
-    return (int)sizeof(struct model_work);
-}
-
-void model_many(const model_pixel *images, long count, struct model_work *work, float *scores)
-{
-    long i;
-
-    for (i = 0; i < count; i++) {
-        model_scores(images + i * MODEL_PIXELS, work, scores + i * MODEL_CLASSES);
-    }
-}
-"""
 
 
 class _OneImage(threading.local):
-    """A thread's memory for single images; to ask for addresses at each call takes time."""
+    """A thread's memory for single images: asking for addresses in each call would take time."""
 
     def __init__(self, shape: tuple[int, ...], dtype: type, work_bytes: int, k: int) -> None:
         self.image: np.ndarray = np.empty((1, *shape), dtype)
@@ -64,7 +40,13 @@ class CompiledClassifier:
     classes_ : ndarray of shape (k,)
     image_shape : tuple of int
     work_bytes : int
-        Memory that a call works in on this machine.
+        Bytes of the memory that a call writes to on this machine.
+
+    Examples
+    --------
+    >>> compiled = compile_classifier(model)  # doctest: +SKIP
+    >>> compiled.predict(images)  # doctest: +SKIP
+    array(['b', 'a'], dtype='<U1')
     """
 
     def __init__(self, classifier: CompactClassifier, program: CProgram, library: Path) -> None:
@@ -72,11 +54,15 @@ class CompiledClassifier:
         self.classes_ = classifier.classes_
         self.image_shape = classifier.image_shape
         self._dtype = _DTYPES[program.pixel]
-        loaded = ctypes.CDLL(str(library))
-        self.work_bytes = int(loaded.model_ram())
-        self._many = loaded.model_many
-        self._many.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-        self._many.restype = None
+        try:
+            loaded = ctypes.CDLL(str(library))
+        except OSError as error:
+            message = f"{error}; remove the file, or name another folder (cache_dir)"
+            raise ExportError(message) from None
+        self.work_bytes = int(getattr(loaded, f"{program.name}_work_bytes")())
+        self._batch = getattr(loaded, f"{program.name}_batch")
+        self._batch.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self._batch.restype = None
         self._one = _OneImage(self.image_shape, self._dtype, self.work_bytes, len(self.classes_))
         self._temperature = classifier.temperature
 
@@ -102,12 +88,12 @@ class CompiledClassifier:
         images = self._as_pixels(images)
         if len(images) == 1:
             np.copyto(self._one.image, images)
-            self._many(*self._one.addresses)
+            self._batch(*self._one.addresses)
             return self._one.scores.copy()
         scores = np.empty((len(images), len(self.classes_)), np.float32)
         # Its own memory for each call: calls may run at once, and without the interpreter's lock.
         work = np.empty(self.work_bytes, np.uint8)
-        self._many(images.ctypes.data, len(images), work.ctypes.data, scores.ctypes.data)
+        self._batch(images.ctypes.data, len(images), work.ctypes.data, scores.ctypes.data)
         return scores
 
     def _as_pixels(self, images: np.ndarray) -> np.ndarray:
@@ -133,6 +119,7 @@ def compile_classifier(
     pixel: str | None = None,
     quantize: str = "none",
     early_exit: bool = False,
+    cache_dir: str | os.PathLike[str] | None = None,
 ) -> CompiledClassifier:
     """Return a classifier that computes with its own C, compiled for this machine.
 
@@ -140,11 +127,14 @@ def compile_classifier(
     ----------
     classifier : CompactClassifier
     pixel : {"uint8", "float32"}, optional
-        What images will be; bytes when omitted, floats where examples are vectors.
+        Type of the images' values; bytes when omitted, floats where examples are vectors.
     quantize : {"none", "int8", "int16"}, default "none"
         What the tables hold.
     early_exit : bool, default False
         Whether images stop where the classifier's rule says.
+    cache_dir : path-like, optional
+        Folder of this user alone in which compiled libraries are kept; the user's cache when
+        omitted, see :func:`visionshare.export.library_cache.library_folder`.
 
     Returns
     -------
@@ -156,12 +146,7 @@ def compile_classifier(
     InputError
         If an argument is out of range or the classifier cannot be written in C.
     ExportError
-        If there is no C compiler or it fails.
-
-    Notes
-    -----
-    Libraries are kept in a folder of the user's own below the folder of temporary files, under
-    the sum of the source, the compiler and its flags.
+        If there is no C compiler or it fails, or others can write to the folder.
 
     Examples
     --------
@@ -173,33 +158,4 @@ def compile_classifier(
     array(['b'], dtype='<U1')
     """
     program = c_program(classifier, "model", pixel, quantize, early_exit=early_exit)
-    return CompiledClassifier(classifier, program, _library(program))
-
-
-def _library(program: CProgram) -> Path:
-    """Return the shared library of a program, compiled unless it is there already."""
-    parts = [program.files["model.h"], program.files["model.c"], _MANY, *compiler(), *FLAGS]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    folder = _own_folder()
-    library = folder / f"{digest}.so"
-    if library.is_file():
-        return library
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        work = Path(made)
-        for name in ("model.h", "model.c"):
-            (work / name).write_text(program.files[name], encoding="ascii")
-        (work / "many.c").write_text(_MANY, encoding="ascii")
-        run_compiler([*FLAGS, "-shared", "-fPIC", work / "many.c", "-o", work / "made.so", "-lm"])
-        os.replace(work / "made.so", library)
-    return library
-
-
-def _own_folder() -> Path:
-    """Return a folder for libraries that nobody else can write to."""
-    folder = Path(tempfile.gettempdir()) / f"visionshare-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    held = folder.lstat()
-    open_to_others = held.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not stat.S_ISDIR(held.st_mode) or held.st_uid != os.getuid() or open_to_others:
-        raise ExportError(f"{folder}: not a folder of this user alone; remove it")
-    return folder
+    return CompiledClassifier(classifier, program, cached_library(program, cache_dir))

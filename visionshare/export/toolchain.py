@@ -1,4 +1,4 @@
-"""The C compiler of the machine: found, asked, and its complaints as typed errors."""
+"""The C compiler of this machine, its failures as typed errors."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from visionshare.errors import ExportError
 
-__all__ = ["FLAGS", "compiler", "run_compiler", "section_sizes"]
+__all__ = ["FLAGS", "ObjectSize", "compiler", "run_compiler", "section_sizes", "target_macros"]
 
 # -std=c99 alone forbids fused multiply-adds.
 FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast")
@@ -33,17 +35,22 @@ def compiler() -> list[str]:
     raise ExportError("no C compiler: install gcc or clang, or name one in the variable CC")
 
 
-def run_compiler(arguments: Sequence[str | Path]) -> None:
-    """Run the compiler with these arguments.
+def run_compiler(arguments: Sequence[str | Path]) -> str:
+    """Run the compiler with these arguments and return its standard output.
 
     Raises
     ------
     ExportError
         If there is none or it fails.
     """
-    command = [*compiler(), *map(str, arguments)]
+    return _output([*compiler(), *map(str, arguments)])
+
+
+def _output(command: list[str]) -> str:
     try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=_SECONDS)
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=_SECONDS
+        ).stdout
     except subprocess.CalledProcessError as error:
         first = (error.stderr.strip() or "no message").splitlines()[0]
         raise ExportError(f"{command[0]} failed: {first}") from None
@@ -51,17 +58,48 @@ def run_compiler(arguments: Sequence[str | Path]) -> None:
         raise ExportError(f"{command[0]} failed: {error}") from None
 
 
-def section_sizes(path: Path) -> tuple[int, int] | None:
-    """Return bytes of code with constants, and of variables, of an object file.
+def target_macros() -> str:
+    """Return what the compiler predefines: its version and this processor's instructions.
 
-    None where there is no program ``size``, or it says something else than it does elsewhere.
+    A compiler is asked once per process.
+
+    Raises
+    ------
+    ExportError
+        If there is no compiler or it fails.
+    """
+    return _target_macros(tuple(compiler()))
+
+
+@cache
+def _target_macros(command: tuple[str, ...]) -> str:
+    return _output([*command, *FLAGS, "-dM", "-E", "-x", "c", os.devnull])
+
+
+class ObjectSize(NamedTuple):
+    """Bytes of code with constants, and of variables, in an object file.
+
+    Examples
+    --------
+    >>> ObjectSize(constant=12_000, variable=0).constant
+    12000
+    """
+
+    constant: int
+    variable: int
+
+
+def section_sizes(path: Path) -> ObjectSize | None:
+    """Return the sizes of an object file.
+
+    None where there is no program ``size``, or its output has another form.
     """
     if shutil.which("size") is None:
         return None
-    said = subprocess.run(["size", str(path)], capture_output=True, text=True, check=False)
-    words = said.stdout.splitlines()[-1].split() if said.returncode == 0 else []
+    result = subprocess.run(["size", str(path)], capture_output=True, text=True, check=False)
+    words = result.stdout.splitlines()[-1].split() if result.returncode == 0 else []
     if len(words) < 3 or not all(word.isdigit() for word in words[:3]):
         return None
     text, data, bss = map(int, words[:3])
-    # Pointers to names stand among the data here, but never change.
-    return text + data, bss
+    # Pointers to the names of classes are data here, but constants on a small core.
+    return ObjectSize(text + data, bss)

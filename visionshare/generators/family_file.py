@@ -31,7 +31,7 @@ def read_family(path: str | os.PathLike[str]) -> FeatureFamily:
         If the file is missing, broken, foreign, or holds an unknown family.
     """
     path = Path(path)
-    header, arrays = read_tensor_file(path, FORMAT, _VERSION, DataError)
+    header, arrays = read_tensor_file(path, FORMAT, {_VERSION}, DataError)
     try:
         return family_from_state(header["family"], arrays)
     except (InputError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:

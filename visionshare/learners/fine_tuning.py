@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -77,6 +77,11 @@ class FineTuning:
     ------
     InputError
         If a value is out of range.
+
+    Examples
+    --------
+    >>> FineTuning(epochs=40, max_features=100).products
+    True
     """
 
     epochs: int = 20
@@ -461,7 +466,7 @@ class _Run:
 
     def classifier(self, history: list[Epoch]) -> CompactClassifier:
         """Return the classifier as it is now."""
-        from visionshare.classifier import CompactClassifier, PathStep
+        from visionshare.classifier import PathStep
 
         family: Any = self.features.family()
         weights, products, intercept = self.scores.plain()
@@ -482,7 +487,7 @@ class _Run:
             weights, intercept, macs, last.loss, last.train_error, judged, seconds
         )
         metadata = {**before.metadata, "fine_tuning": asdict(self.settings)}
-        return CompactClassifier(
-            family, weights, intercept, before.classes_, last.temperature, (path,), metadata,
-            preprocessing=before.preprocessing,
+        return replace(
+            before, family=family, weights=weights, intercept=intercept,
+            temperature=last.temperature, path=(path,), metadata=metadata, exit_rule=None,
         )  # fmt: skip

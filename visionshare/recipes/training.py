@@ -202,7 +202,7 @@ def _learned(recipe: Recipe, shared: _Shared, work: Path) -> CompactClassifier:
     }
     classes = [training.classes[c] for c in learner.classes_]
     classifier = learner.to_classifier(features, classes, metadata)
-    classifier = classifier.with_preprocessing(_preprocessing(recipe))
+    classifier = replace(classifier, preprocessing=_preprocessing(recipe))
     if recipe.fine_tuning is None:
         return classifier
     with stages("fine-tuning"):
@@ -324,7 +324,7 @@ def _with_exits(
         stages=part.stages,
         n_jobs=jobs,
     )
-    return classifier.with_exit_rule(rule)
+    return replace(classifier, exit_rule=rule)
 
 
 def _claim(work: Path, recipe: Recipe, training: ImageSet, resume: bool) -> None:
@@ -379,7 +379,7 @@ def _with_test_errors(
         scores = values[:, : step.n_features] @ step.weights.T + step.intercept
         predicted = predict_labels(classifier.classes_, scores)
         path.append(replace(step, test_error=float(np.mean(predicted != truth))))
-    return classifier.with_path(path)
+    return replace(classifier, path=tuple(path))
 
 
 def _write(

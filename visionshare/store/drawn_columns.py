@@ -13,14 +13,14 @@ from visionshare.generators.draws import Draws
 
 __all__ = ["DrawnColumns"]
 
-_ENDLESS = "columns of some draws: there is no end of all of them"
+_ENDLESS = "ids of columns: the draws have no end"
 
 
 class DrawnColumns(Columns):
     """The columns of an endless list of draws over images.
 
     A column gets its offset and scale when it is first evaluated, and is kept only until another
-    round's columns are asked for: what a learner chooses, it keeps itself.
+    round's columns are asked for; a learner keeps the columns that it chooses.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class DrawnColumns(Columns):
     (5, 30)
     """
 
-    _held_ids: np.ndarray
+    _cached_ids: np.ndarray
 
     def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
         self.draws = draws
         self._images = images
-        self._held = np.empty((0, len(images)), np.float32)
+        self._cached = np.empty((0, len(images)), np.float32)
         self.fit_scaling("none")
 
     @property
@@ -55,10 +55,10 @@ class DrawnColumns(Columns):
     def check_rounds(self, rounds: int) -> None:
         """Raise an InputError if there are fewer rounds of draws."""
         if rounds > self.draws.rounds:
-            raise InputError("rounds", rounds, f"at most {self.draws.rounds}, as there are draws")
+            raise InputError("rounds", rounds, f"at most {self.draws.rounds}, the rounds of draws")
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates an image of these features."""
+        """Return the multiply-accumulates per image of these features."""
         return self.draws.macs(ids)
 
     def added_macs(
@@ -73,27 +73,27 @@ class DrawnColumns(Columns):
         return self.draws.added_macs(chosen, ids, starts)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
-        """Yield the columns in one buffer; those of the last request are still at hand."""
+        """Yield the columns in one buffer; those of the last request are cached."""
         if ids is None:
             raise InputError("ids", None, _ENDLESS)
-        if not np.isin(ids, self._held_ids).all():
+        if not np.isin(ids, self._cached_ids).all():
             values = self.draws.transform_columns(self._images, ids, self.n_jobs)
-            self._held_ids, self._held = ids.copy(), values
+            self._cached_ids, self._cached = ids.copy(), values
             new = np.flatnonzero(~self._known[ids])
             self._scale(ids[new], values[new])
-        order = np.argsort(self._held_ids, kind="stable")
-        places = order[np.searchsorted(self._held_ids[order], ids)]
-        yield Span(self._held.reshape(-1), places * self.shape[0], slice(0, len(ids)))
+        order = np.argsort(self._cached_ids, kind="stable")
+        rows = order[np.searchsorted(self._cached_ids[order], ids)]
+        yield Span(self._cached.reshape(-1), rows * self.shape[0], slice(0, len(ids)))
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
-        """Say how columns are to be scaled when they are evaluated."""
+        """Set how columns are scaled when they are evaluated."""
         m, d = self.shape
         example_weights(kind, omega, m)
         self._omega = omega
         self._kind = kind
         self._scaling = np.zeros(d), np.ones(d), np.full(d, np.nan)
         self._known = np.zeros(d, bool)
-        self._held_ids = np.empty(0, np.int64)
+        self._cached_ids = np.empty(0, np.int64)
 
     def _scale(self, ids: np.ndarray, values: np.ndarray) -> None:
         from visionshare.columns.arrays import ArrayColumns

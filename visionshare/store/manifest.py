@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from visionshare.durable import write_text
 from visionshare.errors import StoreError
+from visionshare.fingerprints import spec_fingerprint
 
 __all__ = ["MANIFEST", "Manifest", "ShardEntry", "read_manifest", "write_manifest"]
 
 MANIFEST = "manifest.json"
-FORMAT = "visionshare-store"
-VERSION = 1
+_FORMAT = "visionshare-store"
+_VERSION = 2
+_READ = (1, 2)
 _LARGEST = 256 << 20
 _SHARD_NAME = re.compile(r"\d{5,9}\.h5")
 
 
 @dataclass(frozen=True)
 class ShardEntry:
-    """One shard: its columns' ids in the file's order, and the file's size and time when sound."""
+    """One shard of a store.
+
+    Attributes
+    ----------
+    ids : tuple of int
+        Its columns, in the file's order.
+    size : int
+        Bytes of the file.
+    blake3 : str or None
+        Digest of the file's content; None in stores of version 1.
+    offsets : tuple of int
+        Where each column begins in the file; empty in stores of version 1.
+    """
 
     ids: tuple[int, ...]
     size: int
-    mtime_ns: int
+    blake3: str | None
+    offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -41,8 +56,13 @@ class Manifest:
     family : dict
         Plain description of the feature family.
     family_sha256, images_sha256 : str
-        Identity of the whole family and of the images.
+        Identity of the family, its arrays included, and of the images.
     shards : dict of str to ShardEntry
+
+    Examples
+    --------
+    >>> Manifest((2, 4), "float16", {}, "", "").shards
+    {}
     """
 
     shape: tuple[int, int]
@@ -54,14 +74,23 @@ class Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest of a store, atomically."""
+    """Replace the manifest of a store, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_manifest(Path(folder), Manifest((2, 4), "float16", {}, "", ""))
+    ...     read_manifest(Path(folder)).shape
+    (2, 4)
+    """
     shards = {
-        name: {"ids": list(entry.ids), "size": entry.size, "mtime_ns": entry.mtime_ns}
+        name: {**asdict(entry), "ids": list(entry.ids), "offsets": list(entry.offsets)}
         for name, entry in manifest.shards.items()
     }
     values = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": _FORMAT,
+        "version": _VERSION,
         "shape": list(manifest.shape),
         "dtype": manifest.dtype,
         "family": manifest.family,
@@ -69,6 +98,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
         "images_sha256": manifest.images_sha256,
         "shards": shards,
     }
+    values["sha256"] = spec_fingerprint(values, {})
     write_text(folder / MANIFEST, json.dumps(values))
 
 
@@ -78,7 +108,14 @@ def read_manifest(folder: Path) -> Manifest:
     Raises
     ------
     StoreError
-        If there is none, or it is broken, foreign, or of an unknown version.
+        If there is none, or it is broken, of another format, or of an unknown version.
+
+    Examples
+    --------
+    >>> read_manifest(Path("nowhere"))
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.StoreError: nowhere: no store (No such file or directory for manifest.json)
     """
     path = folder / MANIFEST
     try:
@@ -88,27 +125,42 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise StoreError(f"{folder}: no store ({error.strerror} for {MANIFEST})") from None
     except (ValueError, RecursionError):
-        raise StoreError(f"{path}: broken; begin anew in another folder") from None
-    if not isinstance(values, dict) or values.get("format") != FORMAT:
+        raise StoreError(f"{path}: broken; start again in another folder") from None
+    if not isinstance(values, dict) or values.get("format") != _FORMAT:
         raise StoreError(f"{path}: not the manifest of a visionshare store")
-    if values.get("version") != VERSION:
+    version = values.get("version")
+    if type(version) is not int or version not in _READ:
+        known = ", ".join(map(str, _READ))
         raise StoreError(
-            f"{path}: format version {values.get('version')!r}, this library reads {VERSION}"
+            f"{path}: format version {version!r}; this library reads {known}: "
+            "install a newer visionshare"
         )
     try:
+        if version > 1 and values.pop("sha256", None) != spec_fingerprint(values, {}):
+            raise ValueError("its digest does not match: the file is damaged")
         return _checked(values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StoreError(f"{path}: broken ({error})") from None
 
 
-def _whole(value: Any, least: int, most: int) -> int:
+def _integer(value: Any, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{value!r} where a number from {least} to {most} is wanted")
+        raise ValueError(f"got {value!r}; accepted: an integer from {least} to {most}")
     return value
 
 
+def _shard_entry(entry: dict[str, Any], ids: tuple[int, ...]) -> ShardEntry:
+    size, digest = _integer(entry["size"], 0, 2**60), entry.get("blake3")
+    offsets = tuple(_integer(start, 0, size) for start in entry.get("offsets", ()))
+    if digest is None and not offsets:
+        return ShardEntry(ids, size, None)
+    if not isinstance(digest, str) or len(offsets) != len(ids):
+        raise ValueError("a shard without a digest, or without the position of each column")
+    return ShardEntry(ids, size, digest, offsets)
+
+
 def _checked(values: dict[str, Any]) -> Manifest:
-    m, d = (_whole(side, 0, 2**40) for side in values["shape"])
+    m, d = (_integer(side, 0, 2**40) for side in values["shape"])
     if values["dtype"] not in ("float16", "float32"):
         raise ValueError(f"dtype {values['dtype']!r}")
     texts = values["family_sha256"], values["images_sha256"]
@@ -119,10 +171,9 @@ def _checked(values: dict[str, Any]) -> Manifest:
     for name, entry in values["shards"].items():
         if not _SHARD_NAME.fullmatch(name):
             raise ValueError(f"shard name {name!r}")
-        ids = tuple(_whole(j, 0, d - 1) for j in entry["ids"])
+        ids = tuple(_integer(j, 0, d - 1) for j in entry["ids"])
         if len(set(ids)) != len(ids) or not seen.isdisjoint(ids) or not ids:
-            raise ValueError(f"columns of shard {name} stand twice or are none")
+            raise ValueError(f"shard {name} has no columns, or some twice")
         seen.update(ids)
-        size, time = _whole(entry["size"], 0, 2**60), _whole(entry["mtime_ns"], 0, 2**70)
-        shards[name] = ShardEntry(ids, size, time)
+        shards[name] = _shard_entry(entry, ids)
     return Manifest((m, d), values["dtype"], values["family"], *texts, shards)

@@ -1,35 +1,77 @@
-"""Shards: HDF5 files written once, a column a chunk with a checksum, then mapped for reading."""
+"""Shards: HDF5 files written once, a column a chunk with a checksum, then mapped for reading.
+
+A shard is composed in memory and written as plain bytes: where the disk is full, HDF5 has no open
+file that it cannot close. Its digest stands in the manifest and is checked, once per process,
+before anything reads a byte of it.
+"""
 
 from __future__ import annotations
 
 import mmap
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from visionshare.durable import replace_file
+from visionshare.durable import write_bytes
 from visionshare.errors import StoreError
+from visionshare.fingerprints import content_digest, file_digest
 from visionshare.store.manifest import ShardEntry
 
-__all__ = ["MappedShard", "shard_problem", "write_shard"]
+__all__ = ["SHARDS", "MappedShard", "digested", "shard_problem", "write_shard"]
+
+SHARDS = "shards"
 
 
 def write_shard(path: Path, columns: np.ndarray, ids: np.ndarray) -> ShardEntry:
-    """Write columns (n, m) to a new shard, whole or not at all."""
+    """Write columns (n, m) to a new shard, atomically; return what the manifest says of it."""
+    content, offsets = _composed(columns, ids)
+    write_bytes(path, content)
+    own_ids = tuple(int(j) for j in ids)
+    return ShardEntry(own_ids, len(content), content_digest(content), offsets)
+
+
+def _composed(columns: np.ndarray, ids: np.ndarray) -> tuple[bytes, tuple[int, ...]]:
+    """Return the bytes of an HDF5 file of columns, and where each column begins in it."""
     import h5py
 
-    with replace_file(path) as partial, h5py.File(partial, "x", locking="best-effort") as file:
-        file.create_dataset("columns", data=columns, chunks=(1, columns.shape[1]), fletcher32=True)
+    with h5py.File("shard", "w", driver="core", backing_store=False) as file:
+        dataset = file.create_dataset(
+            "columns", data=columns, chunks=(1, columns.shape[1]), fletcher32=True
+        )
         file.create_dataset("ids", data=np.asarray(ids, np.int64))
         file.flush()
-    about = path.stat()
-    return ShardEntry(tuple(int(j) for j in ids), about.st_size, about.st_mtime_ns)
+        offsets = [0] * len(columns)
+        for chunk in _chunks(dataset.id):
+            offsets[chunk.chunk_offset[0]] = chunk.byte_offset
+        return file.id.get_file_image(), tuple(offsets)
+
+
+def digested(path: Path, entry: ShardEntry, m: int, dtype: str) -> ShardEntry:
+    """Return the entry of a shard of version 1 with its digest; the shard was found valid."""
+    if entry.blake3 is not None:
+        return entry
+    offsets = tuple(int(start) for start in _offsets(path, entry, m, dtype))
+    return ShardEntry(entry.ids, path.stat().st_size, file_digest(path), offsets)
 
 
 def shard_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | None:
-    """Return what is wrong with a shard, None when every checksum holds."""
+    """Return what is wrong with a shard, None where its digest or every checksum holds."""
+    if entry.blake3 is None:
+        return _hdf5_problem(path, entry, m, dtype)
+    try:
+        if path.stat().st_size != entry.size or file_digest(path) != entry.blake3:
+            return "damaged: its digest is not the one that the manifest recorded"
+    except OSError as error:
+        return error.strerror or "cannot be read"
+    itemsize = np.dtype(dtype).itemsize
+    if any(start % itemsize or start + m * itemsize > entry.size for start in entry.offsets):
+        return "columns outside of the file"
+    return None
+
+
+def _hdf5_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | None:
+    """Return what is wrong with a shard of version 1, None where every checksum holds."""
     import h5py
 
     try:
@@ -43,19 +85,16 @@ def shard_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | No
                 return "chunks of another kind"
             if ids.shape != (len(entry.ids),) or tuple(ids[()].tolist()) != entry.ids:
                 return "columns of other ids"
-            held = np.empty((1, m), dtype)
+            column = np.empty((1, m), dtype)
             for j in range(len(entry.ids)):
-                columns.read_direct(held, np.s_[j : j + 1])
+                columns.read_direct(column, np.s_[j : j + 1])
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
     return None
 
 
 class MappedShard:
-    """A sound shard, mapped into memory.
-
-    A shard whose size and time are those the manifest recorded is taken as sound; any other is
-    read through once, checksum by checksum, before it is mapped.
+    """A valid shard, mapped into memory; it is read through once and compared with its digest.
 
     Raises
     ------
@@ -64,51 +103,56 @@ class MappedShard:
     """
 
     def __init__(self, path: Path, entry: ShardEntry, m: int, dtype: str) -> None:
-        import h5py
-
-        try:
-            about = path.stat()
-            if (about.st_size, about.st_mtime_ns) != (entry.size, entry.mtime_ns):
-                problem = shard_problem(path, entry, m, dtype)
-                if problem is not None:
-                    raise StoreError(f"{path}: broken ({problem}); run `visionshare store repair`")
-            with h5py.File(path, "r", locking="best-effort") as file:
-                infos = _chunks(file["columns"].id)
-        except (OSError, RuntimeError, KeyError, ValueError, AttributeError) as error:
-            raise StoreError(f"{path}: {str(error).splitlines()[0]}") from None
-        itemsize = np.dtype(dtype).itemsize
-        offsets = np.zeros(len(entry.ids), np.int64)
-        for info in infos:
-            offsets[info.chunk_offset[0]] = info.byte_offset
-        whole = all(info.size == m * itemsize + 4 for info in infos)
-        inside = offsets.max(initial=0) + m * itemsize <= about.st_size
-        if len(infos) != len(offsets) or not whole or not inside or (offsets % itemsize).any():
-            raise StoreError(f"{path}: chunks lie where they should not; run `store repair`")
+        problem = shard_problem(path, entry, m, dtype)
+        if problem is not None:
+            raise StoreError(f"{path}: broken ({problem}); run `visionshare store repair`")
+        offsets = np.array(entry.offsets, np.int64)
+        if entry.blake3 is None:
+            offsets = _offsets(path, entry, m, dtype)
         with open(path, "rb") as handle:
             self._map = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
+        itemsize = np.dtype(dtype).itemsize
         kind = np.uint16 if dtype == "float16" else np.float32
-        self.buffer = np.frombuffer(self._map, kind, about.st_size // itemsize)
+        self.buffer = np.frombuffer(self._map, kind, len(self._map) // itemsize)
         self.offsets = offsets // itemsize
 
-    def forget(self) -> None:
+    def release_pages(self) -> None:
         """Let the system take the pages back that were read."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
 
+def _offsets(path: Path, entry: ShardEntry, m: int, dtype: str) -> np.ndarray:
+    """Return where each column of a shard of version 1 begins, in bytes.
+
+    Raises
+    ------
+    StoreError
+        If its chunks are of another size, or lie outside of the file.
+    """
+    import h5py
+
+    try:
+        with h5py.File(path, "r", locking="best-effort") as file:
+            chunks = _chunks(file["columns"].id)
+    except (OSError, RuntimeError, KeyError, ValueError, AttributeError) as error:
+        raise StoreError(f"{path}: {str(error).splitlines()[0]}") from None
+    itemsize, offsets = np.dtype(dtype).itemsize, np.zeros(len(entry.ids), np.int64)
+    if len(chunks) != len(offsets) or not all(c.size == m * itemsize + 4 for c in chunks):
+        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
+    for chunk in chunks:
+        offsets[chunk.chunk_offset[0]] = chunk.byte_offset
+    inside = offsets.max(initial=0) + m * itemsize <= path.stat().st_size
+    if not inside or (offsets % itemsize).any():
+        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
+    return offsets
+
+
 def _chunks(dataset: Any) -> list[Any]:
-    """Return where each chunk of an HDF5 dataset lies."""
+    """Return the offset and size of each chunk of an HDF5 dataset."""
     infos: list[Any] = []
     if hasattr(dataset, "chunk_iter"):
         # One pass of the index; asking for one chunk after the other takes longer than a scan.
         dataset.chunk_iter(infos.append)
         return infos
     return [dataset.get_chunk_info(i) for i in range(dataset.get_num_chunks())]
-
-
-def remove(path: Path) -> None:
-    """Delete a file that may be gone already."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,126 +13,52 @@ import numpy as np
 from visionshare.columns.arrays import ArrayColumns, sampled
 from visionshare.columns.base import Columns, Span, check_ids
 from visionshare.errors import InputError, StoreError
-from visionshare.fingerprints import images_fingerprint, spec_fingerprint
-from visionshare.generators.registry import family_fingerprints
+from visionshare.generators import FeatureFamily
 from visionshare.resources import parse_size
-from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
-from visionshare.store.shards import MappedShard, remove, shard_problem, write_shard
+from visionshare.store.manifest import Manifest, read_manifest, write_manifest
+from visionshare.store.shards import SHARDS, MappedShard, write_shard
+from visionshare.store.writer_lock import writer_lock
 
-__all__ = [
-    "StoreColumns",
-    "create_empty_store",
-    "create_store",
-    "open_store",
-    "repair_store",
-    "store_info",
-    "verify_store",
-]
+__all__ = ["StoreColumns"]
 
 _logger = logging.getLogger(__name__)
-_SHARDS = "shards"
-
-
-def create_store(
-    path: str | os.PathLike[str],
-    family: Any,
-    images: np.ndarray,
-    dtype: str = "float16",
-    memory: str | int = "2GiB",
-    n_jobs: int = 1,
-) -> StoreColumns:
-    """Make a store for a family's columns over images, or go on with one that is there.
-
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
-    family : FeatureFamily
-        Fitted and finite.
-    images : ndarray
-    dtype : {"float16", "float32"}, default "float16"
-    memory : str or int, default "2GiB"
-        Bound of what the store holds in memory.
-    n_jobs : int, default 1
-
-    Raises
-    ------
-    StoreError
-        If the folder holds a store of other images, another family or another dtype.
-    """
-    if dtype not in ("float16", "float32"):
-        raise InputError("dtype", dtype, "'float16' or 'float32'")
-    parse_size(memory)
-    folder = Path(path)
-    if not (folder / MANIFEST).exists():
-        if folder.exists() and any(folder.iterdir()):
-            raise StoreError(f"{folder}: not empty, and no store; give another folder")
-        create_empty_store(folder, family, len(images), images_fingerprint(images), dtype)
-    columns = open_store(folder, family, images, memory, n_jobs)
-    if columns.dtype != dtype:
-        raise StoreError(f"{folder}: holds {columns.dtype}, not {dtype}; give another folder")
-    return columns
-
-
-def create_empty_store(
-    path: str | os.PathLike[str], family: Any, m: int, images_sha256: str, dtype: str
-) -> StoreColumns:
-    """Make a store whose columns are evaluated elsewhere, see :meth:`StoreColumns.commit`.
-
-    Parameters
-    ----------
-    path : path-like
-        Folder of the store.
-    family : FeatureFamily
-    m : int
-        Number of images.
-    images_sha256 : str
-        What :func:`visionshare.fingerprints.images_fingerprint` says of them.
-    dtype : {"float16", "float32"}
-    """
-    folder = Path(path)
-    state, arrays = family.to_state()
-    (folder / _SHARDS).mkdir(parents=True, exist_ok=True)
-    identity = spec_fingerprint(state, arrays), images_sha256
-    write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *identity))
-    return open_store(folder, family)
-
-
-def open_store(
-    path: str | os.PathLike[str],
-    family: Any = None,
-    images: np.ndarray | None = None,
-    memory: str | int = "2GiB",
-    n_jobs: int = 1,
-) -> StoreColumns:
-    """Open a store; with its family and images, columns that are missing can be evaluated.
-
-    Raises
-    ------
-    StoreError
-        If there is no sound store, or it belongs to other images or another family.
-    """
-    folder = Path(path)
-    manifest = read_manifest(folder)
-    if family is not None and manifest.family_sha256 not in family_fingerprints(family):
-        raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
-    if images is not None and images_fingerprint(images) != manifest.images_sha256:
-        raise StoreError(f"{folder}: belongs to other images; give another folder")
-    return StoreColumns(folder, manifest, family, images, memory, n_jobs)
+_LARGEST_SHARD = 256 << 20
 
 
 class StoreColumns(Columns):
-    """Columns in a store; see :func:`create_store` and :func:`open_store`.
+    """Columns in a store, which :func:`create_store` and :func:`open_store` return.
 
     A column that is asked for and missing is evaluated together with its block and committed.
     One process writes at a time; any number reads.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    manifest : Manifest
+        What the folder's manifest says.
+    family, images : optional
+        Those that the store belongs to; without them nothing can be evaluated.
+    memory : str or int, default "2GiB"
+        Bound of the store's memory.
+    n_jobs : int, default 1
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from visionshare import Pixels
+    >>> from visionshare.store import create_store, open_store
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     create_store(f"{folder}/store", Pixels().fit(images), images).fill()
+    ...     open_store(f"{folder}/store").correlate(np.ones((2, 1))).ravel().tolist()
+    [4.0, 6.0, 8.0, 10.0]
     """
 
     def __init__(
         self,
         folder: Path,
         manifest: Manifest,
-        family: Any = None,
+        family: FeatureFamily | None = None,
         images: np.ndarray | None = None,
         memory: str | int = "2GiB",
         n_jobs: int = 1,
@@ -150,12 +74,12 @@ class StoreColumns(Columns):
     def _adopt(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._shard_of = np.full(self.shape[1], -1, np.int64)
-        self._place_of = np.zeros(self.shape[1], np.int64)
+        self._row_of = np.zeros(self.shape[1], np.int64)
         self._names = sorted(manifest.shards)
         for number, name in enumerate(self._names):
             ids = np.array(manifest.shards[name].ids)
             self._shard_of[ids] = number
-            self._place_of[ids] = np.arange(len(ids))
+            self._row_of[ids] = np.arange(len(ids))
 
     @property
     def missing(self) -> np.ndarray:
@@ -163,7 +87,7 @@ class StoreColumns(Columns):
         return np.flatnonzero(self._shard_of < 0)
 
     def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates an image of these features, None where unknown."""
+        """Return the multiply-accumulates per image of these features, None where unknown."""
         return None if self._family is None else int(self._family.macs(ids))
 
     def added_macs(
@@ -180,23 +104,23 @@ class StoreColumns(Columns):
         return sampled(self, rows, old)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
-        """Yield a span a shard; pages are given back where all shards exceed the memory."""
-        wanted = np.arange(self.shape[1]) if ids is None else ids
-        self.fill(wanted)
+        """Yield a span per shard; its pages are released where all shards exceed the memory."""
+        ids = np.arange(self.shape[1]) if ids is None else ids
+        self.fill(ids)
         itemsize = np.dtype(self.dtype).itemsize
         tight = self.shape[0] * self.shape[1] * itemsize > self._memory // 2
-        shard = self._shard_of[wanted]
-        for number in np.unique(shard):
-            places = np.flatnonzero(shard == number)
-            held = self._map(self._names[number])
-            yield Span(held.buffer, held.offsets[self._place_of[wanted[places]]], places)
+        shard_of = self._shard_of[ids]
+        for number in np.unique(shard_of):
+            positions = np.flatnonzero(shard_of == number)
+            shard = self._map(self._names[number])
+            yield Span(shard.buffer, shard.offsets[self._row_of[ids[positions]]], positions)
             if tight:
-                held.forget()
+                shard.release_pages()
 
     def _map(self, name: str) -> MappedShard:
         if name not in self._mapped:
             entry = self._manifest.shards[name]
-            path = self.folder / _SHARDS / name
+            path = self.folder / SHARDS / name
             self._mapped[name] = MappedShard(path, entry, self.shape[0], self.dtype)
         return self._mapped[name]
 
@@ -215,21 +139,21 @@ class StoreColumns(Columns):
         StoreError
             If columns are missing and family or images were not given, or another process writes.
         """
-        wanted = np.arange(self.shape[1]) if ids is None else ids
-        if (self._shard_of[wanted] >= 0).all():
+        ids = np.arange(self.shape[1]) if ids is None else ids
+        if (self._shard_of[ids] >= 0).all():
             return
         # Another process may have committed them since the manifest was read.
         self._adopt(read_manifest(self.folder))
-        if (self._shard_of[wanted] >= 0).all():
+        if (self._shard_of[ids] >= 0).all():
             return
         if self._family is None or self._images is None:
             raise StoreError(
                 f"{self.folder}: {len(self.missing)} columns are not evaluated yet; "
                 "open the store with its family and images"
             )
-        with self._writing():
+        with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
-            batches: Any = self._batches(wanted)
+            batches: Any = self._batches(self._family, ids)
             if progress:
                 from tqdm import tqdm
 
@@ -240,21 +164,20 @@ class StoreColumns(Columns):
                 )
                 self._write(batch, values)
 
-    def _batches(self, wanted: np.ndarray) -> list[np.ndarray]:
+    def _batches(self, family: FeatureFamily, ids: np.ndarray) -> list[np.ndarray]:
         """Return the missing blocks of these columns, joined up to a shard's size."""
-        limit = max(1, min(self._memory // 8, 256 << 20))
-        column = self.shape[0] * np.dtype(self.dtype).itemsize
+        column_bytes = self.shape[0] * np.dtype(self.dtype).itemsize
+        most = max(1, min(self._memory // 8, _LARGEST_SHARD) // column_bytes)
         missing = np.zeros(self.shape[1], bool)
-        missing[wanted] = self._shard_of[wanted] < 0
+        missing[ids] = self._shard_of[ids] < 0
         batches: list[list[np.ndarray]] = [[]]
-        for block in self._family.block_ids(np.arange(self.shape[1])):
+        for block in family.block_ids(np.arange(self.shape[1])):
             if not missing[block].any():
                 continue
             block = block[self._shard_of[block] < 0]
-            for start in range(0, len(block), max(1, limit // column)):
-                part = block[start : start + max(1, limit // column)]
-                held = sum(len(b) for b in batches[-1])
-                if batches[-1] and (held + len(part)) * column > limit:
+            for start in range(0, len(block), most):
+                part = block[start : start + most]
+                if batches[-1] and sum(map(len, batches[-1])) + len(part) > most:
                     batches.append([])
                 batches[-1].append(part)
         return [np.concatenate(batch) for batch in batches if batch]
@@ -265,14 +188,14 @@ class StoreColumns(Columns):
         Parameters
         ----------
         ids : ndarray of int
-            Columns that the store does not hold yet.
+            Columns that the store does not have yet.
         values : ndarray of shape (n, m)
             Of the store's dtype.
 
         Raises
         ------
         InputError
-            If a column is there already, or the values have another shape or dtype.
+            If a column is committed already, or the values have another shape or dtype.
         StoreError
             If another process writes.
         """
@@ -282,80 +205,17 @@ class StoreColumns(Columns):
             given = f"{values.dtype} of shape {values.shape}"
             accepted = f"{self.dtype} of shape {(len(ids), self.shape[0])}"
             raise InputError("values", given, accepted)
-        with self._writing():
+        with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
             if len(np.unique(ids)) < len(ids) or (self._shard_of[ids] >= 0).any():
-                raise InputError("ids", "columns that are there", "each missing column once")
+                raise InputError("ids", "committed or repeated columns", "each missing column once")
             self._write(ids, values)
 
     def _write(self, ids: np.ndarray, values: np.ndarray) -> None:
         numbers = [int(name[:-3]) for name in self._manifest.shards]
         name = f"{max(numbers, default=-1) + 1:05d}.h5"
-        entry = write_shard(self.folder / _SHARDS / name, values, ids)
+        entry = write_shard(self.folder / SHARDS / name, values, ids)
         manifest = replace(self._manifest, shards={**self._manifest.shards, name: entry})
         write_manifest(self.folder, manifest)
         self._adopt(manifest)
         _logger.info("committed %d columns in %s", len(ids), name)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Hold the store's writer lock, which a killed process leaves free."""
-        with open(self.folder / "writer.lock", "w") as handle:
-            try:
-                import fcntl
-
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StoreError(
-                    f"{self.folder}: another process writes; try again later"
-                ) from None
-            except (ImportError, OSError):
-                _logger.warning("no file locks here: keep to one writer of %s", self.folder)
-            yield
-
-
-def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a store holds, as plain values."""
-    manifest = read_manifest(Path(path))
-    evaluated = sum(len(entry.ids) for entry in manifest.shards.values())
-    return {
-        "examples": manifest.shape[0],
-        "columns": manifest.shape[1],
-        "evaluated": evaluated,
-        "dtype": manifest.dtype,
-        "shards": len(manifest.shards),
-        "bytes": sum(entry.size for entry in manifest.shards.values()),
-        "family": manifest.family,
-        "family_sha256": manifest.family_sha256,
-        "images_sha256": manifest.images_sha256,
-    }
-
-
-def verify_store(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the broken shards of a store and what is wrong with each; reads every checksum."""
-    folder = Path(path)
-    manifest = read_manifest(folder)
-    found = {}
-    for name, entry in manifest.shards.items():
-        problem = shard_problem(folder / _SHARDS / name, entry, manifest.shape[0], manifest.dtype)
-        if problem is not None:
-            found[name] = problem
-    return found
-
-
-def repair_store(path: str | os.PathLike[str]) -> list[str]:
-    """Drop broken shards and files that no manifest knows; return their names.
-
-    The dropped columns are evaluated again when they are asked for.
-    """
-    folder = Path(path)
-    broken = verify_store(folder)
-    manifest = read_manifest(folder)
-    kept = {name: entry for name, entry in manifest.shards.items() if name not in broken}
-    write_manifest(folder, replace(manifest, shards=kept))
-    dropped = []
-    for file in sorted((folder / _SHARDS).iterdir()):
-        if file.name not in kept:
-            remove(file)
-            dropped.append(file.name)
-    return dropped

@@ -1,4 +1,4 @@
-"""What every kind of columns must do."""
+"""Checks that every kind of columns must pass."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["check_columns"]
 
 
 def check_columns(columns: Columns, X: np.ndarray) -> None:
-    """Put columns through every check against the matrix they stand for.
+    """Check columns against the matrix that they represent.
 
     Parameters
     ----------
     columns : Columns
     X : ndarray of shape (m, d)
-        The values, as they are kept.
+        The values, unscaled, in the precision of the columns.
 
     Raises
     ------
@@ -54,11 +54,13 @@ def check_columns(columns: Columns, X: np.ndarray) -> None:
 
 
 def _check_taking(columns: Columns, X: np.ndarray, ids: np.ndarray) -> None:
-    kept = X.astype(columns.compute_dtype)
-    assert_array_equal(columns.take(scaled=False), kept, "take gives other values")
-    assert_array_equal(columns.take(ids, scaled=False), kept[:, ids], "take mixes columns up")
-    assert_array_equal(columns.columns_of(ids, scaled=False), kept[:, ids].T)
-    assert columns.take(ids).dtype == columns.compute_dtype, "take gives another dtype"
+    unscaled = X.astype(columns.compute_dtype)
+    assert_array_equal(columns.take(scaled=False), unscaled, "take returns other values")
+    assert_array_equal(
+        columns.take(ids, scaled=False), unscaled[:, ids], "take returns columns in another order"
+    )
+    assert_array_equal(columns.columns_of(ids, scaled=False), unscaled[:, ids].T)
+    assert columns.take(ids).dtype == columns.compute_dtype, "take returns another dtype"
     assert columns.take(np.empty(0, np.int64)).shape == (len(X), 0), "no ids give columns"
 
 
@@ -70,14 +72,14 @@ def _check_scaling(columns: Columns, X: np.ndarray, kind: str, omega: np.ndarray
     assert_allclose(columns.take(), scaled, rtol, atol, err_msg=f"scaling {kind} is not applied")
     mean = weights @ scaled
     variance = weights @ (scaled - mean) ** 2
-    assert_allclose(columns.variance, variance, 5 * rtol, 5 * atol, err_msg="variance is another")
+    assert_allclose(columns.variance, variance, 5 * rtol, 5 * atol, err_msg="variance differs")
     varies = columns.scale != 0
     if kind == "unit_variance":
-        assert_allclose(mean[varies], 0, atol=1e-3, err_msg="scaled columns have another mean")
+        assert_allclose(mean[varies], 0, atol=1e-3, err_msg="scaled columns have a mean")
         assert_allclose(variance[varies], 1, rtol=1e-3)
     if kind == "max_abs":
         peaks = np.abs(scaled[omega > 0]).max(axis=0)
-        assert_allclose(peaks[varies], 1, rtol=1e-3, err_msg="scaled columns pass 1")
+        assert_allclose(peaks[varies], 1, rtol=1e-3, err_msg="scaled columns exceed 1")
 
 
 def _check_products(columns: Columns, R: np.ndarray, ids: np.ndarray) -> None:
@@ -87,13 +89,13 @@ def _check_products(columns: Columns, R: np.ndarray, ids: np.ndarray) -> None:
     single = columns.compute_dtype == np.float32
     atol = size * (3e-5 if single else 1e-12)
     product = columns.correlate(R)
-    assert product.dtype == np.float64, f"correlate gives {product.dtype}"
+    assert product.dtype == np.float64, f"correlate returns {product.dtype}"
     assert_allclose(product, scaled.T @ R, atol=atol, rtol=0, err_msg="correlate is not XᵀR")
     assert_allclose(columns.correlate(R, ids), product[ids], atol=atol, rtol=0)
     rows = np.array([0, m - 1, m // 2])
     sample = columns.sample(rows)
     if sample is not None:
-        assert_array_equal(sample.take(), columns.take()[rows], "a sample is not its examples")
+        assert_array_equal(sample.take(), columns.take()[rows], "a sample has other values")
     threads, columns.n_jobs = columns.n_jobs, 2
     assert_array_equal(columns.correlate(R), product, "threads change the bits")
     columns.n_jobs = threads

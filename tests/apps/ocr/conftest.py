@@ -15,12 +15,12 @@ UNSEEN = ("dejavu serif", "cmss10")
 
 @pytest.fixture(scope="session")
 def reader():
-    held = load_fonts("train", Fonts(per_class=56, tests=UNSEEN))
+    loaded = load_fonts("train", Fonts(per_class=56, tests=UNSEEN))
     family = PatchTemplates(7, 40, 4, (6.5,), cut=0.45, padding=2, n_patches=20_000)
-    family.fit(held.images)
-    columns = ArrayColumns.from_family(family, held.images)
+    family.fit(loaded.images)
+    columns = ArrayColumns.from_family(family, loaded.images)
     model = ShareBoost(rounds=30, criterion="orthogonal", alpha=1e-3, refit_tol=1e-4)
-    return model.fit(columns, held.labels).to_classifier(family, list(held.classes))
+    return model.fit(columns, loaded.labels).to_classifier(family, list(loaded.classes))
 
 
 @pytest.fixture(scope="session")

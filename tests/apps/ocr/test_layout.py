@@ -37,17 +37,17 @@ def test_pieces_are_those_of_scipy(seed, density):
     mask = np.kron(np.random.default_rng(seed).random((20, 25)) < density, np.ones((7, 7), bool))
     labels, _ = ndimage.label(mask, np.ones((3, 3)))
     boxes = {}
-    for number, place in enumerate(ndimage.find_objects(labels), 1):
-        own = labels[place] == number
-        rows, cols = place
-        boxes[Box(cols.start, rows.start, cols.stop, rows.stop)] = own
-    found = {p.box: p.mask for p in find_pieces(_ink(mask))}
-    assert set(found) <= set(boxes)
+    for number, window in enumerate(ndimage.find_objects(labels), 1):
+        pixels = labels[window] == number
+        rows, cols = window
+        boxes[Box(cols.start, rows.start, cols.stop, rows.stop)] = pixels
+    pieces = {p.box: p.mask for p in find_pieces(_ink(mask))}
+    assert set(pieces) <= set(boxes)
     # No rule, frame or picture is as small as this.
-    missing = [b for b in set(boxes) - set(found) if max(b.width, b.height) <= 21]
+    missing = [b for b in set(boxes) - set(pieces) if max(b.width, b.height) <= 21]
     assert not missing
-    for box, own in found.items():
-        assert (own == boxes[box]).all()
+    for box, pixels in pieces.items():
+        assert (pixels == boxes[box]).all()
 
 
 def test_rules_frames_and_pictures_are_left_out():
@@ -64,9 +64,9 @@ def test_rules_frames_and_pictures_are_left_out():
 def test_too_many_pieces_are_refused():
     mask = np.kron(np.eye(2)[[0, 1] * 15][:, [0, 1] * 15] > 0, np.ones((7, 7), bool))
     mask[6::7] = mask[:, 6::7] = False
-    assert len(find_pieces(_ink(mask), most=450)) == 450
+    assert len(find_pieces(_ink(mask), max_pieces=450)) == 450
     with pytest.raises(DataError, match="450 pieces"):
-        find_pieces(_ink(mask), most=449)
+        find_pieces(_ink(mask), max_pieces=449)
 
 
 def test_dots_do_not_decide_the_height():
@@ -199,9 +199,9 @@ def _stripes(angle):
 @pytest.mark.parametrize("angle", [-5.0, -1.3, 0.0, 0.7, 4.4])
 def test_skew_is_found_and_undone(angle):
     page = _stripes(angle)
-    found = estimate_skew(page < 128)
-    assert found == pytest.approx(angle, abs=0.15)
-    turned, _ = rotated(page, found)
+    estimate = estimate_skew(page < 128)
+    assert estimate == pytest.approx(angle, abs=0.15)
+    turned, _ = rotated(page, estimate)
     assert abs(estimate_skew(turned < 128)) <= 0.15
 
 
@@ -212,9 +212,9 @@ def test_boxes_go_back_to_where_they_were():
     box = (int(xs.min()) + 50, int(ys.min()) + 50, int(xs.max()) + 51, int(ys.max()) + 51)
     left, top, right, bottom = turned_box(box, back, 600, 400)
     corners = [(x, y) for x in (box[0], box[2]) for y in (box[1], box[3])]
-    places = np.array([[x, y, 1.0] for x, y in corners]) @ back.T
-    assert (left, top) == pytest.approx(places.min(axis=0), abs=0.6)
-    assert (right, bottom) == pytest.approx(places.max(axis=0), abs=0.6)
+    points = np.array([[x, y, 1.0] for x, y in corners]) @ back.T
+    assert (left, top) == pytest.approx(points.min(axis=0), abs=0.6)
+    assert (right, bottom) == pytest.approx(points.max(axis=0), abs=0.6)
 
 
 def test_boxes_stay_inside_of_the_image():

@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from visionshare import CompactClassifier, Pixels
 from visionshare.apps.ocr import Page, read_page
+from visionshare.apps.ocr.components import find_pieces
+from visionshare.apps.ocr.lines import characters_of, find_lines
 from visionshare.apps.ocr.page import around
+from visionshare.apps.ocr.reading import reader_preprocessing
+from visionshare.apps.ocr.rendering import render_page
 from visionshare.datasets.fonts import matplotlib_fonts
-from visionshare.datasets.pages import render_page
+from visionshare.datasets.ink import find_ink
+from visionshare.datasets.preprocessing import PRINTED, Preprocessing
 from visionshare.errors import DataError, InputError
 
 LINES = ["THE QUICK BROWN FOX", "JUMPED OVER 2345 LAZY DOGS", "68 79 42 PAGE 3"]
@@ -22,8 +28,8 @@ def _pasted(*parts):
     width = max(left + part.shape[1] for _, left, part in parts)
     page = np.full((height, width), 255, np.uint8)
     for top, left, part in parts:
-        place = slice(top, top + part.shape[0]), slice(left, left + part.shape[1])
-        page[place] = np.minimum(page[place], part)
+        window = slice(top, top + part.shape[0]), slice(left, left + part.shape[1])
+        page[window] = np.minimum(page[window], part)
     return page
 
 
@@ -119,6 +125,46 @@ def test_boxes_are_around_the_ink(reader, font):
     assert (page.width, page.height) == (image.shape[1], image.shape[0])
     lefts = [c.box.left for c in page.characters]
     assert lefts == sorted(lefts)
+
+
+@pytest.mark.parametrize("points", [12, 24])
+def test_the_crop_of_a_character_is_prepared_alike_by_predict_and_read(reader, font, points):
+    """One image of a character: equal arrays, and on its page nearly equal ones."""
+    image = render_page(["HEAT 2345", "FOX 679"], font, points, spacing=2.0)
+    lines = [characters_of(line) for line in find_lines(find_pieces(find_ink(image)))]
+    characters = [character for line in lines for character in line]
+    assert len(characters) == 14
+    steps, size = reader_preprocessing(reader), (28, 28)
+    for character in characters:
+        box = character.box
+        crop = np.pad(image[box.top : box.bottom, box.left : box.right], 4, constant_values=255)
+        raster = steps.apply(crop, size)
+        (line,) = find_lines(find_pieces(find_ink(crop)))
+        (piece,) = characters_of(line)
+        assert_array_equal(steps.apply_to_ink(piece.darkness, piece.mask, size), raster)
+        (read,) = read_page(reader, crop, deskew=False, context=False).characters
+        assert read.confidence == reader.predict_proba(raster[None]).max()
+        on_page = steps.apply_to_ink(character.darkness, character.mask, size)
+        assert np.corrcoef(on_page.ravel(), raster.ravel())[0, 1] > 0.9
+        assert reader.predict(on_page[None]) == reader.predict(raster[None])
+
+
+def test_a_page_is_prepared_as_its_classifier_says(reader, font):
+    assert reader_preprocessing(reader) == PRINTED
+    steps = Preprocessing("automatic", contrast=True, crop=True, fit="box", margin=3)
+    arrays = reader.weights, reader.intercept, reader.classes_
+    other = CompactClassifier(reader.family, *arrays, preprocessing=steps)
+    assert reader_preprocessing(other) == steps
+    assert read_page(other, render_page(LINES, font, 24)).text == TEXT
+
+
+def test_limits_are_arguments(reader, font):
+    image = render_page(["HEAT"], font, 20)
+    with pytest.raises(InputError, match=r"^page: got .* 1 to 99 pixels"):
+        read_page(reader, image, max_pixels=99)
+    with pytest.raises(DataError, match="more than 3"):
+        read_page(reader, image, max_pieces=3)
+    assert read_page(reader, image, max_pixels=image.size, max_pieces=4).text == "HEAT"
 
 
 def test_threads_change_nothing(reader, font):

@@ -1,4 +1,4 @@
-"""Cuts of touching letters and the joining of broken ones, with judges made by hand."""
+"""Cuts of touching letters and the joining of broken ones, with recognizers made by hand."""
 
 from itertools import combinations, pairwise
 
@@ -8,9 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from visionshare.apps.ocr.components import Piece
-from visionshare.apps.ocr.context import alike, by_company, by_descent, by_height
+from visionshare.apps.ocr.context import by_descent, by_height, by_neighbors, same_shape
 from visionshare.apps.ocr.page import Box
-from visionshare.apps.ocr.touching import best_cuts, cut_columns, mended, part_of, split_touching
+from visionshare.apps.ocr.touching import (
+    Recognition,
+    best_cuts,
+    cut_columns,
+    join_broken,
+    part_of,
+    split_touching,
+)
 
 
 def _piece(mask, left=0, top=0):
@@ -32,32 +39,32 @@ def _bars(*widths, gap=3, height=20):
 
 @settings(max_examples=80, deadline=None)
 @given(n=st.integers(2, 6), seed=st.integers(0, 1000))
-def test_the_best_way_is_the_best_of_all(n, seed):
+def test_the_best_path_is_the_best_of_all(n, seed):
     rng = np.random.default_rng(seed)
     values = np.where(rng.random((n, n)) < 0.2, -np.inf, -rng.random((n, n)))
     values[0, n - 1] = -2.0
     best, expected = -np.inf, []
     for k in range(n - 1):
         for inner in combinations(range(1, n - 1), k):
-            way = [0, *inner, n - 1]
-            total = sum(values[a, b] for a, b in pairwise(way))
+            path = [0, *inner, n - 1]
+            total = sum(values[a, b] for a, b in pairwise(path))
             if total > best:
                 best, expected = total, list(inner)
     assert best_cuts(values) == expected
 
 
-def test_no_way_is_no_cut():
+def test_no_path_is_no_cut():
     assert best_cuts(np.full((3, 3), -np.inf)) == []
 
 
 def test_cuts_are_where_little_ink_is():
     assert cut_columns(_bars(8, 8, 8)) == [9, 20]
-    assert len(cut_columns(_bars(8, 8, 8), most=1)) == 1
+    assert len(cut_columns(_bars(8, 8, 8), max_cuts=1)) == 1
     assert cut_columns(np.ones((20, 30), bool)) == []
     assert cut_columns(np.ones((20, 3), bool)) == []
 
 
-def test_parts_lose_the_crumbs_of_the_cut():
+def test_parts_lose_what_the_cut_left_of_others():
     mask = np.zeros((20, 20), bool)
     mask[:, 2:8] = True
     mask[19, 10:12] = True
@@ -67,37 +74,36 @@ def test_parts_lose_the_crumbs_of_the_cut():
     assert part_of(_piece(mask), 12, 15) is None
 
 
-def _by_width(sure):
-    """Return a judge that is as sure as this table says of pieces by their width."""
+def _by_width(table):
+    """Return a recognizer with the probabilities that this table has of widths."""
 
-    def judge(pieces):
-        shares = np.array([sure.get(p.box.width, 0.01) for p in pieces])
-        return shares, np.zeros(len(pieces), bool)
+    def recognize(pieces):
+        return _first(*(table.get(p.box.width, 0.01) for p in pieces))
 
-    return judge
-
-
-def _first(*shares):
-    return np.array(shares), np.zeros(len(shares), bool)
+    return recognize
 
 
-def test_touching_letters_are_cut_where_the_judge_is_surest():
+def _first(*probabilities):
+    return Recognition(np.array(probabilities), np.zeros(len(probabilities), bool))
+
+
+def test_touching_letters_are_cut_where_the_parts_are_most_probable():
     piece = _piece(_bars(8, 8, 8))
-    judge = _by_width({8: 0.9, 9: 0.9, 10: 0.9, 11: 0.9, 12: 0.9})
-    parts = split_touching([piece], _first(0.3), 20, judge)[0]
+    recognize = _by_width({8: 0.9, 9: 0.9, 10: 0.9, 11: 0.9, 12: 0.9})
+    parts = split_touching([piece], _first(0.3), 20, recognize)[0]
     assert [p.box.left for p in parts] == [0, 9, 20]
     assert parts[-1].box.right == piece.box.right
 
 
-def test_what_is_sure_and_not_wide_is_left_alone():
+def test_what_is_certain_and_not_wide_is_left_alone():
     def never(pieces):
-        raise AssertionError("asked about a sure letter")
+        raise AssertionError("asked about a certain letter")
 
     piece = _piece(_bars(8, 8))
     assert split_touching([piece], _first(0.99), 20, never) == [[piece]]
 
 
-def test_a_whole_letter_beats_unsure_halves():
+def test_a_whole_letter_beats_improbable_halves():
     piece = _piece(_bars(8, 8))
     assert split_touching([piece], _first(0.8), 20, _by_width({9: 0.7, 10: 0.7})) == [[piece]]
 
@@ -106,22 +112,21 @@ def test_strokes_of_a_broken_letter_are_joined():
     left, right, far = _piece(np.ones((20, 5))), _piece(np.ones((20, 6)), 6), _piece(
         np.ones((20, 9)), 40
     )  # fmt: skip
-    judge = _by_width({12: 0.95})
-    assert mended([left, right, far], _first(0.5, 0.4, 0.3), 20, judge) == [[0, 1], [2]]
-    assert mended([left, right, far], _first(0.99, 0.99, 0.3), 20, judge) == [[0], [1], [2]]
-    assert mended([left, right, far], _first(0.5, 0.4, 0.3), 20, _by_width({12: 0.3})) == [
-        [0], [1], [2],
-    ]  # fmt: skip
+    pieces, recognize = [left, right, far], _by_width({12: 0.95})
+    assert join_broken(pieces, _first(0.5, 0.4, 0.3), 20, recognize) == [[0, 1], [2]]
+    assert join_broken(pieces, _first(0.99, 0.99, 0.3), 20, recognize) == [[0], [1], [2]]
+    seldom = _by_width({12: 0.3})
+    assert join_broken(pieces, _first(0.5, 0.4, 0.3), 20, seldom) == [[0], [1], [2]]
 
 
 CLASSES = ["0", "1", "7", "I", "O", "T", "l", "o"]
 
 
-def _shares(*pairs):
+def _probabilities(*pairs):
     rows = np.full((len(pairs), len(CLASSES)), 1e-6)
-    for row, (text, share, other) in zip(rows, pairs, strict=True):
-        row[CLASSES.index(other)] = 1 - share
-        row[CLASSES.index(text)] = share
+    for row, (text, probability, other) in zip(rows, pairs, strict=True):
+        row[CLASSES.index(other)] = 1 - probability
+        row[CLASSES.index(text)] = probability
     return rows
 
 
@@ -136,27 +141,31 @@ def _shares(*pairs):
     ],
 )
 def test_digits_stay_among_digits(pairs, text):
-    assert "".join(CLASSES[c] for c in by_company(_shares(*pairs), CLASSES)) == text
+    assert "".join(CLASSES[c] for c in by_neighbors(_probabilities(*pairs), CLASSES)) == text
+
+
+def _boxes(*heights):
+    return [Box(0, 0, 10, height) for height in heights]
 
 
 def test_small_letters_and_capitals_are_told_apart_by_height():
     classes = list("Aaos0OSx")
     word = [classes.index(c) for c in "AOSxa"]
-    found = by_height(np.array(word), np.array([30, 21, 30, 29, 20]), classes)
+    labels = by_height(np.array(word), _boxes(30, 21, 30, 29, 20), classes)
     # Of x there is no capital among the classes: it stays.
-    assert [classes[c] for c in found] == list("AoSxa")
+    assert [classes[c] for c in labels] == list("AoSxa")
     capitals = list("AOS")
-    assert by_height(np.array([0, 1, 2]), np.array([30, 15, 20]), capitals).tolist() == [0, 1, 2]
+    assert by_height(np.array([0, 1, 2]), _boxes(30, 15, 20), capitals).tolist() == [0, 1, 2]
 
 
 def test_only_what_hangs_is_a_j():
-    shares = np.array([[0.9, 0.1, 0], [0.9, 0.1, 0], [1.0, 0, 0], [0, 0, 1.0], [0, 0, 1.0]])
-    bottoms = np.array([20, 25, 25, 20, 20])
-    found = by_descent(np.argmax(shares, axis=1), shares, bottoms, bottoms, ["I", "J", "H"])
-    assert found.tolist() == [0, 1, 0, 2, 2]
+    rows = np.array([[0.9, 0.1, 0], [0.9, 0.1, 0], [1.0, 0, 0], [0, 0, 1.0], [0, 0, 1.0]])
+    boxes = _boxes(20, 25, 25, 20, 20)
+    labels = by_descent(np.argmax(rows, axis=1), rows, boxes, ["I", "J", "H"])
+    assert labels.tolist() == [0, 1, 0, 2, 2]
 
 
 def test_classes_of_one_shape():
-    one = alike(list("0oOcCx1IlA"))
+    one = same_shape(list("0oOcCx1IlA"))
     groups = {frozenset(np.flatnonzero(row)) for row in one}
     assert groups == {frozenset(g) for g in ({0, 1, 2}, {3, 4}, {5}, {6, 7, 8}, {9})}

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from visionshare.apps.ocr import Block, Box, Character, Line, Page, Word, read_page
+from visionshare.apps.ocr.rendering import render_page
 from visionshare.apps.ocr.writers import as_hocr, as_json, as_picture, as_values
 from visionshare.cli.main import main
-from visionshare.datasets.pages import render_page
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
 LINES = ["TWO WORDS", "AND 42"]
@@ -37,9 +37,9 @@ def test_hocr_is_xml_whose_boxes_are_those_of_json(reader, font):
     page = read_page(reader, render_page(LINES, font, 18))
     values = json.loads(as_json(page, "a & <b>.png"))
     root = ET.fromstring(as_hocr(page, "a & <b>.png").encode())
-    (held,) = _of_class(root, "ocr_page")
-    assert 'image "a & <b>.png"' in held.get("title")
-    assert _box(held) == [0, 0, page.width, page.height]
+    (element,) = _of_class(root, "ocr_page")
+    assert 'image "a & <b>.png"' in element.get("title")
+    assert _box(element) == [0, 0, page.width, page.height]
     lines = [line for block in values["blocks"] for line in block["lines"]]
     words = [word for line in lines for word in line["words"]]
     characters = [c for word in words for c in word["characters"]]
@@ -48,8 +48,8 @@ def test_hocr_is_xml_whose_boxes_are_those_of_json(reader, font):
         ("ocrx_cinfo", characters),
     ):  # fmt: skip
         assert [_box(e) for e in _of_class(root, name)] == [e["box"] for e in entries]
-    found = ["".join(e.itertext()) for e in _of_class(root, "ocrx_word")]
-    assert found == [word["text"] for word in words] == ["TWO", "WORDS", "AND", "42"]
+    texts = ["".join(e.itertext()) for e in _of_class(root, "ocrx_word")]
+    assert texts == [word["text"] for word in words] == ["TWO", "WORDS", "AND", "42"]
     sure = [
         int(re.search(r"x_wconf (\d+)", e.get("title"))[1]) for e in _of_class(root, "ocrx_word")
     ]

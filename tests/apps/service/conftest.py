@@ -18,9 +18,9 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 # The browser looks for its pipes at 3 and 4.
 ARRANGE = """
 import os, sys
-held = [os.dup(os.dup(os.dup(int(n)))) for n in sys.argv[1:3]]
-for place, n in enumerate(held, 3):
-    os.dup2(n, place)
+pipes = [os.dup(os.dup(os.dup(int(n)))) for n in sys.argv[1:3]]
+for target, pipe in enumerate(pipes, 3):
+    os.dup2(pipe, target)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 
@@ -42,8 +42,8 @@ class Browser:
     """A browser without a window that is told what to do through a pair of pipes."""
 
     def __init__(self, program, folder):
-        mine, self.writing = os.pipe()
-        self.reading, theirs = os.pipe()
+        its_input, self.writing = os.pipe()
+        self.reading, its_output = os.pipe()
 
         command = [
             program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
@@ -53,14 +53,14 @@ class Browser:
         ]  # fmt: skip
         quiet = subprocess.DEVNULL
         self.process = subprocess.Popen(
-            [sys.executable, "-c", ARRANGE, str(mine), str(theirs), *command],
-            pass_fds=(mine, theirs),
+            [sys.executable, "-c", ARRANGE, str(its_input), str(its_output), *command],
+            pass_fds=(its_input, its_output),
             stdout=quiet,
             stderr=quiet,
         )
-        os.close(mine)
-        os.close(theirs)
-        self.number, self.held, self.session, self.events = 0, b"", None, []
+        os.close(its_input)
+        os.close(its_output)
+        self.number, self.received, self.session, self.events = 0, b"", None, []
 
     def call(self, method, **parameters):
         """Return the result of a command of the DevTools protocol."""
@@ -77,12 +77,12 @@ class Browser:
             self.events.append(answer)
 
     def _next(self, seconds):
-        while b"\0" not in self.held:
+        while b"\0" not in self.received:
             ready, _, _ = select.select([self.reading], [], [], seconds)
             part = os.read(self.reading, 1 << 20) if ready else b""
             assert part, "the browser does not answer"
-            self.held += part
-        line, _, self.held = self.held.partition(b"\0")
+            self.received += part
+        line, _, self.received = self.received.partition(b"\0")
         return json.loads(line)
 
     def open(self, address):
@@ -96,10 +96,10 @@ class Browser:
         self.call("Page.navigate", url=address)
 
     def value(self, expression):
-        """Return what a JavaScript expression is worth, as plain values."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        """Return what a JavaScript expression evaluates to, as plain values."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     def wait(self, expression, seconds=60):
         """Wait until an expression is true."""
@@ -139,6 +139,6 @@ def browser(tmp_path_factory):
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         pytest.skip("no Chromium is installed")
-    held = Browser(program, tmp_path_factory.mktemp("profile"))
-    yield held
-    held.close()
+    instance = Browser(program, tmp_path_factory.mktemp("profile"))
+    yield instance
+    instance.close()

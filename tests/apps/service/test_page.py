@@ -61,8 +61,8 @@ def test_clearing_and_its_own_rules(browser, address):
     assert browser.value("document.body.dataset.state") == "empty"
     # A script that the page did not bring does not run.
     browser.value("document.body.append(Object.assign(document.createElement('script'),"
-                  " {textContent: 'window.stranger = 1'}))")  # fmt: skip
-    assert browser.value("window.stranger") is None
+                  " {textContent: 'window.foreign = 1'}))")  # fmt: skip
+    assert browser.value("window.foreign") is None
     loaded = browser.value("performance.getEntriesByType('resource').map((e) => e.name)")
     assert loaded == [address + "health"]
     said = [e["params"]["entry"]["text"] for e in browser.events if e["method"] == "Log.entryAdded"]

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import threading
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from visionshare import CompactClassifier, Pixels
+from visionshare.apps.pictures import read_picture
 from visionshare.apps.service import Limits, service
 from visionshare.apps.service.bodies import Refusal, pixels_of
 from visionshare.classifier import EarlyExit, ExitRule
@@ -22,9 +24,9 @@ from visionshare.errors import InputError, ServiceError
 
 
 def png(image):
-    held = io.BytesIO()
-    Image.fromarray(image).save(held, "png")
-    return held.getvalue()
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "png")
+    return file.getvalue()
 
 
 def ask(app, *requests):
@@ -52,17 +54,17 @@ def get(path):
 
 @pytest.fixture(scope="module")
 def app(model):
-    return service(model, Limits(body=20_000, pixels=10_000))
+    return service(model, Limits(max_body_size=20_000, max_pixels=10_000))
 
 
 def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):
-    # On a canvas of its own, dark on light: prepared as by every other way in.
+    # On a canvas of its own, dark on light: preprocessed as every other command does.
     canvas = np.full((60, 90), 200, np.uint8)
     canvas[10:42, 30:62] = 200 - 0.6 * np.kron(
         load_dataset("digits", "test").images[3], np.ones((4, 4), np.uint8)
     )
     (tmp_path / "a.png").write_bytes(png(canvas))
-    image = model.read(tmp_path / "a.png")
+    image = read_picture(model, tmp_path / "a.png")
     expected = model.predict_proba(image)[0]
     raw, form, asked = ask(
         app, predict(png(canvas)),
@@ -80,18 +82,18 @@ def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):
     assert asked.json()["raster"] == image.tolist()
 
 
-def test_pixels_are_taken_as_they_are(app, model):
+def test_pixels_skip_preprocessing(app, model):
     image = load_dataset("digits", "test").images[7]
     said = ask(app, predict(json.dumps({"pixels": image.tolist()}), "application/json"))[0].json()
     assert said["label"] == str(model.predict(image)[0])
     assert said["probability"] == pytest.approx(model.predict_proba(image).max(), abs=1e-6)
 
 
-def test_a_rule_of_early_exit_is_followed(model):
+def test_an_exit_rule_is_followed(model):
     rule = ExitRule((10, 30), (0.8, 0.8))
     early = EarlyExit(model, rule)
     images = load_dataset("digits", "test").images[:20]
-    app = service(model.with_exit_rule(rule))
+    app = service(replace(model, exit_rule=rule))
     bodies = [json.dumps({"pixels": image.tolist()}) for image in images]
     said = [a.json() for a in ask(app, *(predict(b, "application/json") for b in bodies))]
     stops = early.stops(images)
@@ -116,29 +118,32 @@ def test_vectors_come_as_json():
 LARGE = png(np.zeros((101, 100), np.uint8))
 BOMB = LARGE[:16] + (60_000).to_bytes(4, "big") * 2 + LARGE[24:]
 REFUSED = {
-    "no type": (predict(b"x", None), 415, "unknown_type"),
-    "another type": (predict(b"x", "text/plain"), 415, "unknown_type"),
-    "empty": (predict(b""), 422, "empty"),
-    "no picture": (predict(b"no picture"), 422, "bad_picture"),
-    "cut": (predict(png(np.zeros((9, 9), np.uint8))[:-30]), 422, "bad_picture"),
-    "too many pixels": (predict(LARGE), 422, "bad_picture"),
-    "a bomb": (predict(BOMB), 422, "bad_picture"),
-    "too long": (predict(bytes(20_001)), 413, "too_large"),
+    "no type": (predict(b"x", None), 415, "unsupported_type"),
+    "another type": (predict(b"x", "text/plain"), 415, "unsupported_type"),
+    "empty": (predict(b""), 422, "empty_body"),
+    "no picture": (predict(b"no picture"), 422, "invalid_picture"),
+    "cut": (predict(png(np.zeros((9, 9), np.uint8))[:-30]), 422, "invalid_picture"),
+    "too many pixels": (predict(LARGE), 422, "invalid_picture"),
+    "a bomb": (predict(BOMB), 422, "invalid_picture"),
+    "too long": (predict(bytes(20_001)), 413, "body_too_large"),
     "a form without a file": (
-        {"method": "POST", "url": "/predict", "files": {"file": (None, "text")}}, 422, "empty"),
-    "a form that is none": (predict(b"x", "multipart/form-data"), 422, "bad_form"),
+        {"method": "POST", "url": "/predict", "files": {"file": (None, "text")}},
+        422, "empty_body"),
+    "a form that is none": (predict(b"x", "multipart/form-data"), 422, "invalid_form"),
     "two files": (
         {"method": "POST", "url": "/predict", "files": [("a", ("a", b"1")), ("b", ("b", b"2"))]},
-        422, "bad_form"),
-    "not JSON": (predict(b"{", "application/json"), 422, "bad_pixels"),
-    "deep JSON": (predict(b"[" * 19_000, "application/json"), 422, "bad_pixels"),
-    "ragged": (predict(b'{"pixels": [[1], 2]}', "application/json"), 422, "bad_pixels"),
+        422, "invalid_form"),
+    "not JSON": (predict(b"{", "application/json"), 422, "invalid_pixels"),
+    "deep JSON": (predict(b"[" * 19_000, "application/json"), 422, "invalid_pixels"),
+    "ragged": (predict(b'{"pixels": [[1], 2]}', "application/json"), 422, "invalid_pixels"),
     "large pixels": (
-        predict(json.dumps({"pixels": [[256] * 8] * 8}), "application/json"), 422, "bad_pixels"),
-    "other keys": (predict(b'{"pixels": [], "x": 1}', "application/json"), 422, "bad_pixels"),
-    "a wrong parameter": (predict(b"x", params={"raster": "maybe"}), 422, "bad_request"),
+        predict(json.dumps({"pixels": [[256] * 8] * 8}), "application/json"),
+        422, "invalid_pixels"),
+    "other keys": (
+        predict(b'{"pixels": [], "x": 1}', "application/json"), 422, "invalid_pixels"),
+    "a wrong parameter": (predict(b"x", params={"raster": "maybe"}), 422, "invalid_request"),
     "not there": (get("/nothing"), 404, "not_found"),
-    "not allowed": (get("/predict"), 405, "not_allowed"),
+    "not allowed": (get("/predict"), 405, "method_not_allowed"),
 }  # fmt: skip
 
 
@@ -180,20 +185,18 @@ def test_a_body_without_a_length_is_cut_off_while_it_comes(app):
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(model):
-    assert _asgi(service(model, Limits(seconds=0.05)), [b"x"]) == (408, 1)
+    assert _asgi(service(model, Limits(body_timeout=0.05)), [b"x"]) == (408, 1)
 
 
-def test_a_busy_service_says_so_and_goes_on_listening(model, monkeypatch):
+def test_a_busy_service_says_so_and_answers_other_requests(model):
     gate, inside = threading.Event(), threading.Semaphore(0)
-    plain = type(model).read
 
-    def slow(self, *arguments):
+    def slow(*arguments):
         inside.release()
         assert gate.wait(60)
-        return plain(self, *arguments)
+        return read_picture(*arguments)
 
-    monkeypatch.setattr(type(model), "read", slow)
-    app = service(model, Limits(threads=1, waiting=1))
+    app = service(model, Limits(threads=1, max_queue=1), slow)
 
     async def asked():
         transport = httpx.ASGITransport(app)
@@ -202,7 +205,7 @@ def test_a_busy_service_says_so_and_goes_on_listening(model, monkeypatch):
             first = [asyncio.create_task(client.request(**body)) for _ in range(2)]
             while not inside.acquire(blocking=False):
                 await asyncio.sleep(0.01)
-            while "running 2" not in (await client.get("/metrics")).text:
+            while "running 2.0" not in (await client.get("/metrics")).text:
                 await asyncio.sleep(0.01)
             third = await client.request(**body)
             health = await client.get("/health")
@@ -229,18 +232,17 @@ def test_every_answer_has_safe_headers_and_is_counted(model, app):
     assert answers[1].json()["classes"] == list("0123456789")
     assert answers[1].json()["preprocessing"] == model.preprocessing.to_values()
     lines = answers[-1].text.splitlines()
-    assert 'visionshare_requests_total{path="other",status="404"} 2' in lines
-    assert 'visionshare_requests_total{path="/predict",status="422"} 1' in lines
-    assert 'visionshare_request_seconds_bucket{le="+Inf"} 2' in lines
-    assert "visionshare_request_seconds_count 2" in lines
-    assert "visionshare_predictions_running 0" in lines
+    assert 'visionshare_requests_total{path="other",status="404"} 2.0' in lines
+    assert 'visionshare_requests_total{path="/predict",status="422"} 1.0' in lines
+    assert 'visionshare_request_seconds_bucket{le="+Inf"} 2.0' in lines
+    assert "visionshare_request_seconds_count 2.0" in lines
+    assert "visionshare_predictions_running 0.0" in lines
 
 
-def test_an_unforeseen_failure_is_a_typed_answer(model, monkeypatch, caplog):
-    app = service(model)
-    monkeypatch.setattr(type(model), "read", lambda *_: 1 / 0)
+def test_an_unexpected_error_is_a_typed_answer(model, caplog):
+    app = service(model, reader=lambda *_: 1 / 0)
     answer = ask(app, predict(png(np.zeros((8, 8), np.uint8))))[0]
-    assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "failed")
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "internal_error")
     assert "division" not in answer.text
     assert answer.headers["X-Frame-Options"] == "DENY"
     assert "ZeroDivisionError" in caplog.text
@@ -259,13 +261,13 @@ def test_scores_that_overflow_are_null():
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers(-9, 300) | st.integers() | st.text(),
-    lambda held: st.lists(held) | st.dictionaries(st.text(), held),
+    lambda values: st.lists(values) | st.dictionaries(st.text(), values),
 )
 
 
 @settings(max_examples=300, deadline=None)
 @given(JSON.map(json.dumps).map(str.encode) | st.binary(), st.booleans())
-def test_pixels_are_sound_or_refused(body, wrapped):
+def test_pixels_are_valid_or_refused(body, wrapped):
     if wrapped:
         body = b'{"pixels": ' + body + b"}"
     for shape in ((2,), (2, 3), (1, 1, 1)):
@@ -276,8 +278,18 @@ def test_pixels_are_sound_or_refused(body, wrapped):
             assert np.isfinite(made).all()
 
 
+def test_metrics_are_those_of_one_application(model):
+    one, two = service(model), service(model)
+    ask(one, get("/health"))
+    accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    answer = ask(two, {**get("/metrics"), "headers": accept})[0]
+    assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert 'path="/health"' not in answer.text
+    assert 'path="/health"' in ask(one, get("/metrics"))[0].text
+
+
 def test_limits_and_a_missing_package_are_said(model, monkeypatch):
-    for wrong in ({"body": 0}, {"threads": 1.5}, {"seconds": float("nan")}):
+    for wrong in ({"max_body_size": 0}, {"threads": 1.5}, {"body_timeout": float("nan")}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             Limits(**wrong)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

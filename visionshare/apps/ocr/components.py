@@ -10,12 +10,12 @@ from visionshare.apps.ocr.page import Box, around
 from visionshare.datasets.ink import Ink
 from visionshare.errors import DataError
 
-__all__ = ["MOST_PIECES", "Piece", "find_pieces", "joined", "typical_height"]
+__all__ = ["MAX_PIECES", "Piece", "find_pieces", "joined", "typical_height"]
 
-MOST_PIECES = 20_000
+MAX_PIECES = 20_000
 # Smaller pieces are dust at any resolution at which characters can be told apart.
-_LEAST_PIXELS = 4
-_LEAST_HEIGHT = 6
+_MIN_PIXELS = 4
+_MIN_HEIGHT = 6
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Piece:
     darkness: np.ndarray
 
 
-def find_pieces(ink: Ink, most: int = MOST_PIECES) -> list[Piece]:
+def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
     """Return the connected pieces of ink that are neither dust nor rules, frames or pictures.
 
     Pixels that touch at a corner are connected. Where nothing is 6 pixels high, nothing can be
@@ -44,8 +44,8 @@ def find_pieces(ink: Ink, most: int = MOST_PIECES) -> list[Piece]:
     Parameters
     ----------
     ink : Ink
-    most : int, default 20000
-        Pieces that are accepted.
+    max_pieces : int, default 20000
+        Pieces that are accepted at most.
 
     Raises
     ------
@@ -63,12 +63,12 @@ def find_pieces(ink: Ink, most: int = MOST_PIECES) -> list[Piece]:
     import cv2
 
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink.mask.astype(np.uint8))
-    large = stats[1:, cv2.CC_STAT_AREA] >= _LEAST_PIXELS
+    large = stats[1:, cv2.CC_STAT_AREA] >= _MIN_PIXELS
     numbers = 1 + np.flatnonzero(large)
-    if len(numbers) > most:
+    if len(numbers) > max_pieces:
         raise DataError(
-            f"the page has {len(numbers)} pieces of ink, more than {most}: no page of text, or a "
-            "noisy scan"
+            f"the page has {len(numbers)} pieces of ink, more than {max_pieces}: no page of text, "
+            "or a noisy scan"
         )
     boxes = [Box(x, y, x + w, y + h) for x, y, w, h in stats[numbers, :4].tolist()]
     height = typical_height(boxes)
@@ -78,8 +78,8 @@ def find_pieces(ink: Ink, most: int = MOST_PIECES) -> list[Piece]:
     for number, box in zip(numbers.tolist(), boxes, strict=True):
         if _is_rule_or_picture(box, int(stats[number, cv2.CC_STAT_AREA]), height):
             continue
-        place = slice(box.top, box.bottom), slice(box.left, box.right)
-        pieces.append(Piece(box, labels[place] == number, ink.darkness[place]))
+        window = slice(box.top, box.bottom), slice(box.left, box.right)
+        pieces.append(Piece(box, labels[window] == number, ink.darkness[window]))
     return pieces
 
 
@@ -88,7 +88,7 @@ def typical_height(boxes: list[Box]) -> float:
 
     Taller boxes weigh more, so that many specks and dots do not decide.
     """
-    heights = np.sort([b.height for b in boxes if b.height >= _LEAST_HEIGHT])
+    heights = np.sort([b.height for b in boxes if b.height >= _MIN_HEIGHT])
     if len(heights) == 0:
         return 0.0
     # A frame, a picture or a heading weighs little more than a character.
@@ -114,7 +114,7 @@ def joined(pieces: list[Piece]) -> Piece:
     darkness = np.zeros((box.height, box.width), np.uint8)
     for piece in pieces:
         y, x = piece.box.top - box.top, piece.box.left - box.left
-        place = slice(y, y + piece.box.height), slice(x, x + piece.box.width)
-        mask[place] |= piece.mask
-        np.maximum(darkness[place], piece.darkness, out=darkness[place])
+        window = slice(y, y + piece.box.height), slice(x, x + piece.box.width)
+        mask[window] |= piece.mask
+        np.maximum(darkness[window], piece.darkness, out=darkness[window])
     return Piece(box, mask, darkness)

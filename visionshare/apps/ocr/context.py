@@ -1,4 +1,4 @@
-"""Context: what a character's shape leaves open, its line and its word may say."""
+"""Context: what a character's shape leaves open is decided by its line and its word."""
 
 from __future__ import annotations
 
@@ -6,148 +6,157 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["alike", "by_company", "by_descent", "by_height"]
+from visionshare.apps.ocr.page import Box
+
+__all__ = ["by_descent", "by_height", "by_neighbors", "same_shape"]
 
 # Digits and letters of one shape in many fonts.
-_LIKE = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
+_DIGITS_LIKE_LETTERS = (("0", "O"), ("1", "I"), ("0", "o"), ("1", "l"))
 # Letters whose small form is the capital, smaller.
-_SAME_SHAPE = "COSUVWXZ"
-# The other reading must have at least this share of the first one's probability.
-_LEAST_SHARE = 0.02
+_CAPITALS_LIKE_SMALL = "COSUVWXZ"
+# The other class must have at least this fraction of the first one's probability.
+_MIN_RATIO = 0.02
+# An I is made a J from this probability of J on.
+_MIN_PROBABILITY_OF_J = 1e-4
 
 
-def alike(classes: Sequence[str]) -> np.ndarray:
+def same_shape(classes: Sequence[str]) -> np.ndarray:
     """Return which classes are of one shape, (k, k): 0 and O, 1 and I, capitals and small letters.
 
     Examples
     --------
-    >>> alike(["0", "A", "O"]).tolist()
+    >>> same_shape(["0", "A", "O"]).tolist()
     [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
     """
-    shape = {"0": "O", "o": "O", "1": "I", "l": "I", **{c.lower(): c for c in _SAME_SHAPE}}
-    shapes = np.array([shape.get(text, text) for text in classes])
-    found: np.ndarray = (shapes[:, None] == shapes).astype(np.float64)
-    return found
+    small = {c.lower(): c for c in _CAPITALS_LIKE_SMALL}
+    shape_of = {"0": "O", "o": "O", "1": "I", "l": "I", **small}
+    shapes = np.array([shape_of.get(text, text) for text in classes])
+    same: np.ndarray = (shapes[:, None] == shapes).astype(np.float64)
+    return same
 
 
-def by_company(shares: np.ndarray, classes: Sequence[str]) -> np.ndarray:
-    """Return the classes' numbers of a word's characters; digits stay among digits.
+def by_neighbors(probabilities: np.ndarray, classes: Sequence[str]) -> np.ndarray:
+    """Return the labels of a word's characters; digits stay among digits.
 
     Where 0 or O, 1 or I is open, and all other characters of the word are of one kind, it is of
-    that kind too. A word of nothing but such characters is left as it is.
+    that kind too. A word of such characters alone is left to their shapes.
 
     Parameters
     ----------
-    shares : ndarray of shape (n, k)
-        Probabilities of the characters' classes.
+    probabilities : ndarray of shape (n, k)
+        Of the characters' classes.
     classes : sequence of str
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Indices of classes.
 
     Examples
     --------
-    >>> shares = np.array([[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
-    >>> by_company(shares, ["0", "O", "7"]).tolist(), by_company(shares, ["0", "O", "T"]).tolist()
+    >>> word = np.array([[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
+    >>> by_neighbors(word, ["0", "O", "7"]).tolist(), by_neighbors(word, ["0", "O", "T"]).tolist()
     ([0, 2], [1, 2])
     """
-    found: np.ndarray = np.argmax(shares, axis=1)
-    texts = [classes[c] for c in found]
-    open_ones = {text for pair in _LIKE for text in pair}
-    kinds = {text.isdigit() for text in texts if text not in open_ones}
+    labels: np.ndarray = np.argmax(probabilities, axis=1)
+    texts = [classes[c] for c in labels]
+    open_texts = {text for pair in _DIGITS_LIKE_LETTERS for text in pair}
+    kinds = {text.isdigit() for text in texts if text not in open_texts}
     if len(kinds) != 1:
-        return found
+        return labels
     digits = kinds.pop()
     index = {text: c for c, text in enumerate(classes)}
     for i, text in enumerate(texts):
-        others = [b if text == a else a for a, b in _LIKE if text in (a, b)]
+        others = [b if text == a else a for a, b in _DIGITS_LIKE_LETTERS if text in (a, b)]
         others = [o for o in others if o in index and o.isdigit() == digits]
-        if text not in open_ones or text.isdigit() == digits or not others:
+        if text not in open_texts or text.isdigit() == digits or not others:
             continue
-        best = max(others, key=lambda other: shares[i, index[other]])
-        if shares[i, index[best]] >= _LEAST_SHARE * shares[i, found[i]]:
-            found[i] = index[best]
-    return found
+        row = probabilities[i]
+        best = max((index[other] for other in others), key=lambda c: row[c])
+        if row[best] >= _MIN_RATIO * row[labels[i]]:
+            labels[i] = best
+    return labels
 
 
-def by_height(numbers: np.ndarray, heights: np.ndarray, classes: Sequence[str]) -> np.ndarray:
-    """Return the classes' numbers with capitals and small letters told apart by their height.
+def by_height(labels: np.ndarray, boxes: Sequence[Box], classes: Sequence[str]) -> np.ndarray:
+    """Return labels with capitals and small letters told apart by their height.
 
     Of letters whose small form is the capital made smaller, those of the height of the line's
     certain capitals, digits and long letters are capitals, those of its certain short letters
-    are small. A line without one of the two kinds is judged by the other.
+    are small. On a line with one of the two kinds alone, that one decides.
 
     Parameters
     ----------
-    numbers : ndarray of int, shape (n,)
+    labels : ndarray of int, shape (n,)
         Of a line's characters.
-    heights : ndarray of shape (n,)
-        Of their boxes, in pixels.
+    boxes : sequence of Box
+        Of the characters.
     classes : sequence of str
 
     Examples
     --------
     >>> classes = ["T", "a", "S", "s"]
-    >>> numbers = by_height(np.array([0, 1, 2, 3]), np.array([30, 20, 21, 29]), classes)
-    >>> [classes[c] for c in numbers]
+    >>> boxes = [Box(0, 0, 20, height) for height in (30, 20, 21, 29)]
+    >>> [classes[c] for c in by_height(np.array([0, 1, 2, 3]), boxes, classes)]
     ['T', 'a', 's', 'S']
     """
     index = {text: c for c, text in enumerate(classes)}
-    texts = [classes[c] for c in numbers]
-    pairs = {a for a in _SAME_SHAPE if a in index and a.lower() in index}
+    texts = [classes[c] for c in labels]
+    pairs = {a for a in _CAPITALS_LIKE_SMALL if a in index and a.lower() in index}
     if not pairs:
-        return numbers
-    tall = [h for h, t in zip(heights, texts, strict=True) if _is_tall(t)]
-    short = [h for h, t in zip(heights, texts, strict=True) if t in set("aemnr")]
+        return labels
+    tall = [box.height for box, t in zip(boxes, texts, strict=True) if _is_tall(t)]
+    short = [box.height for box, t in zip(boxes, texts, strict=True) if t in set("aemnr")]
     if not tall and not short:
-        return numbers
+        return labels
     top = float(np.median(tall)) if tall else float(np.median(short)) / 0.7
     low = float(np.median(short)) if short else 0.7 * top
-    found = numbers.copy()
-    for i, text in enumerate(texts):
-        if text.upper() not in pairs:
-            continue
-        capital = heights[i] > (top + low) / 2
-        found[i] = index[text.upper() if capital else text.lower()]
-    return found
+    labels = labels.copy()
+    for i, (box, text) in enumerate(zip(boxes, texts, strict=True)):
+        if text.upper() in pairs:
+            is_capital = box.height > (top + low) / 2
+            labels[i] = index[text.upper() if is_capital else text.lower()]
+    return labels
 
 
 def by_descent(
-    numbers: np.ndarray,
-    shares: np.ndarray,
-    heights: np.ndarray,
-    bottoms: np.ndarray,
-    classes: Sequence[str],
+    labels: np.ndarray, probabilities: np.ndarray, boxes: Sequence[Box], classes: Sequence[str]
 ) -> np.ndarray:
-    """Return the classes' numbers with every I that hangs below its line made a J.
+    """Return labels with every I that hangs below its line made a J.
 
     In fonts whose J hangs below the line, its shape is that of an I with a small hook.
 
     Parameters
     ----------
-    numbers : ndarray of int, shape (n,)
+    labels : ndarray of int, shape (n,)
         Of a line's characters.
-    shares : ndarray of shape (n, k)
-        Probabilities of their classes.
-    heights, bottoms : ndarray of shape (n,)
-        Of their boxes, in pixels.
+    probabilities : ndarray of shape (n, k)
+        Of their classes.
+    boxes : sequence of Box
+        Of the characters.
     classes : sequence of str
 
     Examples
     --------
-    >>> shares = np.array([[0.0, 0.0, 1.0], [0.9, 0.1, 0.0], [0.9, 0.1, 0.0]])
-    >>> heights, bottoms = np.array([20, 20, 26]), np.array([20, 20, 26])
-    >>> by_descent(np.array([2, 0, 0]), shares, heights, bottoms, ["I", "J", "H"]).tolist()
+    >>> probabilities = np.array([[0.0, 0.0, 1.0], [0.9, 0.1, 0.0], [0.9, 0.1, 0.0]])
+    >>> boxes = [Box(0, 0, 9, bottom) for bottom in (20, 20, 26)]
+    >>> by_descent(np.array([2, 0, 0]), probabilities, boxes, ["I", "J", "H"]).tolist()
     [2, 0, 1]
     """
     index = {text: c for c, text in enumerate(classes)}
     if "I" not in index or "J" not in index:
-        return numbers
+        return labels
+    heights = np.array([box.height for box in boxes])
+    bottoms = np.array([box.bottom for box in boxes])
     below = bottoms - np.median(bottoms) > 0.12 * np.median(heights)
-    hangs = below & (numbers == index["I"]) & (shares[:, index["J"]] >= 1e-4)
-    found: np.ndarray = np.where(hangs, index["J"], numbers)
-    return found
+    possible = probabilities[:, index["J"]] >= _MIN_PROBABILITY_OF_J
+    is_j = below & (labels == index["I"]) & possible
+    changed: np.ndarray = np.where(is_j, index["J"], labels)
+    return changed
 
 
 def _is_tall(text: str) -> bool:
     if text in "0O1Il":
         return False
-    certain = text.isdigit() or (text.isupper() and text not in _SAME_SHAPE)
+    certain = text.isdigit() or (text.isupper() and text not in _CAPITALS_LIKE_SMALL)
     return certain or text in set("bdfhk")

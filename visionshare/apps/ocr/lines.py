@@ -10,18 +10,18 @@ from visionshare.apps.ocr.page import Box, around
 __all__ = ["characters_of", "find_lines"]
 
 # In heights of a character: what is lower than this is a dot, an accent, a comma or a dash.
-_LEAST_HEIGHT = 0.35
+_MIN_HEIGHT = 0.35
 # The widest gap between neighbors on a line, in heights of the taller.
-_WIDEST_GAP = 2.0
-_LARGEST_RATIO = 2.5
+_MAX_GAP = 2.0
+_MAX_RATIO = 2.5
 
 
 def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     """Return pieces by the lines that they stand on, each from left to right.
 
     Each piece of a character's height is linked with its nearest neighbor to the right, if that
-    is of a like height, at a like height of the page, and near. What is linked is a line, or a
-    part of one where a wide gap divides it. Smaller pieces join the line around them.
+    is about as high, overlaps it vertically, and is near. What is linked is a line, or a part of
+    one where a wide gap divides it. Smaller pieces join the line around them.
 
     Parameters
     ----------
@@ -31,29 +31,24 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     -------
     list of list of Piece
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     height = typical_height([p.box for p in pieces])
-    large = [p for p in pieces if p.box.height >= _LEAST_HEIGHT * height]
-    small = [p for p in pieces if p.box.height < _LEAST_HEIGHT * height]
+    large = [p for p in pieces if p.box.height >= _MIN_HEIGHT * height]
+    small = [p for p in pieces if p.box.height < _MIN_HEIGHT * height]
     if not large:
         return []
     large.sort(key=lambda p: (p.box.left, p.box.top))
     boxes = np.array([(p.box.left, p.box.top, p.box.right, p.box.bottom) for p in large])
-    parents = np.arange(len(large))
-    for i, j in enumerate(_right_neighbors(boxes)):
-        if j >= 0:
-            parents[_root(parents, j)] = _root(parents, i)
-    roots = np.array([_root(parents, i) for i in range(len(large))])
-    lines = [[large[i] for i in np.flatnonzero(roots == root)] for root in np.unique(roots)]
+    neighbors = _right_neighbors(boxes)
+    linked = np.flatnonzero(neighbors >= 0)
+    links = coo_array((np.ones(len(linked)), (linked, neighbors[linked])), (len(large),) * 2)
+    n_lines, line_of = connected_components(links, directed=False)
+    lines = [[large[i] for i in np.flatnonzero(line_of == line)] for line in range(n_lines)]
     lines, marks = _without_marks(lines)
     _add_small(lines, small + marks)
     return [sorted(line, key=lambda p: (p.box.left, p.box.top)) for line in lines]
-
-
-def _root(parents: np.ndarray, i: int) -> int:
-    while parents[i] != i:
-        parents[i] = parents[parents[i]]
-        i = int(parents[i])
-    return i
 
 
 def _right_neighbors(boxes: np.ndarray) -> np.ndarray:
@@ -66,21 +61,21 @@ def _right_neighbors(boxes: np.ndarray) -> np.ndarray:
     """
     left, top, right, bottom = boxes.T
     heights = bottom - top
-    found = np.full(len(boxes), -1)
+    neighbors = np.full(len(boxes), -1)
     for i in range(len(boxes)):
         # No neighbor is taller than this times the box's own height.
-        reach = right[i] + _WIDEST_GAP * _LARGEST_RATIO * heights[i]
-        some = slice(i + 1, int(np.searchsorted(left, reach, side="right")))
-        shared = np.minimum(bottom[some], bottom[i]) - np.maximum(top[some], top[i])
-        shorter = np.minimum(heights[some], heights[i])
-        taller = np.maximum(heights[some], heights[i])
-        gaps = left[some] - right[i]
-        fit = (shared >= 0.5 * shorter) & (taller <= _LARGEST_RATIO * shorter)
-        fit &= gaps <= _WIDEST_GAP * taller
+        reach = right[i] + _MAX_GAP * _MAX_RATIO * heights[i]
+        near = slice(i + 1, int(np.searchsorted(left, reach, side="right")))
+        shared = np.minimum(bottom[near], bottom[i]) - np.maximum(top[near], top[i])
+        shorter = np.minimum(heights[near], heights[i])
+        taller = np.maximum(heights[near], heights[i])
+        gaps = left[near] - right[i]
+        fit = (shared >= 0.5 * shorter) & (taller <= _MAX_RATIO * shorter)
+        fit &= gaps <= _MAX_GAP * taller
         if fit.any():
-            places = np.flatnonzero(fit)
-            found[i] = i + 1 + places[np.argmin(gaps[places])]
-    return found
+            fitting = np.flatnonzero(fit)
+            neighbors[i] = i + 1 + fitting[np.argmin(gaps[fitting])]
+    return neighbors
 
 
 class _Bands:
@@ -121,9 +116,9 @@ def _add_small(lines: list[list[Piece]], small: list[Piece]) -> None:
     """Add each small piece to the line around it."""
     bands = _Bands(lines)
     for piece in small:
-        place = bands.nearest(piece.box)
-        if place >= 0:
-            lines[place].append(piece)
+        index = bands.nearest(piece.box)
+        if index >= 0:
+            lines[index].append(piece)
 
 
 def characters_of(line: list[Piece]) -> list[Piece]:

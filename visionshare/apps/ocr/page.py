@@ -122,7 +122,7 @@ class Page:
     Attributes
     ----------
     width, height : int
-        Of the image, in pixels; boxes are places on it.
+        Of the image, in pixels; boxes are rectangles on it.
     blocks : tuple of Block
     angle : float
         Degrees by which the lines of the image sink to the right.

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from visionshare.apps.ocr.components import Piece, find_pieces, joined
-from visionshare.apps.ocr.context import alike, by_company, by_descent, by_height
+from visionshare.apps.ocr.components import MAX_PIECES, Piece, find_pieces, joined
+from visionshare.apps.ocr.context import by_descent, by_height, by_neighbors, same_shape
 from visionshare.apps.ocr.lines import characters_of, find_lines
 from visionshare.apps.ocr.page import Block, Box, Character, Line, Page, Word, around
 from visionshare.apps.ocr.reading_order import blocks_of_lines
 from visionshare.apps.ocr.skew import estimate_skew, rotated, turned_box
-from visionshare.apps.ocr.touching import mended, split_touching
+from visionshare.apps.ocr.touching import Recognition, join_broken, split_touching
 from visionshare.apps.ocr.words import gaps_between, space_width, split_words
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets.ink import SIZE, find_ink, normalize_character
+from visionshare.datasets.ink import find_ink
+from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE, Preprocessing
 from visionshare.errors import InputError
 from visionshare.resources import resolve_jobs, thread_limit
 
-__all__ = ["MOST_PIXELS", "check_reader", "read_page"]
+__all__ = ["MAX_PIXELS", "check_reader", "read_page", "reader_preprocessing"]
 
-MOST_PIXELS = 1 << 26
+MAX_PIXELS = 1 << 26
 # Below this turn, in degrees, a line of the usual length stays within its own height.
-_LEAST_TURN = 0.2
+_MIN_TURN = 0.2
+# Gaps from which on a line has a width of space of its own.
+_MIN_GAPS = 20
 
 
 def read_page(
@@ -34,12 +37,14 @@ def read_page(
     deskew: bool = True,
     context: bool = True,
     n_jobs: int = 1,
+    max_pixels: int = MAX_PIXELS,
+    max_pieces: int = MAX_PIECES,
 ) -> Page:
     """Read a page of print: its characters in words, lines and blocks, with their boxes.
 
     Ink is told from paper, lines are leveled, pieces of ink are gathered to lines and
-    characters, touching letters are cut and broken ones joined where the classifier is surer of
-    the result. Punctuation is left out: the classes are digits and letters.
+    characters, touching letters are cut and broken ones joined where the classifier finds the
+    result more probable. Punctuation is left out: the classes are digits and letters.
 
     Parameters
     ----------
@@ -54,11 +59,15 @@ def read_page(
         small letters and capitals, 0 and O, 1 and I.
     n_jobs : int, default 1
         Threads; the text does not depend on it.
+    max_pixels : int, default 67108864
+        Pixels of the page that are accepted at most.
+    max_pieces : int, default 20000
+        Pieces of ink that are accepted at most.
 
     Returns
     -------
     Page
-        Boxes are places on the image as it was given. A page without text has no blocks.
+        Boxes are rectangles of the image as it was given. A page without text has no blocks.
 
     Raises
     ------
@@ -77,150 +86,176 @@ def read_page(
     ''
     """
     check_reader(classifier)
-    _check_page(page)
+    _check_page(page, max_pixels)
     reader = _Reader(classifier, context, resolve_jobs(n_jobs))
     height, width = page.shape
     ink = find_ink(page)
     angle, back = 0.0, None
     if deskew:
         angle = estimate_skew(ink.mask)
-    if abs(angle) >= _LEAST_TURN:
+    if abs(angle) >= _MIN_TURN:
         turned, back = rotated(page, angle)
         ink = find_ink(turned)
     else:
         angle = 0.0
-    lines = [held for line in find_lines(find_pieces(ink)) if (held := characters_of(line))]
+    lines = [characters_of(line) for line in find_lines(find_pieces(ink, max_pieces))]
+    lines = [line for line in lines if line]
     order = blocks_of_lines([around([c.box for c in line]) for line in lines])
-    blocks = [[[c for i in row for c in lines[i]] for row in block] for block in order]
-    # Limiting threads takes long: once for the page, not for each piece that is judged.
+    layout = [[[c for i in row for c in lines[i]] for row in block] for block in order]
+    # Limiting threads takes long: once for the page, not for each piece that is classified.
     with thread_limit(reader.threads):
-        found = reader.read(blocks)
+        blocks = reader.read(layout)
     if back is not None:
-        found = tuple(_turned(block, back, width, height) for block in found)
-    return Page(width, height, found, angle, ink.light_on_dark)
+        blocks = tuple(_turned(block, back, width, height) for block in blocks)
+    return Page(width, height, blocks, angle, ink.light_on_dark)
 
 
 def check_reader(classifier: CompactClassifier) -> None:
     """Raise an InputError unless the classifier is of pictures of single characters."""
-    if classifier.image_shape != (SIZE, SIZE):
+    if classifier.image_shape != PRINTED_SIZE:
         given = f"one of images of shape {classifier.image_shape}"
         raise InputError(
-            "classifier", given, f"a classifier of {SIZE}×{SIZE} characters (visionshare train ocr)"
+            "classifier", given, "a classifier of 28×28 characters (visionshare train ocr)"
         )
 
 
-def _check_page(page: np.ndarray) -> None:
+def reader_preprocessing(classifier: CompactClassifier) -> Preprocessing:
+    """Return how the reader prepares a character: as the classifier says, if it says what is ink.
+
+    A classifier whose pictures are only stretched says nothing of ink. Its characters are
+    prepared as those of the data set "fonts".
+    """
+    steps = classifier.preprocessing
+    return PRINTED if steps.polarity == "as_is" else steps
+
+
+def _check_page(page: np.ndarray, max_pixels: int) -> None:
     if not isinstance(page, np.ndarray) or page.ndim != 2 or page.dtype != np.uint8:
         given = getattr(page, "dtype", type(page).__name__), getattr(page, "shape", ())
         raise InputError("page", given, "a gray uint8 image of shape (H, W)")
-    if not 0 < page.size <= MOST_PIXELS:
-        raise InputError("page", page.shape, f"an image of 1 to {MOST_PIXELS} pixels")
+    if not 0 < page.size <= max_pixels:
+        raise InputError("page", page.shape, f"an image of 1 to {max_pixels} pixels")
+
+
+@dataclass(frozen=True)
+class _ReadLine:
+    """A line's pieces of ink, one a character, and the probabilities (n, k) of their classes."""
+
+    pieces: list[Piece]
+    probabilities: np.ndarray
+
+    @property
+    def boxes(self) -> list[Box]:
+        return [piece.box for piece in self.pieces]
+
+    @property
+    def height(self) -> float:
+        """The height of a character: touching letters are as high as single ones."""
+        return float(np.median([box.height for box in self.boxes]))
 
 
 class _Reader:
-    """A classifier with what it needs to judge pieces of ink."""
+    """A classifier with what it needs to recognize pieces of ink."""
 
     def __init__(self, classifier: CompactClassifier, context: bool, threads: int) -> None:
         self.classifier = classifier
         self.classes = [str(c) for c in classifier.classes_.tolist()]
         self.context = context
         self.threads = threads
-        self._alike = alike(self.classes)
-        self._broad = np.array([text in set("MWmw") for text in self.classes])
+        self._steps = reader_preprocessing(classifier)
+        self._same_shape = same_shape(self.classes)
+        self._is_broad = np.array([text in set("MWmw") for text in self.classes])
 
     def probabilities(self, pieces: Sequence[Piece]) -> np.ndarray:
         """Return the probabilities (n, k) of pieces' classes."""
         if not pieces:
             return np.zeros((0, len(self.classes)))
-        images = np.stack([normalize_character(p.darkness, p.mask) for p in pieces])
-        return self.classifier.predict_proba(images, self.threads)
+        images = [self._steps.apply_to_ink(p.darkness, p.mask, PRINTED_SIZE) for p in pieces]
+        return self.classifier.predict_proba(np.stack(images), self.threads)
 
-    def judge(self, pieces: Sequence[Piece]) -> tuple[np.ndarray, np.ndarray]:
-        """Return what :meth:`judged` says of pieces' probabilities."""
-        return self.judged(self.probabilities(pieces))
+    def recognize(self, pieces: Sequence[Piece]) -> Recognition:
+        """Return the largest probability of each piece, and which are M or W."""
+        return self.recognition(self.probabilities(pieces))
 
-    def judged(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def recognition(self, probabilities: np.ndarray) -> Recognition:
         """Return the largest probabilities, those of one shape together, and which are M or W."""
-        held = shares @ self._alike
-        return held.max(axis=1, initial=0.0), self._broad[np.argmax(shares, axis=1)]
+        by_shape = probabilities @ self._same_shape
+        return Recognition(
+            by_shape.max(axis=1, initial=0.0), self._is_broad[np.argmax(probabilities, axis=1)]
+        )
 
     def read(self, blocks: list[list[list[Piece]]]) -> tuple[Block, ...]:
         """Return blocks of lines of characters as text."""
         lines = [line for block in blocks for line in block]
-        # One call for the whole page; only what is cut or joined is judged again.
-        shares = self.probabilities([piece for line in lines for piece in line])
+        # One call for the whole page; only what is cut or joined is classified again.
+        probabilities = self.probabilities([piece for line in lines for piece in line])
         starts = np.cumsum([0, *(len(line) for line in lines)])
         read = [
-            self._resegmented(line, shares[starts[i] : starts[i + 1]])
-            for i, line in enumerate(lines)
+            self._resegmented(_ReadLine(line, probabilities[a:b]))
+            for line, (a, b) in zip(lines, pairwise(starts), strict=True)
         ]
-        gaps = [self._gaps(*held) for held in read]
-        widths = _space_widths(gaps)
-        done = [
-            self._line(*held, split_words(*spaces))
-            for held, spaces in zip(read, zip(gaps, widths, strict=True), strict=True)
-        ]
+        gaps = [self._gaps(line) for line in read]
+        words = [split_words(*pair) for pair in zip(gaps, _space_widths(gaps), strict=True)]
+        texts = [self._text(*pair) for pair in zip(read, words, strict=True)]
         ends = np.cumsum([0, *(len(block) for block in blocks)])
-        return tuple(Block(tuple(done[a:b])) for a, b in pairwise(ends))
+        return tuple(Block(tuple(texts[a:b])) for a, b in pairwise(ends))
 
-    def _resegmented(self, line: list[Piece], shares: np.ndarray) -> tuple[list[Piece], np.ndarray]:
-        """Return a line's characters, touching ones cut and broken ones joined."""
-        height = _height(line)
-        groups = mended(line, self.judged(shares), height, self.judge)
-        line, shares = self._changed(
-            [joined([line[i] for i in group]) for group in groups],
-            [shares[group[0]] if len(group) == 1 else None for group in groups],
+    def _resegmented(self, line: _ReadLine) -> _ReadLine:
+        """Return a line with touching characters cut and broken ones joined."""
+        height, pieces, known = line.height, line.pieces, line.probabilities
+        groups = join_broken(pieces, self.recognition(known), height, self.recognize)
+        line = self._classified(
+            [joined([pieces[i] for i in group]) for group in groups],
+            [known[group[0]] if len(group) == 1 else None for group in groups],
         )
-        parts = split_touching(line, self.judged(shares), height, self.judge)
-        rows = [[shares[i]] if len(p) == 1 else [None] * len(p) for i, p in enumerate(parts)]
-        return self._changed([p for part in parts for p in part], [r for row in rows for r in row])
+        pieces, known = line.pieces, line.probabilities
+        parts = split_touching(pieces, self.recognition(known), height, self.recognize)
+        rows = [[known[i]] if len(p) == 1 else [None] * len(p) for i, p in enumerate(parts)]
+        return self._classified(
+            [piece for part in parts for piece in part], [row for part in rows for row in part]
+        )
 
-    def _changed(self, pieces: list[Piece], rows: list[Any]) -> tuple[list[Piece], np.ndarray]:
-        """Return pieces with their probabilities; those that have none are classified."""
-        fresh = [i for i, row in enumerate(rows) if row is None]
-        for i, row in zip(fresh, self.probabilities([pieces[i] for i in fresh]), strict=True):
-            rows[i] = row
-        return pieces, np.stack(rows)
+    def _classified(self, pieces: list[Piece], rows: Sequence[np.ndarray | None]) -> _ReadLine:
+        """Return a line of pieces; those without a row of probabilities are classified."""
+        new = iter(
+            self.probabilities([p for p, row in zip(pieces, rows, strict=True) if row is None])
+        )
+        return _ReadLine(pieces, np.stack([next(new) if row is None else row for row in rows]))
 
-    def _gaps(self, pieces: list[Piece], shares: np.ndarray) -> np.ndarray:
-        texts = [self.classes[c] for c in np.argmax(shares, axis=1)]
-        return gaps_between([p.box for p in pieces], texts, _height(pieces))
+    def _gaps(self, line: _ReadLine) -> np.ndarray:
+        texts = [self.classes[c] for c in np.argmax(line.probabilities, axis=1)]
+        return gaps_between(line.boxes, texts, line.height)
 
-    def _line(self, pieces: list[Piece], shares: np.ndarray, places: list[slice]) -> Line:
-        numbers = np.argmax(shares, axis=1)
+    def _text(self, line: _ReadLine, words: list[slice]) -> Line:
+        labels = np.argmax(line.probabilities, axis=1)
         if self.context:
-            for place in places:
-                numbers[place] = by_company(shares[place], self.classes)
-            heights = np.array([p.box.height for p in pieces])
-            bottoms = np.array([p.box.bottom for p in pieces])
-            numbers = by_height(numbers, heights, self.classes)
-            numbers = by_descent(numbers, shares, heights, bottoms, self.classes)
+            for word in words:
+                labels[word] = by_neighbors(line.probabilities[word], self.classes)
+            labels = by_height(labels, line.boxes, self.classes)
+            labels = by_descent(labels, line.probabilities, line.boxes, self.classes)
         characters = [
-            Character(self.classes[c], p.box, float(share[c]))
-            for c, p, share in zip(numbers.tolist(), pieces, shares, strict=True)
+            Character(self.classes[c], box, float(row[c]))
+            for c, box, row in zip(labels.tolist(), line.boxes, line.probabilities, strict=True)
         ]
-        return Line(tuple(Word(tuple(characters[place])) for place in places))
-
-
-def _height(line: list[Piece]) -> float:
-    """Return the height of a line's characters: touching letters are as high as single ones."""
-    return float(np.median([piece.box.height for piece in line]))
+        return Line(tuple(Word(tuple(characters[word])) for word in words))
 
 
 def _space_widths(gaps: list[np.ndarray]) -> list[float]:
     """Return how wide a space is on each line; short lines take the page's."""
     usual = space_width(np.concatenate(gaps)) if gaps else 0.0
-    return [space_width(held) if len(held) >= 20 else usual for held in gaps]
+    return [space_width(line) if len(line) >= _MIN_GAPS else usual for line in gaps]
 
 
 def _turned(block: Block, back: np.ndarray, width: int, height: int) -> Block:
-    def there(c: Character) -> Character:
+    """Return a block of a turned page with the boxes of the page that was given."""
+
+    def turned(c: Character) -> Character:
         sides = c.box.left, c.box.top, c.box.right, c.box.bottom
         return Character(c.text, Box(*turned_box(sides, back, width, height)), c.confidence)
 
     return Block(
         tuple(
-            Line(tuple(Word(tuple(there(c) for c in word.characters)) for word in line.words))
+            Line(tuple(Word(tuple(turned(c) for c in word.characters)) for word in line.words))
             for line in block.lines
         )
     )

@@ -15,7 +15,7 @@ __all__ = ["blocks_of_lines"]
 _GUTTER = 1.5
 # Between blocks below each other.
 _PARAGRAPH = 1.8
-# A line's box gives way by this share of its height where lines nearly touch.
+# Fraction of a line's height that a cut may take from its box where lines nearly touch.
 _GIVE = 0.2
 
 
@@ -76,7 +76,7 @@ def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
 
 
 def _columns(sides: np.ndarray, height: float) -> list[np.ndarray]:
-    """Return the places of the boxes of each column, from left to right."""
+    """Return the indices of the boxes of each column, from left to right."""
     order = np.argsort(sides[:, 0], kind="stable")
     reach = np.maximum.accumulate(sides[order, 2])
     cuts = np.flatnonzero(sides[order[1:], 0] - reach[:-1] >= _GUTTER * height) + 1

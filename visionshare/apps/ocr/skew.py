@@ -6,11 +6,11 @@ import numpy as np
 
 __all__ = ["estimate_skew", "rotated", "turned_box"]
 
-_LARGEST = 6.0
-_MOST_POINTS = 40_000
+_MAX_ANGLE = 6.0
+_MAX_POINTS = 40_000
 
 
-def estimate_skew(mask: np.ndarray, largest: float = _LARGEST) -> float:
+def estimate_skew(mask: np.ndarray, max_angle: float = _MAX_ANGLE) -> float:
     """Return by how many degrees the lines of text sink to the right; 0 where it is not clear.
 
     The angle at which the ink's projection on the vertical has the largest sum of squared
@@ -21,8 +21,8 @@ def estimate_skew(mask: np.ndarray, largest: float = _LARGEST) -> float:
     ----------
     mask : ndarray of bool, shape (H, W)
         Ink.
-    largest : float, default 6.0
-        Largest angle, both ways.
+    max_angle : float, default 6.0
+        Largest angle in degrees, both ways.
 
     Examples
     --------
@@ -35,25 +35,26 @@ def estimate_skew(mask: np.ndarray, largest: float = _LARGEST) -> float:
     ys, xs = np.nonzero(mask)
     if len(ys) < 50:
         return 0.0
-    if len(ys) > _MOST_POINTS:
-        # Evenly spread and always the same: a page is read alike each time.
-        some = np.linspace(0, len(ys) - 1, _MOST_POINTS).astype(np.int64)
-        ys, xs = ys[some], xs[some]
+    if len(ys) > _MAX_POINTS:
+        # Evenly spread and always the same, so that reading a page again gives the same text.
+        chosen = np.linspace(0, len(ys) - 1, _MAX_POINTS).astype(np.int64)
+        ys, xs = ys[chosen], xs[chosen]
     ys, xs = ys.astype(np.float64), xs.astype(np.float64) - mask.shape[1] / 2
-    coarse = np.arange(-largest, largest + 1e-9, 0.25)
-    first = coarse[int(np.argmax([_sharpness(ys, xs, angle) for angle in coarse]))]
+    coarse = np.arange(-max_angle, max_angle + 1e-9, 0.25)
+    first = coarse[int(np.argmax([_edge_energy(ys, xs, angle) for angle in coarse]))]
     fine = first + np.arange(-0.25, 0.2501, 0.05)
-    scores = [_sharpness(ys, xs, angle) for angle in fine]
+    scores = [_edge_energy(ys, xs, angle) for angle in fine]
     best = float(fine[int(np.argmax(scores))])
-    # A page that is as sharp upright is left alone: turning it blurs.
-    if max(scores) < 1.02 * _sharpness(ys, xs, 0.0):
+    # A page whose edges are as sharp without a turn is left alone: turning blurs.
+    if max(scores) < 1.02 * _edge_energy(ys, xs, 0.0):
         return 0.0
     return round(best, 2)
 
 
-def _sharpness(ys: np.ndarray, xs: np.ndarray, angle: float) -> float:
-    places = ys - xs * np.tan(np.deg2rad(angle))
-    bins = np.floor(places - places.min()).astype(np.int64)
+def _edge_energy(ys: np.ndarray, xs: np.ndarray, angle: float) -> float:
+    """Return the sum of squared differences of the projection's neighboring rows."""
+    heights = ys - xs * np.tan(np.deg2rad(angle))
+    bins = np.floor(heights - heights.min()).astype(np.int64)
     counts = np.bincount(bins).astype(np.float64)
     # Edges of lines are a pixel or two soft.
     counts = np.convolve(counts, [1.0, 1.0])
@@ -61,7 +62,7 @@ def _sharpness(ys: np.ndarray, xs: np.ndarray, angle: float) -> float:
 
 
 def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return an image whose lines sank by an angle with level lines, and the way back.
+    """Return an image whose lines sank by an angle with level lines, and the map back.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
     turned : ndarray of uint8, shape (H, W)
         What lies outside of the image is as its edge.
     back : ndarray of shape (2, 3)
-        Takes places (x, y, 1) of the turned image to those of the given one.
+        Takes points (x, y, 1) of the turned image to those of the given one.
     """
     import cv2
 
@@ -92,8 +93,8 @@ def turned_box(
     """Return the box around a box (left, top, right, bottom) that was turned, inside an image."""
     left, top, right, bottom = box
     corners = np.array([[x, y, 1.0] for x in (left, right) for y in (top, bottom)])
-    places = corners @ back.T
-    low, high = np.floor(places.min(axis=0) + 0.5), np.ceil(places.max(axis=0) - 0.5)
+    points = corners @ back.T
+    low, high = np.floor(points.min(axis=0) + 0.5), np.ceil(points.max(axis=0) - 0.5)
     x0, y0 = int(np.clip(low[0], 0, width - 1)), int(np.clip(low[1], 0, height - 1))
     x1, y1 = int(np.clip(high[0], x0 + 1, width)), int(np.clip(high[1], y0 + 1, height))
     return x0, y0, x1, y1

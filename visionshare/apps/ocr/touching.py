@@ -1,37 +1,56 @@
-"""Letters that touch, and letters that broke: other cuts of a line, judged by the classifier."""
+"""Letters that touch, and letters that broke: the classifier chooses among segmentations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from visionshare.apps.ocr.components import Piece, joined
 from visionshare.apps.ocr.page import Box
+from visionshare.datasets.characters import without_specks
 
-__all__ = ["best_cuts", "cut_columns", "mended", "part_of", "split_touching"]
+__all__ = [
+    "Recognition", "Recognizer", "best_cuts", "cut_columns", "join_broken", "part_of",
+    "split_touching",
+]  # fmt: skip
 
-# What says of pieces how sure it is that each is one character (n,), and whether that is an M or
-# a W (n,).
-Judge = Callable[[Sequence[Piece]], tuple[np.ndarray, np.ndarray]]
-
-_MOST_CUTS = 8
-# A cut must be worth this much of the probabilities' logarithm: halves of letters look like I.
-_PRICE = 0.2
-# In heights of the line: all letters, and all but M and W.
-_WIDEST = 1.6
-_WIDEST_BUT_MW = 1.25
-_TALLEST = 1.15
-# What a letter loses that is wider.
-_TOO_WIDE = 5.0
-_NARROWEST = 0.08
-# A character that is as sure as this, and no wider than usual, is left alone.
-_SURE = 0.95
+_MAX_CUTS = 8
+# What a cut costs, of the probabilities' logarithm: halves of letters look like I.
+_COST_OF_CUT = 0.2
+# What a letter that is too wide costs.
+_COST_OF_WIDTH = 5.0
+# In heights of the line: widths of M and W, and of all other letters; the height of M and W.
+_MAX_WIDTH_OF_M = 1.6
+_MAX_WIDTH = 1.25
+_MAX_HEIGHT_OF_M = 1.15
+_MIN_WIDTH = 0.08
+# A character of this probability, and of no more than this width, is left alone.
+_CERTAIN = 0.95
 _USUAL_WIDTH = 1.15
 
 
-def cut_columns(mask: np.ndarray, most: int = _MOST_CUTS) -> list[int]:
+class Recognition(NamedTuple):
+    """What a classifier says of n pieces.
+
+    Attributes
+    ----------
+    probability : ndarray of shape (n,)
+        That each is the one character that it looks most like.
+    is_broad : ndarray of bool, shape (n,)
+        Whether that is an M or a W.
+    """
+
+    probability: np.ndarray
+    is_broad: np.ndarray
+
+
+Recognizer = Callable[[Sequence[Piece]], Recognition]
+
+
+def cut_columns(mask: np.ndarray, max_cuts: int = _MAX_CUTS) -> list[int]:
     """Return the columns where a piece of touching letters may be cut, ascending.
 
     They are the lowest of the local minima of the ink a column holds, no two of them neighbors.
@@ -39,7 +58,7 @@ def cut_columns(mask: np.ndarray, most: int = _MOST_CUTS) -> list[int]:
     Parameters
     ----------
     mask : ndarray of bool, shape (H, W)
-    most : int, default 8
+    max_cuts : int, default 8
 
     Examples
     --------
@@ -52,50 +71,53 @@ def cut_columns(mask: np.ndarray, most: int = _MOST_CUTS) -> list[int]:
     ink = mask.sum(axis=0).astype(np.float64)
     # Of a flat minimum the middle is taken.
     soft = np.convolve(np.pad(ink, 1, mode="edge"), [0.25, 0.5, 0.25], mode="valid")
-    margin = max(2, round(_NARROWEST * height))
+    margin = max(2, round(_MIN_WIDTH * height))
     inner = np.arange(margin, width - margin)
     if len(inner) == 0:
         return []
     local = (soft[inner] <= soft[inner - 1]) & (soft[inner] <= soft[inner + 1])
     local &= ink[inner] <= 0.5 * height
-    found: list[int] = []
+    columns: list[int] = []
     for column in inner[local][np.argsort(soft[inner[local]], kind="stable")].tolist():
-        if len(found) == most:
+        if len(columns) == max_cuts:
             break
-        if all(abs(column - other) >= margin for other in found):
-            found.append(column)
-    return sorted(found)
+        if all(abs(column - other) >= margin for other in columns):
+            columns.append(column)
+    return sorted(columns)
 
 
 def part_of(piece: Piece, start: int, stop: int) -> Piece | None:
-    """Return the columns of a piece, without the crumbs that a cut leaves; None if none is left."""
-    import cv2
+    """Return columns of a piece as a piece, without what a cut left of others; None if empty.
 
-    mask = piece.mask[:, start:stop].astype(np.uint8)
-    n, labels, stats, _ = cv2.connectedComponentsWithStats(mask)
-    if n < 2:
+    Examples
+    --------
+    >>> mask = np.ones((10, 9), bool)
+    >>> part_of(Piece(Box(100, 50, 109, 60), mask, np.where(mask, 255, 0)), 2, 5).box
+    Box(left=102, top=50, right=105, bottom=60)
+    """
+    mask = without_specks(piece.mask[:, start:stop], 20)
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if len(rows) == 0:
         return None
-    areas = stats[1:, cv2.CC_STAT_AREA]
-    kept = np.concatenate([[False], areas * 20 >= areas.max()])[labels]
-    rows, cols = np.flatnonzero(kept.any(axis=1)), np.flatnonzero(kept.any(axis=0))
-    place = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
+    window = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
     left, top = piece.box.left + start + int(cols[0]), piece.box.top + int(rows[0])
     right, bottom = left + int(cols[-1] - cols[0]) + 1, top + int(rows[-1] - rows[0]) + 1
-    return Piece(Box(left, top, right, bottom), kept[place], piece.darkness[:, start:stop][place])
+    darkness = piece.darkness[:, start:stop][window]
+    return Piece(Box(left, top, right, bottom), mask[window], darkness)
 
 
 def best_cuts(values: np.ndarray) -> list[int]:
-    """Return the way from the first to the last of n places with the largest sum of values.
+    """Return the path from the first to the last of n nodes with the largest sum of values.
 
     Parameters
     ----------
     values : ndarray of shape (n, n)
-        Of the step from one place to a later one; −∞ where there is none.
+        Of the step from one node to a later one; −∞ where there is none.
 
     Returns
     -------
     list of int
-        The places between, ascending.
+        The nodes between, ascending.
 
     Examples
     --------
@@ -112,57 +134,59 @@ def best_cuts(values: np.ndarray) -> list[int]:
         best[j] = sums[before[j]]
     if not np.isfinite(best[-1]):
         return []
-    way, j = [], int(before[-1])
+    path, j = [], int(before[-1])
     while j > 0:
-        way.append(j)
+        path.append(j)
         j = int(before[j])
-    return way[::-1]
+    return path[::-1]
 
 
 def split_touching(
-    pieces: Sequence[Piece], judged: tuple[np.ndarray, np.ndarray], height: float, judge: Judge
+    pieces: Sequence[Piece], recognized: Recognition, height: float, recognize: Recognizer
 ) -> list[list[Piece]]:
     """Return, for each piece, the characters that it is: itself, or its parts.
 
-    A piece that is wide, or of which the classifier is not sure, is cut at the columns of
-    :func:`cut_columns` in the way that makes the product of the parts' probabilities largest.
+    A piece that is wide, or whose class is uncertain, is cut at those columns of
+    :func:`cut_columns` that make the product of the parts' probabilities largest.
 
     Parameters
     ----------
     pieces : sequence of Piece
         Of one line.
-    judged : tuple of two ndarrays of shape (n,)
-        How sure it is that each piece is one character, and whether that is an M or a W.
+    recognized : Recognition
+        Of the pieces.
     height : float
         Of a character of the line.
-    judge : callable
-        Says the same of other pieces.
+    recognize : callable
+        Returns the recognition of other pieces.
     """
-    found = [[piece] for piece in pieces]
-    sure, broad = judged
+    characters = [[piece] for piece in pieces]
     for i, piece in enumerate(pieces):
-        wide = piece.box.width > _USUAL_WIDTH * height
-        if (sure[i] >= _SURE and not wide) or piece.box.width < 0.5 * height:
+        is_wide = piece.box.width > _USUAL_WIDTH * height
+        is_certain = recognized.probability[i] >= _CERTAIN
+        if (is_certain and not is_wide) or piece.box.width < 0.5 * height:
             continue
         cuts = cut_columns(piece.mask)
         if cuts:
-            value = _value(piece, sure[i], broad[i], height)
-            found[i] = _split(piece, [0, *cuts, piece.box.width], value, height, judge)
-    return found
+            value = _value(piece, recognized.probability[i], recognized.is_broad[i], height)
+            characters[i] = _split(piece, [0, *cuts, piece.box.width], value, height, recognize)
+    return characters
 
 
 def _split(
-    piece: Piece, places: list[int], whole: float, height: float, judge: Judge
+    piece: Piece, columns: list[int], whole: float, height: float, recognize: Recognizer
 ) -> list[Piece]:
-    n = len(places)
+    """Return the best parts of a piece between these columns; ``whole`` is its value uncut."""
+    n = len(columns)
     steps: list[tuple[int, int]] = []
     parts: list[Piece] = []
     for i in range(n - 1):
         for j in range(i + 1, n):
-            width = places[j] - places[i]
-            if (i, j) == (0, n - 1) or not _NARROWEST * height <= width <= _WIDEST * height:
+            width = columns[j] - columns[i]
+            fits = _MIN_WIDTH * height <= width <= _MAX_WIDTH_OF_M * height
+            if (i, j) == (0, n - 1) or not fits:
                 continue
-            part = part_of(piece, places[i], places[j])
+            part = part_of(piece, columns[i], columns[j])
             # A letter has the height of its line, or of a small letter at least.
             if part is not None and part.box.height >= 0.4 * height:
                 steps.append((i, j))
@@ -170,55 +194,55 @@ def _split(
     if not parts:
         return [piece]
     values = np.full((n, n), -np.inf)
-    sure, broad = judge(parts)
+    recognized = recognize(parts)
     for k, (i, j) in enumerate(steps):
-        values[i, j] = _value(parts[k], sure[k], broad[k], height)
+        values[i, j] = _value(parts[k], recognized.probability[k], recognized.is_broad[k], height)
     values[0, n - 1] = whole
-    way = [0, *best_cuts(values), n - 1]
-    if len(way) == 2:
+    path = [0, *best_cuts(values), n - 1]
+    if len(path) == 2:
         return [piece]
-    at = dict(zip(steps, parts, strict=True))
-    return [at[step] for step in pairwise(way)]
+    part_of_step = dict(zip(steps, parts, strict=True))
+    return [part_of_step[step] for step in pairwise(path)]
 
 
-def _value(piece: Piece, sure: float, broad: bool, height: float) -> float:
-    """Return what a character counts in a row of characters, at most 0."""
+def _value(piece: Piece, probability: float, is_broad: bool, height: float) -> float:
+    """Return what a character adds to the value of a segmentation, at most 0."""
     # M and W stand on their line: what hangs below it is two letters, one of them a J.
-    hangs = piece.box.height > _TALLEST * height
-    widest = _WIDEST if broad and not hangs else _WIDEST_BUT_MW
-    too_wide = piece.box.width > widest * height
-    return float(np.log(max(sure, 1e-6)) - _PRICE - (_TOO_WIDE if too_wide else 0.0))
+    hangs = piece.box.height > _MAX_HEIGHT_OF_M * height
+    max_width = _MAX_WIDTH_OF_M if is_broad and not hangs else _MAX_WIDTH
+    cost = _COST_OF_WIDTH if piece.box.width > max_width * height else 0.0
+    return float(np.log(max(probability, 1e-6)) - _COST_OF_CUT - cost)
 
 
-def mended(
-    pieces: Sequence[Piece], judged: tuple[np.ndarray, np.ndarray], height: float, judge: Judge
+def join_broken(
+    pieces: Sequence[Piece], recognized: Recognition, height: float, recognize: Recognizer
 ) -> list[list[int]]:
-    """Return the pieces' numbers by character: strokes of a letter that broke are joined.
+    """Return the pieces' indices by character: strokes of a letter that broke are joined.
 
-    Neighbors are joined where both are near, one of them is doubtful, and the classifier is
-    surer of the two as one than of each.
+    Neighbors are joined where they are near, one of them is uncertain, and the two as one are
+    more probable than each alone.
 
     Parameters
     ----------
-    pieces, judged, height, judge
+    pieces, recognized, height, recognize
         As in :func:`split_touching`.
     """
     groups = [[i] for i in range(len(pieces))]
-    sure, _ = judged
+    single = recognized.probability
     pairs = [
         i for i in range(len(pieces) - 1)
-        if min(sure[i], sure[i + 1]) < _SURE
+        if min(single[i], single[i + 1]) < _CERTAIN
         and pieces[i + 1].box.left - pieces[i].box.right <= 0.12 * height
         and pieces[i + 1].box.right - pieces[i].box.left <= _USUAL_WIDTH * height
     ]  # fmt: skip
     if not pairs:
         return groups
-    likely, _ = judge([joined([pieces[i], pieces[i + 1]]) for i in pairs])
-    taken: set[int] = set()
-    for share, i in sorted(zip(likely.tolist(), pairs, strict=True), reverse=True):
-        if taken & {i, i + 1} or share < 0.5:
+    both = recognize([joined([pieces[i], pieces[i + 1]]) for i in pairs]).probability
+    in_pairs: set[int] = set()
+    for probability, i in sorted(zip(both.tolist(), pairs, strict=True), reverse=True):
+        if in_pairs & {i, i + 1} or probability < 0.5:
             continue
-        if np.log(share) > np.log(sure[i] * sure[i + 1] + 1e-12) + _PRICE:
+        if np.log(probability) > np.log(single[i] * single[i + 1] + 1e-12) + _COST_OF_CUT:
             groups[i], groups[i + 1] = [i, i + 1], []
-            taken |= {i, i + 1}
+            in_pairs |= {i, i + 1}
     return [group for group in groups if group]

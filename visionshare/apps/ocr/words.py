@@ -10,13 +10,13 @@ from visionshare.apps.ocr.page import Box
 
 __all__ = ["gaps_between", "space_width", "split_words"]
 
-# In heights of a character: where no two kinds of gap are to be seen.
+# In heights of a character: where there are no two kinds of gaps, and from where to where.
 _USUAL = 0.5
-_LEAST, _MOST = 0.2, 1.2
-# How far apart, on average, spaces and gaps between letters are at least.
-_APART = 0.25
-# What a 1 is narrower than other digits counts on either side, of one half.
-_SHARE_OF_ONE = 0.35
+_MIN, _MAX = 0.2, 1.2
+# Of the means of spaces and of gaps between letters.
+_MIN_DIFFERENCE = 0.25
+# A 1 is widened on either side by this fraction of what it is narrower than other digits.
+_WIDENING_OF_ONE = 0.35
 
 
 def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> np.ndarray:
@@ -45,10 +45,10 @@ def gaps_between(boxes: Sequence[Box], texts: Sequence[str], height: float) -> n
     digits = np.array([text.isdigit() for text in texts]) & ~ones
     if ones.any():
         usual = np.median(widths[digits]) if digits.any() else 0.6 * height
-        more = np.maximum(usual - widths, 0.0) * _SHARE_OF_ONE * ones
+        more = np.maximum(usual - widths, 0.0) * _WIDENING_OF_ONE * ones
         lefts, rights = lefts - more, rights + more
-    found: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
-    return found
+    gaps: np.ndarray = (lefts[1:] - np.maximum.accumulate(rights)[:-1]) / height
+    return gaps
 
 
 def space_width(gaps: np.ndarray) -> float:
@@ -75,7 +75,7 @@ def space_width(gaps: np.ndarray) -> float:
         low, high = values[:cut], values[cut:]
         middle = (low[-1] + high[0]) / 2
         apart = high.mean() - low.mean()
-        if not _LEAST <= middle <= _MOST or apart < _APART:
+        if not _MIN <= middle <= _MAX or apart < _MIN_DIFFERENCE:
             continue
         between = len(low) * len(high) * apart**2
         if between > best:
@@ -84,7 +84,7 @@ def space_width(gaps: np.ndarray) -> float:
 
 
 def split_words(gaps: np.ndarray, width: float) -> list[slice]:
-    """Return the places of the words on a line of len(gaps) + 1 characters.
+    """Return the slices of the words on a line of len(gaps) + 1 characters.
 
     Examples
     --------

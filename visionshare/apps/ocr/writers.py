@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import json
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, StrictUndefined, Template
 
-from visionshare.apps.ocr.page import Box, Page
+from visionshare.apps.ocr.page import Box, Line, Page
 
 __all__ = ["as_hocr", "as_json", "as_picture", "as_values"]
-
-_HOCR = """<?xml version="1.0" encoding="UTF-8"?>
-<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN"
- "http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">
-<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en">
- <head>
-  <title>{title}</title>
-  <meta http-equiv="Content-Type" content="text/html;charset=utf-8"/>
-  <meta name="ocr-system" content="visionshare {version}"/>
-  <meta name="ocr-capabilities"
-   content="ocr_page ocr_carea ocr_line ocrx_word ocrx_cinfo ocrp_wconf"/>
- </head>
- <body>
-{body}
- </body>
-</html>
-"""
 
 
 def _sides(box: Box) -> list[int]:
@@ -44,7 +29,7 @@ def as_values(page: Page, image: str = "") -> dict[str, Any]:
     ----------
     page : Page
     image : str, default ""
-        Name of the image, to be told.
+        Name of the image, which the result says.
 
     Examples
     --------
@@ -66,7 +51,7 @@ def as_values(page: Page, image: str = "") -> dict[str, Any]:
     }
 
 
-def _line_values(line: Any) -> dict[str, Any]:
+def _line_values(line: Line) -> dict[str, Any]:
     return {
         "text": line.text,
         "box": _sides(line.box),
@@ -86,7 +71,13 @@ def _line_values(line: Any) -> dict[str, Any]:
 
 
 def as_json(page: Page, image: str = "") -> str:
-    """Return a page as JSON, see :func:`as_values`."""
+    """Return a page as JSON, see :func:`as_values`.
+
+    Examples
+    --------
+    >>> as_json(Page(3, 2), "a.png")[:33]
+    '{"image": "a.png", "width": 3, "h'
+    """
     return json.dumps(as_values(page, image), ensure_ascii=False) + "\n"
 
 
@@ -97,7 +88,7 @@ def as_hocr(page: Page, image: str = "") -> str:
     ----------
     page : Page
     image : str, default ""
-        Name of the image, to be told.
+        Name of the image, which the result says.
 
     Examples
     --------
@@ -106,41 +97,24 @@ def as_hocr(page: Page, image: str = "") -> str:
     """
     from visionshare import __version__
 
+    # hOCR quotes the name, and knows no way to escape a quote.
     name = image.replace("\\", "/").replace('"', "'")
-    about = f'image "{name}"; bbox 0 0 {page.width} {page.height}; ppageno 0'
-    rows = [f'  <div class="ocr_page" id="page_1" title="{html.escape(about)}">']
-    n_lines = n_words = 0
-    for b, block in enumerate(page.blocks, 1):
-        rows.append(f'   <div class="ocr_carea" id="block_1_{b}" title="{_bbox(block.box)}">')
-        for line in block.lines:
-            n_lines += 1
-            at = f'id="line_1_{n_lines}" title="{_bbox(line.box)}"'
-            rows.append(f'    <span class="ocr_line" {at}>')
-            for word in line.words:
-                n_words += 1
-                about = f"{_bbox(word.box)}; x_wconf {round(100 * word.confidence)}"
-                inner = "".join(
-                    f'<span class="ocrx_cinfo" title="x_bboxes {_numbers(c.box)}; '
-                    f'x_conf {100 * c.confidence:.1f}">{html.escape(_plain(c.text))}</span>'
-                    for c in word.characters
-                )
-                at = f'id="word_1_{n_words}" title="{about}"'
-                rows.append(f'     <span class="ocrx_word" {at}>{inner}</span>')
-            rows.append("    </span>")
-        rows.append("   </div>")
-    rows.append("  </div>")
-    title = html.escape(_plain(image) or "page")
-    # XML has no control characters, not even escaped.
-    body = _plain("\n".join(rows))
-    return _HOCR.format(title=title, version=__version__, body=body)
+    title = _plain(image) or "page"
+    return _template().render(page=page, image=name, title=title, version=__version__)
 
 
-def _numbers(box: Box) -> str:
-    return " ".join(map(str, _sides(box)))
-
-
-def _bbox(box: Box) -> str:
-    return f"bbox {_numbers(box)}"
+@cache
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        # XML has no control characters, not even escaped.
+        finalize=lambda value: _plain(value) if isinstance(value, str) else value,
+    )
+    source = files("visionshare.apps.ocr").joinpath("page.hocr.j2").read_text(encoding="utf-8")
+    return environment.from_string(source)
 
 
 def _plain(text: str) -> str:
@@ -161,6 +135,11 @@ def as_picture(gray: np.ndarray, page: Page) -> np.ndarray:
     gray : ndarray of uint8, shape (H, W)
         The image that was read.
     page : Page
+
+    Examples
+    --------
+    >>> as_picture(np.zeros((5, 7), np.uint8), Page(7, 5)).shape
+    (5, 7, 3)
     """
     import cv2
 

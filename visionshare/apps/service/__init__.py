@@ -1,4 +1,4 @@
-"""A classifier as a small web service: predictions, a page to draw on, figures to watch."""
+"""A classifier as a small web service: predictions, a page to draw on, metrics."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ from visionshare.errors import ServiceError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from visionshare.apps.service.worker import Reader
     from visionshare.classifier import CompactClassifier
 
 __all__ = ["Limits", "require_service", "service"]
 
+_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+
 
 def require_service() -> None:
-    """See that the packages of the extra ``serve`` are installed.
+    """Check that the packages of the extra ``serve`` are installed.
 
     Raises
     ------
     ServiceError
         If one is not.
+
+    Examples
+    --------
+    >>> require_service()
     """
     from importlib.util import find_spec
 
-    missing = [n for n in ("fastapi", "uvicorn", "python_multipart") if find_spec(n) is None]
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise ServiceError(
             f"{', '.join(missing)}: not installed; the service needs: "
@@ -33,7 +40,9 @@ def require_service() -> None:
         )
 
 
-def service(classifier: CompactClassifier, limits: Limits | None = None) -> FastAPI:
+def service(
+    classifier: CompactClassifier, limits: Limits | None = None, reader: Reader | None = None
+) -> FastAPI:
     """Return the application of a classifier, for any ASGI server.
 
     ``POST /predict`` takes a picture (its bytes, or a form with one file) or the pixels of an
@@ -44,7 +53,10 @@ def service(classifier: CompactClassifier, limits: Limits | None = None) -> Fast
     ----------
     classifier : CompactClassifier
     limits : Limits, optional
-        What a stranger may ask for.
+        What a client may ask for.
+    reader : callable, optional
+        Makes an image of a classifier, a binary file and the most pixels that it may have;
+        :func:`visionshare.apps.pictures.read_picture` when omitted.
 
     Raises
     ------
@@ -58,6 +70,8 @@ def service(classifier: CompactClassifier, limits: Limits | None = None) -> Fast
     >>> uvicorn.run(service(load("classifier.safetensors")))  # doctest: +SKIP
     """
     require_service()
+    from visionshare.apps.pictures import read_picture
     from visionshare.apps.service.application import application
+    from visionshare.apps.service.worker import Worker
 
-    return application(classifier, limits or Limits())
+    return application(Worker(classifier, limits or Limits(), reader or read_picture))

@@ -1,4 +1,4 @@
-"""What stands in the head of every answer, and the count of it."""
+"""Middleware: security headers of every answer, and its metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SecureHeaders", "page_policy"]
 
 _logger = logging.getLogger(__name__)
 
-_FAILED = '{"error":{"kind":"failed","message":"the service failed; its log says where"}}'
+_FAILED = '{"error":{"kind":"internal_error","message":"the service failed; its log says where"}}'
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -29,12 +29,12 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
-# What anybody may ask for is not to fill the figures.
+# Other paths are counted together: a client must not make any number of time series.
 _PATHS = {"/", "/predict", "/health", "/metrics", "/openapi.json"}
 
 
 def page_policy(page: str) -> str:
-    """Return the policy under which nothing runs but the page's own script and style.
+    """Return a content security policy that allows the page's own script and style alone.
 
     Examples
     --------
@@ -43,20 +43,26 @@ def page_policy(page: str) -> str:
     """
     allowed = ["default-src 'none'", "connect-src 'self'", "img-src 'self' data: blob:"]
     for part in ("script", "style"):
-        found = re.findall(f"<{part}>(.*?)</{part}>", page, re.DOTALL)
-        sums = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in found)
-        allowed.append(f"{part}-src " + " ".join(f"'sha256-{value}'" for value in sums))
+        texts = re.findall(f"<{part}>(.*?)</{part}>", page, re.DOTALL)
+        digests = (base64.b64encode(hashlib.sha256(t.encode()).digest()).decode() for t in texts)
+        allowed.append(f"{part}-src " + " ".join(f"'sha256-{digest}'" for digest in digests))
     allowed += ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
     return "; ".join(allowed)
 
 
 class SecureHeaders:
-    """Adds headers to every answer and counts it; an unforeseen failure is an answer too.
+    """Adds headers to every answer and counts it; an unexpected error is answered too.
 
     Parameters
     ----------
     app : ASGI application
     metrics : Metrics
+
+    Examples
+    --------
+    >>> from visionshare.apps.service.metrics import Metrics
+    >>> async def app(scope, receive, send): ...
+    >>> with_headers = SecureHeaders(app, Metrics(running=lambda: 0))
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -67,7 +73,7 @@ class SecureHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun, status, started = time.perf_counter(), 500, False
+        start, status, started = time.perf_counter(), 500, False
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status, started
@@ -87,4 +93,4 @@ class SecureHeaders:
                 await answer(scope, receive, send_with_headers)
         finally:
             path = scope["path"] if scope["path"] in _PATHS else "other"
-            self.metrics.count(path, status, time.perf_counter() - begun)
+            self.metrics.observe(path, status, time.perf_counter() - start)

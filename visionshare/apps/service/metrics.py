@@ -1,64 +1,64 @@
-"""Figures of a service in Prometheus' text format, version 0.0.4."""
+"""Metrics of a service, for Prometheus."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
+from collections.abc import Callable
 
-__all__ = ["METRICS_TYPE", "Metrics"]
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import choose_encoder
 
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+__all__ = ["Metrics"]
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 class Metrics:
-    """Counts requests by path and status, and the seconds of predictions.
+    """Requests by path and status, seconds of predictions, and predictions in progress.
 
-    Used by one thread, the event loop's.
+    Each application has a registry of its own: several can run in one process.
+
+    Parameters
+    ----------
+    running : callable
+        Returns how many predictions run or wait.
 
     Examples
     --------
-    >>> held = Metrics()
-    >>> held.count("/predict", 200, 0.004)
-    >>> print(*held.text().splitlines()[2:5], sep="\\n")
-    visionshare_requests_total{path="/predict",status="200"} 1
-    # HELP visionshare_request_seconds Seconds from the request to its answer, of predictions.
-    # TYPE visionshare_request_seconds histogram
+    >>> metrics = Metrics(running=lambda: 0)
+    >>> metrics.observe("/predict", 200, 0.004)
+    >>> text, _ = metrics.exposition()
+    >>> print(text.decode().splitlines()[2])
+    visionshare_requests_total{path="/predict",status="200"} 1.0
     """
 
-    def __init__(self) -> None:
-        self._requests: Counter[tuple[str, int]] = Counter()
-        self._buckets = [0] * (len(_BOUNDS) + 1)
-        self._seconds = 0.0
-        self.running = 0
+    def __init__(self, running: Callable[[], int]) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "visionshare_requests",
+            "Requests that were answered.",
+            ("path", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "visionshare_request_seconds",
+            "Seconds from the request to its answer, of predictions.",
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        gauge = Gauge(
+            "visionshare_predictions_running",
+            "Predictions that run or wait.",
+            registry=self.registry,
+        )
+        gauge.set_function(running)
 
-    def count(self, path: str, status: int, seconds: float) -> None:
-        """Note a request that was answered."""
-        self._requests[path, status] += 1
+    def observe(self, path: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self._requests.labels(path, str(status)).inc()
         if path == "/predict":
-            self._buckets[bisect_left(_BOUNDS, seconds)] += 1
-            self._seconds += seconds
+            self._seconds.observe(seconds)
 
-    def text(self) -> str:
-        """Return the figures."""
-        lines = [
-            "# HELP visionshare_requests_total Requests that were answered.",
-            "# TYPE visionshare_requests_total counter",
-        ]
-        for (path, status), n in sorted(self._requests.items()):
-            lines.append(f'visionshare_requests_total{{path="{path}",status="{status}"}} {n}')
-        name, total = "visionshare_request_seconds", 0
-        lines += [
-            f"# HELP {name} Seconds from the request to its answer, of predictions.",
-            f"# TYPE {name} histogram",
-        ]
-        for bound, n in zip((*map(str, _BOUNDS), "+Inf"), self._buckets, strict=True):
-            total += n
-            lines.append(f'{name}_bucket{{le="{bound}"}} {total}')
-        lines += [f"{name}_sum {self._seconds:.6f}", f"{name}_count {total}"]
-        lines += [
-            "# HELP visionshare_predictions_running Predictions that run or wait.",
-            "# TYPE visionshare_predictions_running gauge",
-            f"visionshare_predictions_running {self.running}",
-        ]
-        return "\n".join(lines) + "\n"
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Return the metrics in a format that a client accepts, and its content type."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type

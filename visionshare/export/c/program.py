@@ -2,56 +2,27 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, EarlyExit, ExitStage
-from visionshare.codegen.c_text import check_identifier, number, quoted, render, table
-from visionshare.codegen.c_writer import QUANTIZATIONS, Unit, Writer
-from visionshare.codegen.quantization import quantized
+from visionshare.codegen.c_text import check_identifier
+from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
+from visionshare.codegen.quantization import quantize_rows
+from visionshare.codegen.templates import render_file
 from visionshare.errors import InputError
 
-__all__ = ["PIXELS", "CProgram", "c_program"]
+__all__ = ["PIXELS", "CProgram", "batch_source", "c_program"]
 
-# Types of a pixel, by the name of what they are read from.
+# C types of a pixel, by the name of the dtype of images.
 PIXELS = {"uint8": "uint8_t", "float32": "float"}
-# Places in it are of type int.
+# Offsets in it are of type int.
 _LARGEST_RAM = 2**28
-_HERE = Path(__file__).parent
-_RANGES = {
-    "uint8": "A byte v stands for the value v / 255.",
-    "float32": "A pixel is a float, on the scale of the training images.",
-}
-_CELL = "\ntypedef float {0}_cell;"
-# Whole numbers below 2^24 are exact in floats, which vector units multiply much faster.
-_QUANTIZED_CELL = """
-#if {1}_ONE_BY_ONE
-typedef uint8_t {0}_cell;
-#else
-typedef float {0}_cell;
-#endif"""
-_STAGE = """\
-    {unit}(image, &work->inner.{unit}, work->features + {begin});
-    {prefix}_sum(
-        work->features, {end}, {prefix}_weights{stage}, {scales}{prefix}_intercept{stage},
-        scores);"""
-_STOP = """
-    if ({prefix}_ahead(scores) >= {margin}) {{
-        return;
-    }}"""
-_STOPS = """
-
-   An image stops after the first of {0} stages at which its best score is far enough ahead: most
-   images need a part of the features. Its scores are those of that stage."""
-_PROTOTYPE = """
-/* Write the probability of each class, the softmax of the scores over the temperature. */
-void {0}_probabilities(
-    const float scores[{1}_CLASSES], float probabilities[{1}_CLASSES]);
-"""
+_FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -63,7 +34,7 @@ class CProgram:
     name : str
         First part of all names.
     pixel : {"uint8", "float32"}
-        What an image's values are.
+        Type of an image's values.
     quantize : {"none", "int8", "int16"}
         What its tables hold.
     ram : int
@@ -95,7 +66,7 @@ def c_program(
     name : str, default "classifier"
         First part of all names.
     pixel : {"uint8", "float32"}, optional
-        What an image's values are; bytes when omitted, floats where examples are vectors.
+        Type of an image's values; bytes when omitted, floats where examples are vectors.
     quantize : {"none", "int8", "int16"}, default "none"
         What the tables hold.
     probabilities : bool, default False
@@ -125,110 +96,92 @@ def c_program(
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
     writer = Writer(name, PIXELS[pixel], QUANTIZATIONS[quantize])
-    whole = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
-    stages = EarlyExit(classifier).stages if early_exit else (whole,)
-    units = [writer.add(stage.family) for stage in stages]
-    words = _words(classifier, writer, pixel, quantize) | _stages(stages, units, writer)
-    ram = max(map(writer.ram, units)) + 4 * classifier.n_features
+    stages = tuple(_stages(classifier, writer, early_exit))
+    ram = max(stage.ram for stage in stages) + 4 * classifier.n_features
     if ram > _LARGEST_RAM:
         raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
-    words |= {
-        "ram": f"{ram} bytes",
-        "work": "\n\n".join(held.struct for held in writer.units),
-        "units": "\n\n".join(held.source for held in writer.units),
-        "probabilities": "",
-        "math": "",
-        "cold": number(1 / classifier.temperature) if probabilities else "",
+    values = {
+        **_description(classifier),
+        "prefix": name,
+        "macro": name.upper(),
+        "from_bytes": writer.bytes,
+        "quantize": quantize,
+        "quantized": writer.bits is not None,
+        "weight_type": "float" if writer.bits is None else f"int{writer.bits}_t",
+        "ram": ram,
+        "stages": stages,
+        "units": writer.units,
+        "probabilities": probabilities,
+        "math": probabilities or any(unit.math for unit in writer.units),
     }
-    if probabilities or any(held.math for held in writer.units):
-        words["math"] = "\n#include <math.h>\n"
-    header = {**words, "probabilities": _PROTOTYPE.format(name, name.upper())}
-    source = {**words, "probabilities": render(_text("probabilities.c"), words)}
-    files = {
-        f"{name}.h": render(_text("header.h"), header if probabilities else words),
-        f"{name}.c": render(_text("program.c"), source if probabilities else words),
-        "example.c": render(_text("example.c"), words),
-        "Makefile": render(_text("Makefile"), words),
-    }
+    templates = {
+        f"{name}.h": "header.h.j2", f"{name}.c": "program.c.j2",
+        "example.c": "example.c.j2", "Makefile": "Makefile.j2",
+    }  # fmt: skip
+    files = {file: render_file(_FOLDER / made_of, values) for file, made_of in templates.items()}
     return CProgram(name, pixel, quantize, ram, files)
 
 
-def _text(file: str) -> str:
-    return (_HERE / f"{file}.j2").read_text(encoding="ascii")
+def batch_source(name: str) -> str:
+    """Return the C of a program of this name with a loop over images, for a shared library.
+
+    Examples
+    --------
+    >>> "void model_batch(" in batch_source("model")
+    True
+    """
+    return render_file(_FOLDER / "batch.c.j2", {"prefix": name, "macro": name.upper()})
 
 
-def _words(
-    classifier: CompactClassifier, writer: Writer, pixel: str, quantize: str
-) -> dict[str, str | int]:
-    """Return what the classifier itself says, and its tables of weights."""
+class _Stage(NamedTuple):
+    """A stage in the templates: its unit, its features and its weights, one row per feature.
+
+    Images whose best score is ahead by the margin stop at it; of the last stage it is None.
+    """
+
+    unit: str
+    ram: int
+    begin: int
+    end: int
+    weights: np.ndarray
+    weight_scales: np.ndarray | None
+    intercept: np.ndarray
+    margin: float | None
+
+
+def _stages(classifier: CompactClassifier, writer: Writer, early_exit: bool) -> Iterable[_Stage]:
+    """Yield the stages, from the first to the last; add the units that they call."""
+    every_feature = ExitStage(classifier.family, classifier.weights, classifier.intercept, None)
+    begin = 0
+    for stage in EarlyExit(classifier).stages if early_exit else (every_feature,):
+        unit = writer.add(stage.family)
+        weights, scales = stage.weights.T, None
+        if writer.bits is not None:
+            weights, row_scales = quantize_rows(weights, writer.bits)
+            scales = row_scales.astype(np.float32)
+        end = len(weights)
+        ram = writer.ram(unit)
+        yield _Stage(unit.name, ram, begin, end, weights, scales, stage.intercept, stage.margin)
+        begin = end
+
+
+def _description(classifier: CompactClassifier) -> dict[str, Any]:
+    """Return what the templates say of a classifier."""
     from visionshare import __version__
 
     shape = classifier.image_shape
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
-    name = writer.prefix
+    preprocessing = classifier.preprocessing
     return {
         "version": __version__,
-        "prefix": name,
-        "macro": name.upper(),
-        "kind": "in floats" if writer.bits is None else f"in {quantize}",
         "family": type(classifier.family).name,
-        "pixels": _RANGES[pixel],
-        "preparation": "" if len(shape) == 1 else _preparation(classifier),
-        "pixel": PIXELS[pixel],
+        "n_features": classifier.n_features,
+        "classes": [str(c) for c in classifier.classes_.tolist()],
+        "inverse_temperature": 1 / classifier.temperature,
         "height": height,
         "width": width,
         "channels": channels,
-        "features": classifier.n_features,
-        "classes": len(classifier.classes_),
-        "names": ",\n".join(f"    {quoted(str(c))}" for c in classifier.classes_.tolist()),
-        "cell": (_CELL if writer.bits is None else _QUANTIZED_CELL).format(name, name.upper()),
-    }
-
-
-def _preparation(classifier: CompactClassifier) -> str:
-    """Return how pictures become images, as lines of the header's comment."""
-    steps = "; ".join(classifier.preprocessing.describe(classifier.picture_mode))
-    told = (
-        f'A picture becomes such a raster so: it is {steps}. "visionshare prepare" does it, and '
-        "--raw writes a file for the example."
-    )
-    if classifier.preprocessing.polarity == "as_is":
-        told += " Ink is light on dark where it was in training."
-    lines = textwrap.wrap(told, 92, break_long_words=False)
-    return "\n" + "\n".join(f"   {line}" for line in lines) + "\n"
-
-
-def _stages(
-    stages: Sequence[ExitStage], units: Sequence[Unit], writer: Writer
-) -> dict[str, str | int]:
-    """Return the tables of each stage's weights, and the calls from the first stage to the last."""
-    name, bits = writer.prefix, writer.bits
-    kind = "float" if bits is None else f"int{bits}_t"
-    tables, calls, begin = [], [], 0
-    for i, (stage, unit) in enumerate(zip(stages, units, strict=True)):
-        by_feature, scales, end = stage.weights.T, "", stage.weights.shape[1]
-        if bits is not None:
-            by_feature, sizes = quantized(by_feature, bits)
-            tables.append(table(f"{name}_weight_scales{i}", sizes.astype(np.float32)))
-            scales = f"{name}_weight_scales{i}, "
-        tables.append(table(f"{name}_weights{i}", by_feature, kind))
-        tables.append(table(f"{name}_intercept{i}", stage.intercept))
-        words = {"prefix": name, "stage": i, "unit": unit.name, "begin": begin, "end": end}
-        calls.append(_STAGE.format(**words, scales=scales))
-        if stage.margin is not None:
-            calls[-1] += _STOP.format(prefix=name, margin=number(stage.margin))
-        begin = end
-    ahead = render(_text("ahead.c"), {"prefix": name, "macro": name.upper()})
-    return {
-        "tables": "\n\n".join(tables),
-        "weight": kind,
-        "scales": "" if bits is None else "const float *scales, ",
-        "scale": "" if bits is None else " * scales[j]",
-        "scale_second": "" if bits is None else " * scales[j + 1]",
-        "scale_third": "" if bits is None else " * scales[j + 2]",
-        "scale_fourth": "" if bits is None else " * scales[j + 3]",
-        "ahead": "\n" + ahead if len(stages) > 1 else "",
-        "stages": "\n".join(calls),
-        "stops": _STOPS.format(len(stages)) if len(stages) > 1 else "",
-        "inner": "\n".join(f"        struct {unit.name}_work {unit.name};" for unit in units),
+        # How pictures become images; vectors do not come from pictures.
+        "preparation": (preprocessing.describe(classifier.picture_mode) if len(shape) > 1 else []),
+        "polarity_unchanged": preprocessing.polarity == "as_is",
     }

@@ -32,7 +32,7 @@ class OnnxProgram:
     name : str
         Of its graph.
     pixel : {"uint8", "float32"}
-        What an image's values are.
+        Type of an image's values.
     content : bytes
         The file.
     opset : int
@@ -60,7 +60,7 @@ def onnx_program(
     name : str, default "classifier"
         Of the graph.
     pixel : {"uint8", "float32"}, optional
-        What an image's values are; bytes when omitted, floats where examples are vectors.
+        Type of an image's values; bytes when omitted, floats where examples are vectors.
 
     Raises
     ------
@@ -107,10 +107,10 @@ def onnx_program(
 
 def _classes(classifier: CompactClassifier) -> np.ndarray:
     """Return the classes as int64 or as texts."""
-    held = classifier.classes_
-    if held.dtype.kind in "iu" and (held <= np.iinfo(np.int64).max).all():
-        return held.astype(np.int64)
-    texts = np.array([str(c) for c in held.tolist()], object)
+    classes = classifier.classes_
+    if classes.dtype.kind in "iu" and (classes <= np.iinfo(np.int64).max).all():
+        return classes.astype(np.int64)
+    texts = np.array([str(c) for c in classes.tolist()], object)
     try:
         for text in texts:
             text.encode()
@@ -128,8 +128,8 @@ def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarra
     features = graph.add(classifier.family)
     weights, intercept = map(graph.constant, (classifier.weights, classifier.intercept))
     graph.node("Gemm", features, weights, intercept, name="scores", transB=1)
-    shares = graph.node("Div", "scores", graph.constant(temperature))
-    graph.node("Softmax", shares, name="probabilities", axis=1)
+    scaled = graph.node("Div", "scores", graph.constant(temperature))
+    graph.node("Softmax", scaled, name="probabilities", axis=1)
     best = graph.node("ArgMax", "scores", axis=1, keepdims=0)
     graph.node("Gather", graph.constant(classes), best, name="label", axis=0)
 

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from visionshare.codegen.onnx_graph import Graph
 from visionshare.errors import ExportError
 from visionshare.export.onnx.model import OnnxProgram
 
-__all__ = ["run_onnx"]
+__all__ = ["OnnxResult", "run_onnx"]
 
 _BATCH = 256
 
 
-def run_onnx(
-    program: OnnxProgram, images: np.ndarray, threads: int = 1
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return labels (n,), probabilities (n, k) and scores (n, k) that a model gives for images.
+class OnnxResult(NamedTuple):
+    """What a model gives for images: labels (n,), probabilities (n, k) and scores (n, k).
+
+    Examples
+    --------
+    >>> result = OnnxResult(np.array(["a"]), np.array([[0.9, 0.1]]), np.array([[2.2, 0.0]]))
+    >>> result.labels.tolist()
+    ['a']
+    """
+
+    labels: np.ndarray
+    probabilities: np.ndarray
+    scores: np.ndarray
+
+
+def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> OnnxResult:
+    """Return labels, probabilities and scores that a model gives for images.
 
     Parameters
     ----------
@@ -29,6 +44,16 @@ def run_onnx(
     ------
     ExportError
         If the package onnxruntime is not installed, or cannot run the model.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> from visionshare.export import onnx_program
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> image = np.array([[[0, 0], [0, 255]]], np.uint8)
+    >>> run_onnx(onnx_program(model), image).labels  # doctest: +SKIP
+    array(['b'], dtype=object)
     """
     try:
         import onnxruntime
@@ -37,15 +62,14 @@ def run_onnx(
         raise ExportError(message) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # Its remarks on the models that its own optimizer leaves behind are nobody's concern.
+    # Errors only: its warnings are about what its own optimizer does.
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(
             program.content, options, providers=["CPUExecutionProvider"]
         )
         starts = range(0, max(1, len(images)), _BATCH)
-        found = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
+        batches = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
     except Exception as error:  # Its errors have no common base but this.
         raise ExportError(f"onnxruntime: {str(error).strip().splitlines()[0]}") from None
-    labels, probabilities, scores = (np.concatenate(part) for part in zip(*found, strict=True))
-    return labels, probabilities, scores
+    return OnnxResult(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))

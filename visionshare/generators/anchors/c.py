@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.codegen.c_inputs import input_tables
-from visionshare.codegen.quantization import quantized
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.quantization import quantize_rows
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -16,65 +17,47 @@ if TYPE_CHECKING:
 __all__ = ["emit"]
 
 _LARGEST = float(np.finfo(np.float32).max)
-_FEATURE = {
-    "linear": (
-        "work->squares[{0}_anchor[j]] < ({1}_SUM){0}_limits[j]\n"
-        "            ? ({0}_part[j] < {2} ? (float)work->vector[{0}_part[j]] : 1.0f) : 0.0f"
-    ),
-    "gaussian": "expf(-(float)work->squares[{0}_anchor[j]] * {0}_limits[j])",
-}
-_PLAIN = "work->vector[i] = value;"
-_PROJECTED = """value -= ({1}_SUM){0}_mean[i];
-        for (j = 0; j < {2}; j++) {{
-            work->vector[j] += value * ({1}_SUM){0}_components[i * {2} + j];
-        }}"""
-_ROUNDED = """
-    for (j = 0; j < {2}; j++) {{
-        work->vector[j] = (float)(work->vector[j]{3});
-    }}"""
 
 
 def emit(family: KernelAnchors, writer: Writer) -> Unit:
     """Return the unit of chosen functions of the distances to anchors."""
-    p, q, macro = len(family.input_scale_), family.anchors_.shape[1], writer.prefix.upper()
-    scaling = (family.input_offset_, family.input_scale_)
-    tables = input_tables(*scaling, np.arange(p), writer.bytes)
-    del tables["places"]
-    name = writer.name("anchors")
-    words: dict[str, str | int] = {
-        "features": family.n_features_, "inputs": p, "length": q, "anchors": len(family.anchors_),
-        "input": _PLAIN, "rounded": "", "anchor_step": "",
-        "feature": _FEATURE[family.kind].format(name, macro, q),
+    n_inputs, (n_anchors, length) = len(family.input_scale_), family.anchors_.shape
+    scaling = input_tables(
+        family.input_offset_, family.input_scale_, np.arange(n_inputs), writer.bytes
+    )
+    # All inputs are in use.
+    del scaling["inputs"]
+    tables = scaling | _projection(family, writer.bits) | _anchors(family, writer.bits)
+    values = {
+        "n_features": family.n_features_, "n_inputs": n_inputs, "n_anchors": n_anchors,
+        "length": length, "kind": family.kind, "projected": family.components_ is not None,
     }  # fmt: skip
-    if family.components_ is not None and family.mean_ is not None:
-        components, step = family.components_, ""
-        if writer.bits is not None:
-            components, scale = quantized(components, writer.bits)
-            tables["component_steps"] = scale.astype(np.float32)
-            step = f" * {name}_component_steps[j]"
-        tables |= {"mean": family.mean_, "components": components.T}
-        words["input"] = _PROJECTED.format(name, macro, q)
-        words["rounded"] = _ROUNDED.format(name, macro, q, step)
-    _add_anchors(family, writer, name, tables, words)
-    total = f"{macro}_SUM"
-    work = {"vector": (total, q), "squares": (total, max(1, len(family.anchors_)))}
+    work = {
+        "vector": WorkArray(writer.sum_type, length),
+        "squares": WorkArray(writer.sum_type, max(1, n_anchors)),
+    }
     math = family.kind == "gaussian"
-    return writer.unit(__file__, name, tables, words, work, math=math)
+    return writer.unit(__file__, "anchors", tables, values, work, math=math)
 
 
-def _add_anchors(
-    family: KernelAnchors,
-    writer: Writer,
-    name: str,
-    tables: dict[str, np.ndarray],
-    words: dict[str, str | int],
-) -> None:
-    anchors = family.anchors_
-    if writer.bits is not None:
-        anchors, scale = quantized(anchors, writer.bits)
-        tables["anchor_steps"] = scale.astype(np.float32)
-        words["anchor_step"] = f" * {name}_anchor_steps[a]"
-    # A number after the other: the loop over anchors is contiguous.
+def _projection(family: KernelAnchors, bits: int | None) -> dict[str, np.ndarray]:
+    """Return the tables of the projection to principal components; none without one."""
+    if family.components_ is None or family.mean_ is None:
+        return {}
+    tables, components = {"mean": family.mean_}, family.components_
+    if bits is not None:
+        components, scales = quantize_rows(components, bits)
+        tables["component_scales"] = scales.astype(np.float32)
+    return tables | {"components": components.T}
+
+
+def _anchors(family: KernelAnchors, bits: int | None) -> dict[str, np.ndarray]:
+    """Return the tables of the anchors, and of each feature's anchor, limit and part."""
+    tables, anchors = {}, family.anchors_
+    if bits is not None:
+        anchors, scales = quantize_rows(anchors, bits)
+        tables["anchor_scales"] = scales.astype(np.float32)
+    # One row per number of the vector: the loop over anchors is contiguous.
     tables["anchors"] = anchors.T
     pair, part = np.divmod(family.ids_, family._width)
     limits = family._limits[pair]
@@ -84,3 +67,4 @@ def _add_anchors(
     tables["anchor"] = family.pairs_[pair]
     if family.kind == "linear":
         tables["part"] = part
+    return tables

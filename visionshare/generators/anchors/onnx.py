@@ -21,22 +21,22 @@ def emit(family: KernelAnchors, graph: Graph) -> str:
     """
     vectors, q = _vectors(family, graph), family.anchors_.shape[1]
     anchors = family.anchors_.astype(np.float64)
-    middle = anchors.mean(axis=0)
-    anchors -= middle
-    wide = graph.node("Sub", graph.doubles(vectors), graph.constant(middle))
+    mean = anchors.mean(axis=0)
+    anchors -= mean
+    moved = graph.node("Sub", graph.doubles(vectors), graph.constant(mean))
     axes = graph.constant(np.array([1]))
-    squares = graph.node("ReduceSumSquare", wide, axes, keepdims=1)
-    products = graph.node("MatMul", wide, graph.constant(-2 * anchors.T))
+    squares = graph.node("ReduceSumSquare", moved, axes, keepdims=1)
+    products = graph.node("MatMul", moved, graph.constant(-2 * anchors.T))
     distances = graph.node("Add", products, graph.constant((anchors**2).sum(axis=1)))
     distances = graph.node("Add", distances, squares)
     pair, part = np.divmod(family.ids_, family._width)
     limits = family._limits[pair]
-    mine = graph.take(distances, family.pairs_[pair], len(anchors))
+    chosen = graph.take(distances, family.pairs_[pair], len(anchors))
     if family.kind == "gaussian":
-        exponents = graph.node("Div", mine, graph.constant(-2 * limits))
+        exponents = graph.node("Div", chosen, graph.constant(-2 * limits))
         return graph.floats(graph.node("Exp", exponents))
-    inside = graph.floats(graph.node("Less", mine, graph.constant(limits)))
-    # The constant is place q of [v, 1].
+    inside = graph.floats(graph.node("Less", chosen, graph.constant(limits)))
+    # The constant is number q of [v, 1].
     if (part == q).any():
         one = graph.constant(np.float32(1))
         vectors = graph.node("Pad", vectors, graph.constant(np.array([0, 0, 0, 1])), one)
@@ -46,8 +46,8 @@ def emit(family: KernelAnchors, graph: Graph) -> str:
 
 def _vectors(family: KernelAnchors, graph: Graph) -> str:
     """Return the scaled and projected inputs (n, q), float32."""
-    every = np.arange(len(family.input_scale_))
-    inputs = graph.inputs(every, family.input_offset_, family.input_scale_)
+    indices = np.arange(len(family.input_scale_))
+    inputs = graph.inputs(indices, family.input_offset_, family.input_scale_)
     if family.components_ is not None and family.mean_ is not None:
         inputs = graph.node("Sub", inputs, graph.constant(family.mean_.astype(np.float64)))
         projection = family.components_.T.astype(np.float64)

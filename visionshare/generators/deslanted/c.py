@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from visionshare.codegen.c_text import number
+from visionshare.codegen.c_writer import WorkArray
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -18,10 +18,10 @@ def emit(family: Deslanted, writer: Writer) -> Unit:
     """Return the unit that deslants, after the unit of the features."""
     part = writer.add(family.part_)
     rows, cols, channels = (*family.image_shape_, 1)[:3]
-    words: dict[str, str | int] = {
+    values = {
         "rows": rows, "cols": cols, "channels": channels, "part": part.name,
         # Bytes are rounded to the nearest.
-        "half": number(0.5 if writer.bytes else 0.0),
+        "half": 0.5 if writer.bytes else 0.0,
     }  # fmt: skip
-    work = {"straight": (f"{writer.prefix}_pixel", math.prod(family.image_shape_))}
-    return writer.unit(__file__, writer.name("deslanted"), {}, words, work, (part,))
+    work = {"straight": WorkArray(writer.pixel_type, math.prod(family.image_shape_))}
+    return writer.unit(__file__, "deslanted", {}, values, work, (part,))

@@ -22,27 +22,27 @@ def emit(family: Deslanted, graph: Graph) -> str:
     whole = graph.node("Floor", moves)
     right = graph.floats(graph.node("Sub", moves, whole))
     left = graph.node("Sub", graph.constant(np.float32(1)), right)
-    # A column of zeros on either side is what comes in.
+    # What moves in from beyond an edge is a column of zeros.
     sides = graph.constant(np.array([0, 0, 1, 0, 0, 0, 1, 0]))
     zero = graph.constant(np.float32(0))
     wide = graph.node("Pad", graph.floats(images), sides, zero)
     half = graph.constant(np.float32(0.5 if graph.bytes else 0))
     value = half
-    for step, share in ((0, left), (1, right)):
-        places = graph.constant(np.arange(cols, dtype=np.float64).reshape(cols, 1) + step + 1)
-        place = graph.node("Add", whole, places)
+    for step, weight in ((0, left), (1, right)):
+        x = graph.constant(np.arange(cols, dtype=np.float64).reshape(cols, 1) + step + 1)
+        column = graph.node("Add", whole, x)
         bounds = (graph.constant(np.float64(0)), graph.constant(np.float64(cols + 1)))
-        place = graph.node("Clip", place, *bounds)
-        place = graph.cast(place, "INT64")
+        column = graph.node("Clip", column, *bounds)
+        column = graph.cast(column, "INT64")
         if channels > 1:
             ones = graph.constant(np.array([1, 1, 1, channels]))
-            place = graph.node("Expand", place, ones)
-        held = graph.node("GatherElements", wide, place, axis=2)
-        value = graph.node("Add", value, graph.node("Mul", share, held))
+            column = graph.node("Expand", column, ones)
+        pixels = graph.node("GatherElements", wide, column, axis=2)
+        value = graph.node("Add", value, graph.node("Mul", weight, pixels))
     if graph.bytes:
         value = graph.cast(graph.node("Floor", value), "UINT8")
     size = np.array([0, *family.image_shape_])
-    return graph.add_of(family.part_, graph.node("Reshape", value, graph.constant(size)))
+    return graph.add_on(graph.node("Reshape", value, graph.constant(size)), family.part_)
 
 
 def _moves(images: str, rows: int, cols: int, graph: Graph) -> str:
@@ -55,12 +55,12 @@ def _moves(images: str, rows: int, cols: int, graph: Graph) -> str:
     y = graph.constant(np.arange(rows, dtype=np.float64).reshape(rows, 1, 1))
     x = graph.constant(np.arange(cols, dtype=np.float64).reshape(cols, 1))
     weight = total(graph.node("Max", graph.doubles(images), zero), 3)
-    own, moment = total(weight, 2), total(graph.node("Mul", weight, x), 2)
-    mass, across = total(own, 1), total(moment, 1)
-    first, both = (total(graph.node("Mul", held, y), 1) for held in (own, moment))
-    second = total(graph.node("Mul", graph.node("Mul", own, y), y), 1)
-    some = graph.node("Greater", mass, zero)
-    middle = graph.node("Div", first, graph.node("Where", some, mass, one))
+    row, moment = total(weight, 2), total(graph.node("Mul", weight, x), 2)
+    mass, across = total(row, 1), total(moment, 1)
+    first, both = (total(graph.node("Mul", sums, y), 1) for sums in (row, moment))
+    second = total(graph.node("Mul", graph.node("Mul", row, y), y), 1)
+    not_empty = graph.node("Greater", mass, zero)
+    middle = graph.node("Div", first, graph.node("Where", not_empty, mass, one))
     spread = graph.node("Sub", second, graph.node("Mul", first, middle))
     least = graph.node("Mul", second, graph.constant(np.float64(1e-9)))
     leans = graph.node("Greater", spread, least)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.codegen.c_inputs import input_tables
-from visionshare.codegen.quantization import quantized
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.quantization import quantize_rows
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -18,24 +19,19 @@ __all__ = ["emit"]
 
 def emit(family: RandomFourier, writer: Writer) -> Unit:
     """Return the unit of chosen cosines and sines; inputs that are always 0 are left out."""
-    pairs, place = np.unique(family.ids_ // 2, return_inverse=True)
-    used = np.flatnonzero(family.input_scale_)
-    tables = input_tables(family.input_offset_, family.input_scale_, used, writer.bytes)
-    tables["pair"], tables["part"] = place.reshape(-1), family.ids_ % 2
-    frequencies, scales = family.frequencies_[pairs][:, used], ""
-    name = writer.name("fourier")
+    pairs, pair = np.unique(family.ids_ // 2, return_inverse=True)
+    inputs = np.flatnonzero(family.input_scale_)
+    tables = input_tables(family.input_offset_, family.input_scale_, inputs, writer.bytes)
+    tables |= {"pair": pair.reshape(-1), "part": family.ids_ % 2}
+    frequencies = family.frequencies_[pairs][:, inputs]
     if writer.bits is not None:
-        frequencies, scale = quantized(frequencies, writer.bits)
-        tables["steps"] = scale.astype(np.float32)
-        scales = f" * {name}_steps[$NAME$_pair[j]]".replace("$NAME$", name)
-    # An input after the other: the loop over pairs is contiguous.
+        frequencies, scales = quantize_rows(frequencies, writer.bits)
+        tables["frequency_scales"] = scales.astype(np.float32)
+    # One row per input: the loop over pairs is contiguous.
     tables["frequencies"] = frequencies.T
-    words: dict[str, str | int] = {
-        "features": family.n_features_,
-        "inputs": len(used),
-        "pairs": len(pairs),
-        "step": scales,
-    }
-    sums = (f"{writer.prefix.upper()}_SUM", max(1, len(pairs)))
+    values = {
+        "n_features": family.n_features_, "n_inputs": len(inputs), "n_pairs": len(pairs)
+    }  # fmt: skip
+    sums = WorkArray(writer.sum_type, max(1, len(pairs)))
     work = {"phases": sums, "rests": sums}
-    return writer.unit(__file__, name, tables, words, work, math=True)
+    return writer.unit(__file__, "fourier", tables, values, work, math=True)

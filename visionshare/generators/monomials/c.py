@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from visionshare.codegen.c_writer import WorkArray
+
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.monomials.family import Monomials
@@ -21,6 +23,6 @@ def emit(family: Monomials, writer: Writer) -> Unit:
         "starts": np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
         "factors": np.concatenate([np.empty(0, np.int64), *family.factors_]),
     }
-    words: dict[str, str | int] = {"features": family.n_features_, "base": base.name}
-    work = {"values": ("float", max(1, family.base_.n_features_))}
-    return writer.unit(__file__, writer.name("monomials"), tables, words, work, (base,))
+    values = {"n_features": family.n_features_, "base": base.name}
+    work = {"values": WorkArray("float", max(1, family.base_.n_features_))}
+    return writer.unit(__file__, "monomials", tables, values, work, (base,))

@@ -142,7 +142,7 @@ class ProductColumns(Columns):
         old = np.flatnonzero(ids < self.d)
         if len(old):
             for span in self.base.spans(ids[old]):
-                yield Span(span.buffer, span.offsets, old[span.places])
+                yield Span(span.buffer, span.offsets, old[span.positions])
         new = np.flatnonzero(ids >= self.d)
         m = self.shape[0]
         for i in range(0, len(new), _AT_ONCE):

@@ -33,12 +33,12 @@ def emit(family: Monomials, graph: Graph) -> str:
     base = graph.add(family.base_)
     if longest == 1:
         return graph.take(base, np.concatenate(family.factors_), size)
-    # One place more holds the 1 that shorter monomials are filled up with.
-    places = np.full((len(family.factors_), longest), size)
-    for row, factors in zip(places, family.factors_, strict=True):
+    # The feature after the last is the 1 that shorter monomials are filled up with.
+    table = np.full((len(family.factors_), longest), size)
+    for row, factors in zip(table, family.factors_, strict=True):
         row[: len(factors)] = factors
-    if (places == size).any():
+    if (table == size).any():
         one = graph.constant(np.float32(1))
         base = graph.node("Pad", base, graph.constant(np.array([0, 0, 0, 1])), one)
-    held = graph.node("Gather", base, graph.constant(places.astype(np.int64)), axis=1)
-    return graph.node("ReduceProd", held, graph.constant(np.array([2])), keepdims=0)
+    values = graph.node("Gather", base, graph.constant(table.astype(np.int64)), axis=1)
+    return graph.node("ReduceProd", values, graph.constant(np.array([2])), keepdims=0)

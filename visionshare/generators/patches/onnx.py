@@ -20,7 +20,7 @@ def emit(family: PatchTemplates, graph: Graph) -> str:
 
     The rows of a mask come before its columns, as in the library: that rounds the same way.
     """
-    templates, windows, place, _ = template_windows(
+    templates, windows, window_of, _ = template_windows(
         family.layout_, family.row_masks_, family.col_masks_
     )
     canvas = _canvas(family, graph)
@@ -30,8 +30,8 @@ def emit(family: PatchTemplates, graph: Graph) -> str:
     for window in np.unique(windows, axis=0):
         same = np.flatnonzero((windows == window).all(axis=1))
         responses = _responses(graph, canvas, size, window, taps[templates[same]])
-        features = np.flatnonzero(np.isin(place, same))
-        rank = np.searchsorted(same, place[features])
+        features = np.flatnonzero(np.isin(window_of, same))
+        rank = np.searchsorted(same, window_of[features])
         responses = graph.take(responses, rank, len(same))
         y0, y1, x0, x1 = window
         rows = family.row_masks_[family.layout_[features, 1], y0:y1]
@@ -43,7 +43,7 @@ def emit(family: PatchTemplates, graph: Graph) -> str:
         peaks = graph.node("Mul", peaks, graph.constant(cols))
         peaks = graph.node("ReduceMax", peaks, axis, keepdims=0)
         parts.append((graph.node("Max", peaks, zero), features))
-    return graph.joined(parts)
+    return graph.concatenate(parts)
 
 
 def _canvas(family: PatchTemplates, graph: Graph) -> str:
@@ -63,6 +63,6 @@ def _responses(
     y0, y1, x0, x1 = map(int, window)
     starts, stops = [y0, x0], [y1 + q - 1, x1 + q - 1]
     if starts != [0, 0] or stops != list(size):
-        ends = [graph.constant(np.array(held)) for held in (starts, stops, [2, 3])]
+        ends = [graph.constant(np.array(bound)) for bound in (starts, stops, [2, 3])]
         canvas = graph.node("Slice", canvas, *ends)
     return graph.node("Conv", canvas, graph.constant(taps), kernel_shape=[q, q])

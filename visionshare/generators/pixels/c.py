@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.codegen.c_text import number
-
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.generators.pixels.family import Pixels
@@ -18,5 +16,5 @@ __all__ = ["emit"]
 def emit(family: Pixels, writer: Writer) -> Unit:
     """Return the unit of chosen pixels."""
     unit = np.float32(1 / 255) if writer.bytes else np.float32(1)
-    words: dict[str, str | int] = {"features": family.n_features_, "unit": number(unit)}
-    return writer.unit(__file__, writer.name("pixels"), {"places": family.ids_}, words)
+    values = {"n_features": family.n_features_, "unit": unit}
+    return writer.unit(__file__, "pixels", {"inputs": family.ids_}, values)

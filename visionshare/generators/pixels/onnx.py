@@ -13,4 +13,4 @@ __all__ = ["emit"]
 
 def emit(family: Pixels, graph: Graph) -> str:
     """Return the chosen pixels."""
-    return graph.unit(graph.pixels(family.ids_))
+    return graph.unit_range(graph.pixels(family.ids_))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.codegen.c_inputs import input_tables
+from visionshare.codegen.c_writer import WorkArray
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -17,11 +18,10 @@ __all__ = ["emit"]
 
 def emit(family: Products, writer: Writer) -> Unit:
     """Return the unit of chosen products and inputs."""
-    used = np.unique(family.pairs_[family.pairs_ >= 0])
-    # One place more holds the 1 that an input alone is multiplied with.
-    pairs = np.where(family.pairs_ >= 0, np.searchsorted(used, family.pairs_), len(used))
-    tables = input_tables(family.input_offset_, family.input_scale_, used, writer.bytes)
-    words: dict[str, str | int] = {"features": family.n_features_, "inputs": len(used)}
-    work = {"values": ("float", len(used) + 1)}
-    name = writer.name("products")
-    return writer.unit(__file__, name, {**tables, "pairs": pairs}, words, work)
+    inputs = np.unique(family.pairs_[family.pairs_ >= 0])
+    # The value after the last input is the 1 that an input alone is multiplied with.
+    pairs = np.where(family.pairs_ >= 0, np.searchsorted(inputs, family.pairs_), len(inputs))
+    tables = input_tables(family.input_offset_, family.input_scale_, inputs, writer.bytes)
+    values = {"n_features": family.n_features_, "n_inputs": len(inputs)}
+    work = {"values": WorkArray("float", len(inputs) + 1)}
+    return writer.unit(__file__, "products", {**tables, "pairs": pairs}, values, work)

@@ -15,13 +15,13 @@ __all__ = ["emit"]
 
 def emit(family: Products, graph: Graph) -> str:
     """Return the chosen products and inputs."""
-    used = np.unique(family.pairs_[family.pairs_ >= 0])
-    values = graph.inputs(used, family.input_offset_, family.input_scale_)
-    places, size = np.searchsorted(used, family.pairs_), len(used)
+    inputs = np.unique(family.pairs_[family.pairs_ >= 0])
+    values = graph.inputs(inputs, family.input_offset_, family.input_scale_)
+    pairs, size = np.searchsorted(inputs, family.pairs_), len(inputs)
     if (family.pairs_ < 0).any():
-        # One place more holds the 1 that an input alone is multiplied with.
+        # The value after the last input is the 1 that an input alone is multiplied with.
         one = graph.constant(np.float64(1))
         values = graph.node("Pad", values, graph.constant(np.array([0, 0, 0, 1])), one)
-        places, size = np.where(family.pairs_ >= 0, places, size), size + 1
-    left, right = (graph.take(values, column, size) for column in places.T)
+        pairs, size = np.where(family.pairs_ >= 0, pairs, size), size + 1
+    left, right = (graph.take(values, column, size) for column in pairs.T)
     return graph.floats(graph.node("Mul", left, right))

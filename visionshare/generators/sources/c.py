@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from visionshare.codegen.quantization import quantized
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.codegen.quantization import quantize_rows
 from visionshare.errors import InputError
 from visionshare.generators.sources.scores import LinearSource
 
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 __all__ = ["emit"]
 
-_SOURCE = """    {1}(image, &work->inner.{1}, work->values);
-    for (j = {3}; j < {3} + {4}; j++) {{
-        {5}_SUM sum = 0;
-        for (i = 0; i < {2}; i++) {{
-            sum += ({5}_SUM)work->values[i] * ({5}_SUM){0}_weights{6}[(j - {3}) * {2} + i];
-        }}
-        features[{0}_places[j]] = (float)(sum{7} + ({5}_SUM){0}_intercept[j]);
-    }}"""
+
+class _Source(NamedTuple):
+    """A source in the template: its unit, and which rows of the tables are its scores."""
+
+    unit: str
+    n_features: int
+    begin: int
+    end: int
 
 
 def emit(family: SourceClassifiers, writer: Writer) -> Unit:
@@ -34,36 +35,36 @@ def emit(family: SourceClassifiers, writer: Writer) -> Unit:
     InputError
         If a source is no compact classifier.
     """
-    used = np.unique(family.layout_[:, 0])
-    sources = [family._sources[s] for s in used]
-    units, lengths = [], [1]
-    for source in sources:
-        if not isinstance(source, LinearSource) or source.family.n_features_ == 0:
-            raise InputError("sources", source.name, "compact classifiers only, with features")
-        units.append(writer.add(source.family))
-        lengths.append(source.family.n_features_)
-    name, macro, begun = writer.name("sources"), writer.prefix.upper(), 0
+    numbers = np.unique(family.layout_[:, 0])
+    classifiers = [_linear(family._sources[s]) for s in numbers]
+    units = tuple(writer.add(classifier.family) for classifier in classifiers)
     tables: dict[str, np.ndarray] = {}
-    calls, places, intercepts, steps = [], [], [], [np.empty(0)]
-    for number, (s, source, unit) in enumerate(zip(used, sources, units, strict=True)):
-        mine = np.flatnonzero(family.layout_[:, 0] == s)
-        scores = family.layout_[mine, 1]
-        weights, step = source.weights[scores], ""
+    sources: list[_Source] = []
+    features, intercepts, scales, begin = [], [], [], 0
+    for s, classifier, unit in zip(numbers, classifiers, units, strict=True):
+        chosen = np.flatnonzero(family.layout_[:, 0] == s)
+        scores = family.layout_[chosen, 1]
+        weights = classifier.weights[scores]
         if writer.bits is not None:
-            weights, scale = quantized(weights, writer.bits)
-            steps.append(scale)
-            step = f" * {name}_steps[j]"
-        tables[f"weights{number}"] = weights
-        places.append(mine)
-        intercepts.append(source.intercept[scores])
-        calls.append(
-            _SOURCE.format(name, unit.name, weights.shape[1], begun, len(mine), macro, number, step)
-        )
-        begun += len(mine)
-    tables["places"] = np.concatenate([np.empty(0, np.int64), *places])
+            weights, weight_scales = quantize_rows(weights, writer.bits)
+            scales.append(weight_scales)
+        tables[f"weights{len(sources)}"] = weights
+        features.append(chosen)
+        intercepts.append(classifier.intercept[scores])
+        sources.append(_Source(unit.name, weights.shape[1], begin, begin + len(chosen)))
+        begin += len(chosen)
+    tables["features"] = np.concatenate([np.empty(0, np.int64), *features])
     tables["intercept"] = np.concatenate([np.empty(0, np.float32), *intercepts])
     if writer.bits is not None:
-        tables["steps"] = np.concatenate(steps).astype(np.float32)
-    words: dict[str, str | int] = {"calls": "\n".join(calls)}
-    work = {"values": ("float", max(lengths))}
-    return writer.unit(__file__, name, tables, words, work, tuple(units))
+        tables["weight_scales"] = np.concatenate([np.empty(0), *scales]).astype(np.float32)
+    length = max((source.n_features for source in sources), default=1)
+    work = {"values": WorkArray("float", length)}
+    return writer.unit(__file__, "sources", tables, {"sources": sources}, work, units)
+
+
+def _linear(source: object) -> LinearSource:
+    """Return a source whose scores are weights times features."""
+    if not isinstance(source, LinearSource) or source.family.n_features_ == 0:
+        name = getattr(source, "name", source)
+        raise InputError("sources", name, "compact classifiers only, with features")
+    return source

@@ -29,12 +29,12 @@ def emit(family: SourceClassifiers, graph: Graph) -> str:
         source = family._sources[s]
         if not isinstance(source, LinearSource):
             raise InputError("sources", source.name, "compact classifiers only")
-        places = np.flatnonzero(family.layout_[:, 0] == s)
-        outputs = family.layout_[places, 1]
+        features = np.flatnonzero(family.layout_[:, 0] == s)
+        outputs = family.layout_[features, 1]
         weights = source.weights[outputs].T.astype(np.float64)
         intercept = source.intercept[outputs].astype(np.float64)
         values = graph.doubles(graph.add(source.family))
         scores = graph.node("MatMul", values, graph.constant(weights))
         scores = graph.node("Add", scores, graph.constant(intercept))
-        parts.append((graph.floats(scores), places))
-    return graph.joined(parts)
+        parts.append((graph.floats(scores), features))
+    return graph.concatenate(parts)

@@ -21,4 +21,4 @@ def emit(family: Stumps, writer: Writer) -> Unit:
         values = np.arange(256) / 255
         limits = np.searchsorted(values, limits.astype(np.float64), side="right") - 1
     tables = {"inputs": family.inputs_, "limits": limits}
-    return writer.unit(__file__, writer.name("stumps"), tables, {"features": family.n_features_})
+    return writer.unit(__file__, "stumps", tables, {"n_features": family.n_features_})

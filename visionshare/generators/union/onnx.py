@@ -14,4 +14,4 @@ __all__ = ["emit"]
 def emit(family: UnionOfFamilies, graph: Graph) -> str:
     """Return the features of all parts, in the order of the union."""
     parts = zip(family.parts_, family._ids, strict=True)
-    return graph.joined([(graph.add(part), ids) for part, ids in parts if len(ids)])
+    return graph.concatenate([(graph.add(part), ids) for part, ids in parts if len(ids)])

@@ -1,4 +1,4 @@
-"""The files of an exported classifier, and what it takes on a machine."""
+"""The files of an exported classifier, and their size when compiled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from visionshare.durable import write_bytes, write_text
 from visionshare.errors import ExportError, InputError
 from visionshare.export.c.program import CProgram
 from visionshare.export.onnx.model import OnnxProgram
-from visionshare.export.toolchain import FLAGS, run_compiler, section_sizes
+from visionshare.export.toolchain import FLAGS, ObjectSize, run_compiler, section_sizes
 
 __all__ = ["object_size", "write_onnx", "write_program"]
 
@@ -19,7 +19,7 @@ _PRODUCER = b"visionshare"
 
 
 def write_program(program: CProgram, folder: Path) -> list[Path]:
-    """Write the files of a program into a folder, made where it is not there; return their paths.
+    """Write the files of a program into a folder, made where it is missing; return their paths.
 
     Files of an earlier export are replaced.
 
@@ -27,6 +27,17 @@ def write_program(program: CProgram, folder: Path) -> list[Path]:
     ------
     InputError
         If the folder cannot be written to, or holds another file of the same name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> from visionshare.export import c_program
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(path.name for path in write_program(c_program(model), Path(folder) / "small"))
+    ['Makefile', 'classifier.c', 'classifier.h', 'example.c']
     """
     paths = [folder / name for name in program.files]
     try:
@@ -51,13 +62,18 @@ def write_onnx(program: OnnxProgram, out: Path) -> Path:
     ------
     InputError
         If it cannot be written, or the file is there and no export.
+
+    Examples
+    --------
+    >>> write_onnx(onnx_program(model), Path("digits.onnx"))  # doctest: +SKIP
+    PosixPath('digits.onnx')
     """
     path = out if out.suffix == ".onnx" else out / f"{program.name}.onnx"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
-            with open(path, "rb") as held:
-                exported = _PRODUCER in held.read(64)
+            with open(path, "rb") as file:
+                exported = _PRODUCER in file.read(64)
             if not exported:
                 given = f"{path}, which is no export"
                 raise InputError("--out", given, "a new file, or one of an earlier export")
@@ -68,18 +84,28 @@ def write_onnx(program: OnnxProgram, out: Path) -> Path:
     return path
 
 
-def object_size(program: CProgram) -> tuple[int, int] | None:
-    """Return the bytes of code with constants and of variables when compiled here for size.
+def object_size(program: CProgram) -> ObjectSize | None:
+    """Return the size of a program that this machine's compiler compiles for size.
 
     None where there is no compiler or no program ``size``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> from visionshare.export import c_program
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> object_size(c_program(model)).constant < 2000  # doctest: +SKIP
+    True
     """
     try:
-        with tempfile.TemporaryDirectory() as made:
+        with tempfile.TemporaryDirectory() as folder:
             for name, text in program.files.items():
-                (Path(made) / name).write_text(text, encoding="ascii")
-            target = Path(made) / "made.o"
-            source = Path(made) / f"{program.name}.c"
-            # Position by position, as on a small core.
+                (Path(folder) / name).write_text(text, encoding="ascii")
+            target = Path(folder) / "program.o"
+            source = Path(folder) / f"{program.name}.c"
+            # One position at a time, as on a small core.
             flags = ["-Os" if flag == "-O3" else flag for flag in FLAGS if "march" not in flag]
             define = f"-D{program.name.upper()}_ONE_BY_ONE=1"
             run_compiler([*flags, define, "-c", source, "-o", target])

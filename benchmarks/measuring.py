@@ -1,0 +1,26 @@
+"""The functions that the fixtures ``paired`` and ``noted`` give to a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+__all__ = ["Noted", "Paired"]
+
+
+class Paired(Protocol):
+    """Times ``ours`` and ``plain`` in turn and notes the ratio of their medians."""
+
+    def __call__(
+        self,
+        ours: Callable[[], Any],
+        plain: Callable[[], Any],
+        asked: float | str,
+        rounds: int = 9,
+    ) -> None: ...
+
+
+class Noted(Protocol):
+    """Notes a figure that has no plain form, and what was asked of it."""
+
+    def __call__(self, text: str, asked: str) -> None: ...

@@ -1,0 +1,157 @@
+"""Commands run in forked processes whose file operations are counted, refused or deadly."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["MODES", "Outcome", "Runner"]
+
+MODES = {"count": 0, "kill": 1, "torn": 2, "full": 3, "fail": 4}
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended.
+
+    Attributes
+    ----------
+    status : int
+        Exit code; minus the signal where one ended it.
+    operations : int
+        File operations below the folder that was watched.
+    output : str
+        What it wrote to standard output and error.
+    """
+
+    status: int
+    operations: int
+    output: str
+
+
+class Runner(AbstractContextManager["Runner"]):
+    """A process that has the library loaded, and forks a child for each command.
+
+    Parameters
+    ----------
+    seconds : float, default 120
+        A command that takes longer is killed, and counts as hanging.
+    """
+
+    def __init__(self, seconds: float = 120) -> None:
+        self._seconds = seconds
+        self._made = tempfile.TemporaryDirectory()
+        library = Path(self._made.name) / "shim.so"
+        source = Path(__file__).with_name("shim.c")
+        command = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", str(source)]
+        subprocess.run([*command, "-o", str(library), "-ldl"], check=True)
+        environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "scripts.attack.shim", str(library), str(seconds)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
+        )  # fmt: skip
+
+    def run(
+        self, argv: Sequence[str], folder: Path, mode: str = "count", at: int = 0, log: str = ""
+    ) -> Outcome:
+        """Run the command line with these arguments.
+
+        Parameters
+        ----------
+        argv : sequence of str
+            Of ``visionshare``.
+        folder : path
+            Where operations count.
+        mode : {"count", "kill", "torn", "full", "fail"}
+            What happens at operation ``at``: nothing; the process group is killed before it, or
+            in the middle of a write; from it on the disk is full; it alone fails.
+        at : int
+            From 1.
+        log : str, optional
+            File that receives the name of each operation.
+        """
+        order = {"argv": list(argv), "folder": str(folder), "mode": mode, "at": at, "log": log}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError("the attacked process died")
+        return Outcome(**json.loads(answer))
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._made.cleanup()
+
+
+def _serve(library: str, seconds: float) -> None:
+    """Answer orders from standard input, one line each, until it ends."""
+    import visionshare.apps
+    import visionshare.learners
+    import visionshare.recipes
+    import visionshare.reports
+    import visionshare.store  # noqa: F401
+    from visionshare.cli.main import main
+
+    arm = ctypes.CDLL(library).attack_arm
+    arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p]
+    with tempfile.TemporaryDirectory() as made:
+        counter, output = Path(made) / "count", Path(made) / "output"
+        for line in sys.stdin:
+            order: dict[str, Any] = json.loads(line)
+            counter.write_bytes(bytes(8))
+            child = os.fork()
+            if child == 0:
+                os.setsid()
+                handle = os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                os.dup2(handle, 1)
+                os.dup2(handle, 2)
+                texts = [os.fsencode(text) for text in (order["folder"], counter, order["log"])]
+                arm(texts[0], order["at"], MODES[order["mode"]], *texts[1:])
+                status = 70
+                try:
+                    status = main(order["argv"])
+                finally:
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                    os._exit(status)
+            status = _wait(child, seconds)
+            (operations,) = struct.unpack("q", counter.read_bytes())
+            said = output.read_text("utf-8", "replace")
+            print(json.dumps({"status": status, "operations": operations, "output": said}),
+                  flush=True)  # fmt: skip
+
+
+def _wait(child: int, seconds: float) -> int:
+    """Return the exit code of a child, -9 for one that was killed or took too long."""
+    stop = time.monotonic() + seconds
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() > stop:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return 124
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], float(sys.argv[2]))

@@ -1,0 +1,47 @@
+"""The documents say what is there: decisions, words, links."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+# Words of before; the glossary and the changelog may say them.
+FORMER = re.compile(
+    r"\b(strength_max|extra_rounds|sharpness|bound_of|few_of_each|share_of_each|judges|pupils?|"
+    r"Straightened|evaluate_columns|whole or not at all|goes on with|begins anew|a alpha)\b"
+)
+
+
+def test_the_index_lists_every_decision_once():
+    index = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- \[(\d{3})\]\((\1-[\w-]+\.md)\) (.+)$", index, flags=re.MULTILINE)
+    pages = sorted(p.name for p in (DOCS / "decisions").glob("[0-9]*.md"))
+    assert sorted(name for _, name, _ in listed) == pages
+    assert len({number for number, _, _ in listed}) == len(listed)
+    for number, name, title in listed:
+        first = (DOCS / "decisions" / name).read_text(encoding="utf-8").splitlines()[0]
+        assert first == f"# {number} {title}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)\)", text):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_documents_use_the_words_of_the_glossary(page):
+    if page.name not in ("glossary.md", "CHANGELOG.md"):
+        assert not FORMER.findall(page.read_text(encoding="utf-8"))
+
+
+def test_the_glossary_defines_each_word_once():
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8").split("## Former names")[0]
+    rows = re.findall(r"^\| ([^|]+?) \|", text, flags=re.MULTILINE)
+    words = [word for row in rows if row != "word" and "---" not in row for word in row.split(", ")]
+    assert len(words) == len(set(words))

@@ -1,0 +1,62 @@
+"""Picture files as the images that a classifier takes."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.datasets.folders import read_image
+from visionshare.errors import InputError
+
+__all__ = ["read_picture"]
+
+
+def read_picture(
+    classifier: CompactClassifier,
+    source: str | os.PathLike[str] | BinaryIO,
+    max_pixels: int | None = None,
+) -> np.ndarray:
+    """Return the image of a picture file, preprocessed as the classifier takes it.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    source : path-like or binary file
+    max_pixels : int, optional
+        Larger pictures are refused before they are decoded.
+
+    Returns
+    -------
+    ndarray of shape image_shape, uint8
+
+    Raises
+    ------
+    DataError
+        If it is no picture, broken or too large.
+    InputError
+        If the classifier's examples are vectors.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> file = io.BytesIO()
+    >>> Image.new("L", (20, 10), 7).save(file, format="png")
+    >>> read_picture(model, file)
+    array([[7, 7],
+           [7, 7]], dtype=uint8)
+    """
+    size = classifier.picture_size
+    if size is None or classifier.image_shape[2:] not in ((), (1,), (3,)):
+        accepted = "one of gray or RGB images"
+        raise InputError("classifier", f"shape {classifier.image_shape}", accepted)
+    limits = () if max_pixels is None else (max_pixels,)
+    mode, steps = classifier.picture_mode, classifier.preprocessing
+    raster = read_image(source, size, mode, steps, *limits)
+    return raster.reshape(classifier.image_shape)

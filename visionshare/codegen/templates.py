@@ -1,0 +1,68 @@
+"""Templates of sources: jinja2, where a name without a value is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from visionshare.codegen.c_text import number, quoted, table
+
+__all__ = ["render", "render_file"]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"c_float": number, "c_string": quoted}
+    environment.globals |= {"c_table": table}
+    return environment
+
+
+@cache
+def _read(path: Path) -> Template:
+    return _environment().from_string(path.read_text(encoding="ascii"))
+
+
+def render(text: str, values: Mapping[str, Any]) -> str:
+    """Return a template with its values.
+
+    Templates have the filters ``c_float`` and ``c_string``, which give C literals, and the
+    function ``c_table(name, values, kind)``: see :mod:`visionshare.codegen.c_text`.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If a name has no value.
+
+    Examples
+    --------
+    >>> render("float {{ name }} = {{ size|c_float }};", {"name": "a", "size": 3})
+    'float a = 3.0f;'
+    """
+    return _environment().from_string(text).render(values)
+
+
+def render_file(path: Path, values: Mapping[str, Any]) -> str:
+    """Return the template in a file with its values; the file is read once.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If a name has no value.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "answer.c.j2"
+    ...     _ = path.write_text("int {{ name }} = {{ value }};")
+    ...     render_file(path, {"name": "answer", "value": 42})
+    'int answer = 42;'
+    """
+    return _read(path).render(values)

@@ -1,0 +1,88 @@
+"""A picture on a black canvas: the size of its box, and where the box lies."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["CENTERS", "box_size", "on_canvas", "to_gray"]
+
+CENTERS = ("box", "mass")
+
+
+def to_gray(picture: np.ndarray) -> np.ndarray:
+    """Return 0.299 R + 0.587 G + 0.114 B of a picture (H, W, 3); a gray one is returned itself."""
+    from PIL import Image
+
+    return picture if picture.ndim == 2 else np.asarray(Image.fromarray(picture).convert("L"))
+
+
+def box_size(
+    shape: tuple[int, ...], size: tuple[int, int], margin: int = 0
+) -> tuple[tuple[int, int], float]:
+    """Return the largest size inside a canvas that keeps a picture's proportions, and its scale.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the picture; its first two are height and width.
+    size : tuple of int
+        Height and width of the canvas.
+    margin : int, default 0
+        Pixels between the box and each side of the canvas.
+
+    Returns
+    -------
+    size : tuple of int
+        Height and width of the box, at least 1 each.
+    scale : float
+        Above 1 where the picture grows.
+
+    Examples
+    --------
+    >>> box_size((40, 10), (28, 28), 4)
+    ((20, 5), 0.5)
+    """
+    scale = min((a - 2 * margin) / b for a, b in zip(size, shape, strict=False))
+    height, width = (max(1, round(side * scale)) for side in shape[:2])
+    return (height, width), scale
+
+
+def on_canvas(picture: np.ndarray, size: tuple[int, int], center: str = "box") -> np.ndarray:
+    """Return a picture in the middle of a black canvas.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (h, w) or (h, w, 3), uint8
+        No larger than the canvas.
+    size : tuple of int
+        Height and width of the canvas.
+    center : {"box", "mass"}, default "box"
+        What lies in the middle: the picture's middle, or its center of mass, as far as the
+        canvas has room.
+
+    Examples
+    --------
+    >>> on_canvas(np.full((1, 1), 9, np.uint8), (3, 3)).tolist()
+    [[0, 0, 0], [0, 9, 0], [0, 0, 0]]
+    """
+    height, width = picture.shape[:2]
+    y, x = (size[0] - height) // 2, (size[1] - width) // 2
+    if center == "mass":
+        y, x = _mass_offsets(picture, size)
+    canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
+    canvas[y : y + height, x : x + width] = picture
+    return canvas
+
+
+def _mass_offsets(picture: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
+    """Return where a picture must begin for its center of mass to be in the canvas's middle."""
+    weights = to_gray(picture).astype(np.float64)
+    total = weights.sum()
+    if total == 0:
+        weights, total = np.ones_like(weights), float(weights.size)
+    offsets = []
+    for axis, side in enumerate(size):
+        length = weights.shape[axis]
+        mean = float(weights.sum(axis=1 - axis) @ np.arange(length) / total)
+        offsets.append(min(max(round((side - 1) / 2 - mean), 0), side - length))
+    return offsets[0], offsets[1]

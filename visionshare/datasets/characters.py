@@ -1,0 +1,137 @@
+"""The one normalizer of characters: ink alone, light on black, in a box on a canvas.
+
+Characters rendered from fonts to train, pictures of one character to classify, and pages to read
+all come through :func:`normalize_character`, so that a classifier sees in use what it learned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.datasets.canvas import box_size, on_canvas
+
+__all__ = ["ink_alone", "normalize_character", "without_specks"]
+
+# Ink fainter than this is not stretched to full white.
+_MIN_LIGHTEST = 64.0
+
+
+def ink_alone(darkness: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return a character cut to its box: its ink light on black, without neighbors in the box.
+
+    Parameters
+    ----------
+    darkness : ndarray of uint8, shape (H, W)
+        See :class:`visionshare.datasets.ink.Ink`.
+    mask : ndarray of bool, shape (H, W)
+        Pixels of this character.
+
+    Returns
+    -------
+    ndarray of uint8, shape (h, w)
+        One black pixel where the mask is empty.
+
+    Examples
+    --------
+    >>> darkness = np.full((5, 9), 200, np.uint8)
+    >>> mask = np.zeros((5, 9), bool)
+    >>> mask[1:4, 2:4] = True
+    >>> ink_alone(darkness, mask).tolist()
+    [[200, 200], [200, 200], [200, 200]]
+    """
+    import cv2
+
+    box = _box(mask)
+    if box is None:
+        return np.zeros((1, 1), np.uint8)
+    # One pixel around the mask is still edge, not neighbor.
+    near = cv2.dilate(np.ascontiguousarray(mask[box], np.uint8), np.ones((3, 3), np.uint8))
+    alone: np.ndarray = darkness[box] * near
+    return alone
+
+
+def normalize_character(
+    darkness: np.ndarray,
+    mask: np.ndarray,
+    size: tuple[int, int] = (28, 28),
+    margin: int = 3,
+    center: str = "box",
+) -> np.ndarray:
+    """Return a character as classifiers see it: its ink alone, light on black, centered.
+
+    Its proportions are kept, and its ink is full white: three quarters of it are at most 255.
+
+    Parameters
+    ----------
+    darkness : ndarray of uint8, shape (H, W)
+        See :class:`visionshare.datasets.ink.Ink`.
+    mask : ndarray of bool, shape (H, W)
+        Pixels of this character; neighbors inside of its box are left out.
+    size : tuple of int, default (28, 28)
+        Height and width of the raster.
+    margin : int, default 3
+        Pixels between the character's longer side and the sides of the raster.
+    center : {"box", "mass"}, default "box"
+        See :func:`visionshare.datasets.canvas.on_canvas`.
+
+    Returns
+    -------
+    ndarray of uint8, shape ``size``
+
+    Examples
+    --------
+    >>> mask = np.zeros((60, 40), bool)
+    >>> mask[10:54, 20:24] = True
+    >>> image = normalize_character(np.where(mask, 200, 0).astype(np.uint8), mask)
+    >>> rows, cols = np.nonzero(image > 127)
+    >>> np.ptp(rows) + 1, np.ptp(cols) + 1, image.max()
+    (np.int64(22), np.int64(2), np.uint8(255))
+    """
+    import cv2
+
+    box = _box(mask)
+    if box is None:
+        return np.zeros(size, np.uint8)
+    values = ink_alone(darkness, mask)
+    lightest = max(_MIN_LIGHTEST, float(np.percentile(values[mask[box]], 75)))
+    (height, width), scale = box_size(values.shape, size, margin)
+    # Means of areas where it shrinks; interpolated where it grows.
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    shrunk = cv2.resize(values, (width, height), interpolation=interpolation).astype(np.float32)
+    white = np.minimum(np.round(shrunk * (255 / lightest)), 255).astype(np.uint8)
+    return on_canvas(white, size, center)
+
+
+def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
+    """Return a mask without the pieces that are many times smaller than its largest.
+
+    Parameters
+    ----------
+    mask : ndarray of bool, shape (H, W)
+    ratio : int, default 50
+        A piece stays if this many of it have the area of the largest, or more.
+
+    Examples
+    --------
+    >>> mask = np.zeros((20, 20), bool)
+    >>> mask[2:12, 2:12] = mask[15, 15] = True
+    >>> int(without_specks(mask).sum())
+    100
+    """
+    import cv2
+
+    n, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8))
+    if n <= 2:
+        return mask
+    areas = stats[:, cv2.CC_STAT_AREA].copy()
+    areas[0] = 0
+    kept: np.ndarray = (areas * ratio >= areas.max())[labels]
+    return kept
+
+
+def _box(mask: np.ndarray) -> tuple[slice, slice] | None:
+    """Return the rows and columns of a mask's box; None where it is empty."""
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if len(rows) == 0:
+        return None
+    return slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)

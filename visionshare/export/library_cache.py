@@ -1,0 +1,103 @@
+"""Compiled libraries, kept between runs in a folder that nobody else can write to."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from visionshare.errors import ExportError
+from visionshare.export.c.program import CProgram, batch_source
+from visionshare.export.toolchain import FLAGS, compiler, run_compiler, target_macros
+
+__all__ = ["cached_library", "library_folder"]
+
+
+def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Return the shared library of a program, compiled unless the cache has it.
+
+    Its name is the digest of the source, the compiler with its version and flags, and the
+    instructions of this processor: a home folder may be shared by several machines.
+
+    Parameters
+    ----------
+    program : CProgram
+    cache_dir : path-like, optional
+        As in :func:`library_folder`.
+
+    Raises
+    ------
+    ExportError
+        If there is no C compiler or it fails, or others can write to the folder.
+    """
+    header, source, batch = f"{program.name}.h", f"{program.name}.c", batch_source(program.name)
+    parts = [program.files[header], program.files[source], batch]
+    parts += [*compiler(), *FLAGS, target_macros()]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    folder = library_folder(cache_dir)
+    library = folder / f"{digest}.so"
+    if library.is_file():
+        return library
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            for name in (header, source):
+                (Path(work) / name).write_text(program.files[name], encoding="ascii")
+            (Path(work) / "batch.c").write_text(batch, encoding="ascii")
+            made = Path(work) / "made.so"
+            run_compiler([*FLAGS, "-shared", "-fPIC", Path(work) / "batch.c", "-o", made, "-lm"])
+            # Two processes may compile the same at once: either file is complete.
+            os.replace(made, library)
+    except OSError as error:
+        raise ExportError(f"{folder}: {error.strerror}; name another folder (cache_dir)") from None
+    return library
+
+
+def library_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Return a folder for libraries that nobody else can write to, made where it is missing.
+
+    Parameters
+    ----------
+    cache_dir : path-like, optional
+        The folder. When omitted, ``compiled`` in the user's cache for visionshare; where that
+        cannot be written to, ``visionshare-UID`` in the folder of temporary files.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be written to, belongs to somebody else, or others can write to it.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     library_folder(Path(folder) / "compiled").name
+    'compiled'
+    """
+    if cache_dir is not None:
+        try:
+            return _made_for_one_user(Path(cache_dir))
+        except OSError as error:
+            raise ExportError(f"{cache_dir}: {error.strerror}; name another folder") from None
+    try:
+        return _made_for_one_user(user_cache_path("visionshare", appauthor=False) / "compiled")
+    except OSError:
+        # Services and containers often run without a home that they can write to.
+        return _made_for_one_user(Path(tempfile.gettempdir()) / f"visionshare-{os.getuid()}")
+
+
+def _made_for_one_user(folder: Path) -> Path:
+    """Return a folder, made where it is missing; raise unless this user alone can write to it."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or open_to_others:
+        raise ExportError(f"{folder}: not a folder of this user alone; remove it")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "cannot be written to", str(folder))
+    return folder

@@ -1,0 +1,109 @@
+"""Looking after stores: what is in one, which shards are broken, and dropping those."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from visionshare.store.manifest import read_manifest, write_manifest
+from visionshare.store.shards import SHARDS, digested, shard_problem
+from visionshare.store.writer_lock import writer_lock
+
+__all__ = ["repair_store", "store_info", "verify_store"]
+
+
+def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return what a store contains, as plain values.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+
+    Raises
+    ------
+    StoreError
+        If there is no valid store.
+
+    Examples
+    --------
+    >>> store_info("out/mnist/work/store")["evaluated"]  # doctest: +SKIP
+    10740
+    """
+    manifest = read_manifest(Path(path))
+    entries = manifest.shards.values()
+    return {
+        "examples": manifest.shape[0],
+        "columns": manifest.shape[1],
+        "evaluated": sum(len(entry.ids) for entry in entries),
+        "dtype": manifest.dtype,
+        "shards": len(manifest.shards),
+        "bytes": sum(entry.size for entry in entries),
+        "family": manifest.family,
+        "family_sha256": manifest.family_sha256,
+        "images_sha256": manifest.images_sha256,
+    }
+
+
+def verify_store(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return the broken shards of a store and what is wrong with each; reads every checksum.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+
+    Raises
+    ------
+    StoreError
+        If there is no valid store.
+
+    Examples
+    --------
+    >>> verify_store("out/mnist/work/store")  # doctest: +SKIP
+    {}
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    problems = {
+        name: shard_problem(folder / SHARDS / name, entry, manifest.shape[0], manifest.dtype)
+        for name, entry in manifest.shards.items()
+    }
+    return {name: problem for name, problem in problems.items() if problem is not None}
+
+
+def repair_store(path: str | os.PathLike[str]) -> list[str]:
+    """Drop broken shards and files that the manifest does not list; return their names.
+
+    The dropped columns are evaluated again when they are asked for.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+
+    Raises
+    ------
+    StoreError
+        If there is no valid store, or another process writes.
+
+    Examples
+    --------
+    >>> repair_store("out/mnist/work/store")  # doctest: +SKIP
+    ['00003.h5']
+    """
+    folder = Path(path)
+    with writer_lock(folder):
+        broken, manifest = verify_store(folder), read_manifest(folder)
+        kept = {
+            name: digested(folder / SHARDS / name, entry, manifest.shape[0], manifest.dtype)
+            for name, entry in manifest.shards.items()
+            if name not in broken
+        }
+        write_manifest(folder, replace(manifest, shards=kept))
+        dropped = [file for file in sorted((folder / SHARDS).glob("*")) if file.name not in kept]
+        for file in dropped:
+            file.unlink(missing_ok=True)
+    return [file.name for file in dropped]

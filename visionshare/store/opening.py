@@ -1,0 +1,149 @@
+"""Making and opening stores."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.durable import is_partial
+from visionshare.errors import InputError, StoreError
+from visionshare.fingerprints import images_fingerprint, spec_fingerprint
+from visionshare.generators import FeatureFamily
+from visionshare.generators.registry import family_fingerprints
+from visionshare.resources import parse_size
+from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from visionshare.store.store_columns import StoreColumns
+
+__all__ = ["create_empty_store", "create_store", "open_store"]
+
+_DTYPES = ("float16", "float32")
+
+
+def create_store(
+    path: str | os.PathLike[str],
+    family: FeatureFamily,
+    images: np.ndarray,
+    dtype: str = "float16",
+    memory: str | int = "2GiB",
+    n_jobs: int = 1,
+) -> StoreColumns:
+    """Make a store for a family's columns over images, or open the one that is there.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+    family : FeatureFamily
+        Fitted and finite.
+    images : ndarray
+    dtype : {"float16", "float32"}, default "float16"
+    memory : str or int, default "2GiB"
+        Bound of what the store holds in memory.
+    n_jobs : int, default 1
+
+    Raises
+    ------
+    StoreError
+        If the folder holds a store of other images, another family or another dtype.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from visionshare import Pixels
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     columns = create_store(Path(folder, "store"), Pixels().fit(images), images)
+    ...     columns.take([3]).ravel().tolist()
+    [3.0, 7.0]
+    """
+    if dtype not in _DTYPES:
+        raise InputError("dtype", dtype, " or ".join(map(repr, _DTYPES)))
+    parse_size(memory)
+    folder = Path(path)
+    if not (folder / MANIFEST).exists():
+        if folder.exists() and not all(map(is_partial, folder.iterdir())):
+            raise StoreError(f"{folder}: not empty, and no store; give another folder")
+        create_empty_store(folder, family, len(images), images_fingerprint(images), dtype)
+    columns = open_store(folder, family, images, memory, n_jobs)
+    if columns.dtype != dtype:
+        raise StoreError(f"{folder}: holds {columns.dtype}, not {dtype}; give another folder")
+    return columns
+
+
+def create_empty_store(
+    path: str | os.PathLike[str], family: FeatureFamily, m: int, images_sha256: str, dtype: str
+) -> StoreColumns:
+    """Make a store whose columns are evaluated elsewhere, see :meth:`StoreColumns.commit`.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+    family : FeatureFamily
+    m : int
+        Number of images.
+    images_sha256 : str
+        What :func:`visionshare.fingerprints.images_fingerprint` says of them.
+    dtype : {"float16", "float32"}
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from visionshare import Pixels
+    >>> images = np.arange(8.0).reshape(2, 2, 2)
+    >>> family, identity = Pixels().fit(images), images_fingerprint(images)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     columns = create_empty_store(folder, family, 2, identity, "float32")
+    ...     columns.commit(np.array([3]), np.array([[3, 7]], np.float32))
+    ...     columns.missing.tolist()
+    [0, 1, 2]
+    """
+    if family.is_continuous:
+        raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
+    folder = Path(path)
+    state, arrays = family.to_state()
+    digests = spec_fingerprint(state, arrays), images_sha256
+    write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *digests))
+    return open_store(folder, family)
+
+
+def open_store(
+    path: str | os.PathLike[str],
+    family: FeatureFamily | None = None,
+    images: np.ndarray | None = None,
+    memory: str | int = "2GiB",
+    n_jobs: int = 1,
+) -> StoreColumns:
+    """Open a store; with its family and images, columns that are missing can be evaluated.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder of the store.
+    family : FeatureFamily, optional
+    images : ndarray, optional
+    memory : str or int, default "2GiB"
+        Bound of what the store holds in memory.
+    n_jobs : int, default 1
+
+    Raises
+    ------
+    StoreError
+        If there is no valid store, or it belongs to other images or another family.
+
+    Examples
+    --------
+    >>> open_store("nowhere")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.StoreError: nowhere: no store (No such file or directory for manifest.json)
+    """
+    folder = Path(path)
+    manifest = read_manifest(folder)
+    if family is not None and manifest.family_sha256 not in family_fingerprints(family):
+        raise StoreError(f"{folder}: belongs to another pool of features; give another folder")
+    if images is not None and images_fingerprint(images) != manifest.images_sha256:
+        raise StoreError(f"{folder}: belongs to other images; give another folder")
+    return StoreColumns(folder, manifest, family, images, memory, n_jobs)

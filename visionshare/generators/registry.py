@@ -37,6 +37,7 @@ FAMILIES: dict[str, str] = {
     "deslanted": "visionshare.generators.deslanted.family:Deslanted",
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",
+    "lbp": "visionshare.generators.lbp.family:LocalBinaryPatterns",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",

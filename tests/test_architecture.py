@@ -133,3 +133,39 @@ def test_importing_the_library_imports_nothing_heavy():
 def test_files_are_short():
     for path in PACKAGE.rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 500, path
+
+
+# Names under which the package holds families.
+OF_FAMILIES = {"family", "families", "part", "part_", "parts_", "base_", "inner", "source"}
+
+
+def _private_of_families(path: Path):
+    """Yield private attributes that a module reads of what it calls a family."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
+            owner = node.value
+            name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+            if name.lstrip("_") in OF_FAMILIES and not node.attr.startswith("__"):
+                yield f"{name}.{node.attr}, line {node.lineno}"
+
+
+def _folder(path: Path) -> Path:
+    return path.relative_to(PACKAGE / "generators").parent
+
+
+def test_no_other_room_reads_a_private_attribute_of_a_family():
+    for path in PACKAGE.rglob("*.py"):
+        if _room(path) != "generators":
+            assert not list(_private_of_families(path)), path
+
+
+def test_a_folder_of_a_family_imports_nothing_private_of_another():
+    for path in (PACKAGE / "generators").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names = [alias.name for alias in node.names if alias.name.startswith("_")]
+                same = node.module == f"visionshare.generators.{_folder(path)}"
+                assert same or not names, f"{path}: {names}"
+        used = {"part_", "parts_", "base_"}
+        private = [use for use in _private_of_families(path) if use.split(".")[0] in used]
+        assert not private, f"{path}: {private}"

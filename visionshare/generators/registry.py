@@ -37,6 +37,7 @@ FAMILIES: dict[str, str] = {
     "deslanted": "visionshare.generators.deslanted.family:Deslanted",
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",
+    "lbp": "visionshare.generators.lbp.family:LocalBinaryPatterns",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",
@@ -86,8 +87,8 @@ def family_class(name: str) -> type[FeatureFamily]:
     if not isinstance(name, str) or name not in homes:
         raise InputError("family", name, " or ".join(map(repr, sorted(homes))))
     module, attribute = homes[name].split(":")
-    found: type[FeatureFamily] = getattr(import_module(module), attribute)
-    return found
+    family: type[FeatureFamily] = getattr(import_module(module), attribute)
+    return family
 
 
 def family_examples(name: str) -> dict[str, Callable[[], FeatureFamily]]:

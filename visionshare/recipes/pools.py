@@ -10,17 +10,16 @@ from pydantic import ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
+from visionshare.generators import FeatureFamily, family_class, family_names
 from visionshare.recipes.reading import first_problem, hint, read_toml
 from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
 
 __all__ = ["read_pool"]
 
 _DEEPEST_POOL = 4
-# Families of other families.
-_OF_PARTS = ("deslanted", "union")
 
 
-def read_pool(part: FeaturePart, seed: int) -> Any:
+def read_pool(part: FeaturePart, seed: int) -> FeatureFamily:
     """Return the unfitted feature family of a recipe.
 
     The parameters of a pool of several parts are tables by the names of the parts.
@@ -33,9 +32,10 @@ def read_pool(part: FeaturePart, seed: int) -> Any:
     return _family(part.pool, Path(), part.parameters, seed, _DEEPEST_POOL)
 
 
-def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, levels: int) -> Any:
-    from visionshare.generators import FAMILIES, family_class
-
+def _family(
+    pool: str, folder: Path, changes: Mapping[str, Any], seed: int, levels: int
+) -> FeatureFamily:
+    """Return the unfitted family of a pool, by its name or by its file in a folder."""
     known = bundled("features")
     path = known.get(pool, folder / pool)
     if not path.is_file():
@@ -46,31 +46,37 @@ def _family(pool: str, folder: Path, changes: Mapping[str, Any], seed: int, leve
         file = PoolFile(**read_toml(path))
     except ValidationError as error:
         raise RecipeError(f"{path}: {first_problem(error, PoolFile)}") from None
-    if file.family not in FAMILIES:
-        near = hint(file.family, FAMILIES)
-        raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(FAMILIES)}")
-    if (file.family in _OF_PARTS) != bool(file.parts):
-        held = " and ".join(map(repr, _OF_PARTS))
-        raise RecipeError(f"{path}: parts: {held} have [[parts]], and nothing else has")
-    if file.family == "deslanted" and len(file.parts) > 1:
-        raise RecipeError(f"{path}: parts: 'deslanted' has one (got {len(file.parts)})")
+    names = family_names()
+    if file.family not in names:
+        near = hint(file.family, names)
+        raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(names)}")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
-    if file.parts:
-        parts = _parts(path, file.parts, parameters, seed, levels)
-        return family(parts[0] if file.family == "deslanted" else parts)
+    n = len(file.parts)
+    fits = {"none": n == 0, "one": n == 1, "several": n >= 1}
+    if not fits[family.inner_families]:
+        takes = {"none": "none", "one": "one", "several": "one or more"}[family.inner_families]
+        raise RecipeError(f"{path}: parts: {file.family!r} takes {takes} (got {n})")
+    if not file.parts:
+        return _plain(path, family, parameters, seed)
+    return family.from_families(_parts(path, file.parts, parameters, seed, levels))
+
+
+def _plain(
+    path: Path, family: type[FeatureFamily], parameters: Mapping[str, Any], seed: int
+) -> FeatureFamily:
+    """Return a family without parts; where it draws at random, with the recipe's seed."""
     names = list(family().get_params())
     for key in parameters:
         if key not in names:
             near = hint(key, names)
             raise RecipeError(f"{path}: unknown parameter {key!r}{near} Known: {', '.join(names)}")
-    if "random_state" in names:
-        parameters.setdefault("random_state", seed)
-    return family(**parameters)
+    drawn = {"random_state": seed} if "random_state" in names else {}
+    return family(**{**drawn, **parameters})
 
 
 def _parts(
     path: Path, parts: Sequence[PoolPart], changes: Mapping[str, Any], seed: int, levels: int
-) -> list[Any]:
+) -> list[FeatureFamily]:
     """Return the families of a pool's parts."""
     if levels == 0:
         raise RecipeError(f"{path}: parts: at most {_DEEPEST_POOL} pools inside each other")

@@ -55,7 +55,7 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     assert_array_equal(images, untouched, "the images were changed")
 
 
-def _some(fitted: Any) -> np.ndarray:
+def _few_ids(fitted: Any) -> np.ndarray:
     """Return a few ids, neither ascending nor all."""
     ids = np.random.default_rng(0).permutation(fitted.n_features_)
     return ids[: max(1, min(7, fitted.n_features_ - 1))]
@@ -63,10 +63,10 @@ def _some(fitted: Any) -> np.ndarray:
 
 def _check_values(fitted: Any, images: np.ndarray) -> None:
     whole = fitted.transform(images)
-    assert whole.dtype == np.float32, f"evaluate gives {whole.dtype}, not float32"
-    assert whole.shape == (len(images), fitted.n_features_), f"evaluate gives {whole.shape}"
+    assert whole.dtype == np.float32, f"transform gives {whole.dtype}, not float32"
+    assert whole.shape == (len(images), fitted.n_features_), f"transform gives {whole.shape}"
     assert np.isfinite(whole).all(), "features are not finite"
-    ids = _some(fitted)
+    ids = _few_ids(fitted)
     message = "features differ when"
     assert_allclose(fitted.transform(images, ids), whole[:, ids], 1e-5, 1e-6, err_msg=message)
     columns = fitted.transform_columns(images)
@@ -91,7 +91,7 @@ def _check_values(fitted: Any, images: np.ndarray) -> None:
 
 
 def _check_restriction(fitted: Any, images: np.ndarray) -> None:
-    ids, whole = _some(fitted), fitted.transform(images)
+    ids, whole = _few_ids(fitted), fitted.transform(images)
     taken = fitted.take(ids)
     assert taken.n_features_ == len(ids), "take keeps another number of features"
     assert_allclose(taken.transform(images), whole[:, ids], 1e-5, 1e-6)
@@ -108,7 +108,7 @@ def _check_restriction(fitted: Any, images: np.ndarray) -> None:
     assert 0 <= together <= apart, f"{together} macs together, {apart} one by one"
     assert together == fitted.macs(ids), "take changes the cost"
     if fitted.groups is not None:
-        assert len(fitted.groups) == fitted.n_features_, "groups is not a number a feature"
+        assert len(fitted.groups) == fitted.n_features_, "groups is not one number per feature"
 
 
 def _check_added_cost(fitted: Any) -> None:
@@ -118,32 +118,32 @@ def _check_added_cost(fitted: Any) -> None:
     for n in (0, 1, 5):
         chosen = shuffled[:n]
         before = fitted.macs(chosen)
-        wanted = [fitted.macs(np.append(chosen, j)) - before for j in asked]
+        expected = [fitted.macs(np.append(chosen, j)) - before for j in asked]
         added = fitted.added_macs(chosen, asked)
         assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
-        assert_array_equal(added, wanted, "added_macs is not the difference of macs")
+        assert_array_equal(added, expected, "added_macs is not the difference of macs")
         assert_array_equal(fitted.added_macs(chosen)[asked], added, "added_macs of all differ")
 
 
 def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:
     """Check the sums of one image, a few and all against features that are written down."""
     weights = np.random.default_rng(7).normal(size=(3, fitted.n_features_)).astype(np.float32)
-    for family in (fitted, fitted.take(_some(fitted))):
-        own = np.ascontiguousarray(weights[:, : family.n_features_])
+    for family in (fitted, fitted.take(_few_ids(fitted))):
+        part = np.ascontiguousarray(weights[:, : family.n_features_])
         features = family.transform(images).astype(np.float64)
-        wanted = features @ own.T.astype(np.float64)
-        slack = 1e-5 * (np.abs(features) @ np.abs(own.T)).max()
+        expected = features @ part.T.astype(np.float64)
+        slack = 1e-5 * (np.abs(features) @ np.abs(part.T)).max()
         for n in (1, 2, len(images)):
-            sums = family.weighted_sums(images[:n], own, 2)
+            sums = family.weighted_sums(images[:n], part, 2)
             assert sums.dtype == np.float32, f"weighted_sums gives {sums.dtype}, not float32"
             message = f"weighted_sums of {n} images"
-            assert_allclose(sums, wanted[:n], rtol=1e-5, atol=slack, err_msg=message)
-        alone = family.weighted_sums(images, own, 1)
-        assert_array_equal(family.weighted_sums(images, own, 2), alone, "threads change the bits")
+            assert_allclose(sums, expected[:n], rtol=1e-5, atol=slack, err_msg=message)
+        alone = family.weighted_sums(images, part, 1)
+        assert_array_equal(family.weighted_sums(images, part, 2), alone, "threads change the bits")
 
 
 def _check_identity(fitted: Any, images: np.ndarray) -> None:
-    for family in (fitted, fitted.take(_some(fitted))):
+    for family in (fitted, fitted.take(_few_ids(fitted))):
         state, arrays = family.to_state()
         plain = json.loads(json.dumps(state, allow_nan=False))
         assert plain["family"] == type(fitted).name, "the state names another family"

@@ -80,7 +80,7 @@ class KernelAnchors(FeatureFamily):
     Of R radii the i-th holds the ⌈i m / R⌉ nearest of m training examples, ties included, and lies
     midway to the next one; the last has no limit, as a new example may lie further out than all
     of training and still deserves the plain linear function. Widths are the quantiles i / R of
-    the distances between training examples and all anchors together, zeros left out.
+    the distances between training examples and all anchors together, without zeros.
 
     References
     ----------

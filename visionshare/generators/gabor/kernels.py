@@ -7,11 +7,11 @@ from numba import njit, prange
 
 __all__ = ["TILE", "pooled_responses", "shared_responses"]
 
-# Images a product; always full, so that an image's bits do not depend on its neighbors.
+# Images per product; always full, so that an image's bits do not depend on its neighbors.
 TILE = 16
 
 
-# Positions a product, about: few enough for the cache, enough for the matrix product.
+# Positions per product, about: few enough for the cache, enough for the matrix product.
 _POSITIONS = 64
 
 

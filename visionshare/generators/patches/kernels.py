@@ -2,7 +2,7 @@
 
 Templates run in blocks of 16, the innermost axis of every array here: a block's product with an
 image's patches is one small matrix product, its responses stay in cache, and the maxima over
-masked positions are passes over contiguous floats. Patches of zeros are left out: their responses
+masked positions are passes over contiguous floats. Patches of zeros are skipped: their responses
 are 0, which no maximum needs. A column's bits depend neither on the batch of images nor on the
 templates evaluated beside it nor on the number of threads.
 """
@@ -173,9 +173,9 @@ def _to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _write_columns(tile: np.ndarray, first: int, count: int, wanted: np.ndarray, out: np.ndarray,
+def _write_columns(tile: np.ndarray, first: int, count: int, row_of: np.ndarray, out: np.ndarray,
                    half: bool) -> None:  # fmt: skip
-    """Turn the features of some images (images, blocks, masks, 16) into columns of ``out``."""
+    """Turn the features of a tile's images (images, blocks, masks, 16) into columns of ``out``."""
     n_blocks, n_masks = tile.shape[1], tile.shape[2]
     turned = np.zeros((BLOCK, TILE_IMAGES), np.float32)
     shifted = np.empty(TILE_IMAGES, np.float32)
@@ -185,7 +185,7 @@ def _write_columns(tile: np.ndarray, first: int, count: int, wanted: np.ndarray,
                 for t in range(BLOCK):
                     turned[t, i] = tile[i, b, g, t]
             for t in range(BLOCK):
-                r = wanted[(b * BLOCK + t) * n_masks + g]
+                r = row_of[(b * BLOCK + t) * n_masks + g]
                 if r >= 0 and half:
                     _to_half(turned[t], shifted, out[r, first : first + count])
                 elif r >= 0:
@@ -206,7 +206,7 @@ def pool_columns(
     col_masks: np.ndarray,
     col_spans: np.ndarray,
     grid: int,
-    wanted: np.ndarray,
+    row_of: np.ndarray,
     out: np.ndarray,
     half: bool,
 ) -> None:
@@ -228,7 +228,7 @@ def pool_columns(
         Where each mask is not zero.
     grid : int
         Masks a side.
-    wanted : ndarray of int64, shape (n_blocks · 16 · masks,)
+    row_of : ndarray of int64, shape (n_blocks · 16 · masks,)
         The row of ``out`` for each column, template-major; −1 to leave it out.
     out : ndarray of shape (n_columns, n), float32, or uint16 for float16 bits
     half : bool
@@ -257,4 +257,4 @@ def pool_columns(
                         k = (a // grid) * grid + c
                         _peaks(profiles[a], col_masks[k], col_spans[k, 0], col_spans[k, 1],
                                tile[i, b, a * grid + c])  # fmt: skip
-        _write_columns(tile, first, count, wanted, out, half)
+        _write_columns(tile, first, count, row_of, out, half)

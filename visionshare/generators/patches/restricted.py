@@ -249,7 +249,7 @@ class RestrictedPlan:
     def transform_with_positions(
         self, images: np.ndarray, n_jobs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return features, and where each maximum was found: (n, n_features), int32.
+        """Return features, and where each maximum is: (n, n_features), int32.
 
         A position is row · columns + column of the template's response; −1 where the feature
         is 0.

@@ -64,12 +64,12 @@ def _respond(
         for dy in range(q):
             row = base + c * plane + dy * width
             for dx in range(0, taps.shape[3], 4):
-                own = taps[t, c, dy, dx : dx + 4]
+                weights = taps[t, c, dy, dx : dx + 4]
                 if u < 0:
-                    _add_taps(pixels[row + dx :], own, first)
+                    _add_taps(pixels[row + dx :], weights, first)
                 else:
                     other = taps[u, c, dy, dx : dx + 4]
-                    _add_taps_of_two(pixels[row + dx :], own, other, first, second)
+                    _add_taps_of_two(pixels[row + dx :], weights, other, first, second)
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +77,7 @@ def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response
            row_mask: np.ndarray, width: int) -> int:  # fmt: skip
     """Return row · width + column of the first position whose weighted response is the maximum.
 
-    −1 where no response is above zero. The products are those that the maximum was found from.
+    −1 where no response is above zero. The products are those that the maximum is of.
     """
     if best <= 0:
         return -1
@@ -117,10 +117,10 @@ def _pool(
         out[features[f, 6]] = best
         if maxima.size:
             first = (top - y0) * width + left - x0
-            found = _position(best, peak, col_masks[b, left:right], response[first:],
+            index = _position(best, peak, col_masks[b, left:right], response[first:],
                            row_masks[a, top:end], width)  # fmt: skip
-            position = (top + found // width) * col_masks.shape[1] + left + found % width
-            maxima[features[f, 6]] = position if found >= 0 else -1
+            position = (top + index // width) * col_masks.shape[1] + left + index % width
+            maxima[features[f, 6]] = position if index >= 0 else -1
 
 
 @njit(cache=True, nogil=True)
@@ -170,11 +170,11 @@ def chosen_features_alone(
     members : ndarray of shape (n_windows + 1,), int64
         Which rows of ``features`` belong to each window.
     features : ndarray of shape (n_features, 7), int64
-        Row mask and its span, column mask and its span, place in ``out``.
+        Row mask and its span, column mask and its span, index in ``out``.
     row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
     out : ndarray of shape (n, n_features), float32
     maxima : ndarray of shape (n, n_features), int32, or (0, 0)
-        Where each maximum was found, row · positions + column; −1 where the feature is zero.
+        Where each maximum is, row · positions + column; −1 where the feature is zero.
         Not written when empty.
     """
     nowhere = np.empty(0, np.int32)
@@ -183,7 +183,7 @@ def chosen_features_alone(
         one, two = np.empty(scratch, np.float32), np.empty(scratch, np.float32)
         profile = np.empty(col_masks.shape[1], np.float32)
         _strips(images[i], unit, pad_y, pad_x, strips, starts, height, pixels)
-        found = maxima[i] if maxima.size else nowhere
+        positions = maxima[i] if maxima.size else nowhere
         for pair in range(pairs.shape[0]):
             t, u = pairs[pair, 0], pairs[pair, 1]
             strip, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]
@@ -193,6 +193,6 @@ def chosen_features_alone(
             _respond(pixels, base, height * width, width, q, taps, t, u, one[:size], two[:size])
             for k in range(2):
                 if pairs[pair, k] >= 0:
-                    own = features[members[pairs[pair, k]] : members[pairs[pair, k] + 1]]
-                    _pool(one if k == 0 else two, y0, x0, width, own, row_masks, col_masks, profile,
-                          out[i], found)  # fmt: skip
+                    served = features[members[pairs[pair, k]] : members[pairs[pair, k] + 1]]
+                    _pool(one if k == 0 else two, y0, x0, width, served, row_masks, col_masks,
+                          profile, out[i], positions)  # fmt: skip

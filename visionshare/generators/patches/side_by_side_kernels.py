@@ -180,9 +180,9 @@ def _pool(
             maxima[i, name] = -1
             if column[i] >= 0:
                 offset = column[i] * WIDE + i
-                found = _first_row(response[begin + offset :], size, row_masks[a, top:end],
+                first_row = _first_row(response[begin + offset :], size, row_masks[a, top:end],
                                    peak[offset])  # fmt: skip
-                position = (top + found) * col_masks.shape[1] + left + column[i]
+                position = (top + first_row) * col_masks.shape[1] + left + column[i]
                 maxima[i, name] = position
 
 
@@ -230,7 +230,7 @@ def chosen_features_side_by_side(
         peaks = np.empty(col_masks.shape[1] * WIDE, np.float32)
         best, column = np.empty(WIDE, np.float32), np.empty(WIDE, np.int32)
         _interleave(images[start:end], unit, pad_y, pad_x, height, width, pixels)
-        found = maxima[start:end] if maxima.size else maxima
+        positions = maxima[start:end] if maxima.size else maxima
         for pair in range(pairs.shape[0]):
             t, u = pairs[pair, 0], pairs[pair, 1]
             y0, rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE
@@ -239,6 +239,6 @@ def chosen_features_side_by_side(
             for k in range(2):
                 w = pairs[pair, k]
                 if w >= 0:
-                    own = features[members[w] : members[w + 1]]
-                    _pool(one if k == 0 else two, y0, x0, size, own, row_masks, col_masks, peaks,
-                          best, column, out[start:end], found)  # fmt: skip
+                    served = features[members[w] : members[w + 1]]
+                    _pool(one if k == 0 else two, y0, x0, size, served, row_masks, col_masks, peaks,
+                          best, column, out[start:end], positions)  # fmt: skip

@@ -35,8 +35,8 @@ class TunableTemplates:
     >>> images = (load_digits().images[:9] * 15).astype(np.uint8)
     >>> family = PatchTemplates(3, 8, grid=2, widths=(2.0,), n_patches=500).fit(images)
     >>> features = TunableTemplates(family.take([4, 0]))
-    >>> values, places = features.forward(images)
-    >>> gradients = features.backward(images, values, places, np.ones_like(values))
+    >>> values, maxima = features.forward(images)
+    >>> gradients = features.backward(images, values, maxima, np.ones_like(values))
     >>> [g.shape for g in gradients]
     [(2, 3, 3, 1), (2, 10), (2, 10)]
     """
@@ -66,7 +66,7 @@ class TunableTemplates:
         self._starts = np.searchsorted(template[self._order], numbers)
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Return features (n, n_features), float32, and where each maximum was found."""
+        """Return features (n, n_features), float32, and where each maximum is."""
         return self._plan.transform_with_positions(
             check_images(images, self._family.image_shape_), n_jobs
         )

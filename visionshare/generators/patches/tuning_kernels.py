@@ -26,7 +26,7 @@ def template_gradients(
     unit: np.float32,
     pad_y: int,
     pad_x: int,
-    places: np.ndarray,
+    maxima: np.ndarray,
     G: np.ndarray,
     order: np.ndarray,
     starts: np.ndarray,
@@ -37,7 +37,7 @@ def template_gradients(
 ) -> None:
     """Write Σ_i Σ_f G_if · mask_f(p_if) · patch_i(p_if) over the features f of each template.
 
-    The derivative of a maximum is that of the response where it was found, so that an image costs
+    The derivative of a maximum is that of the response where it is attained, so that an image costs
     a patch a feature. A template is one thread's, its images in order: the bits do not depend on
     the number of threads.
 
@@ -48,7 +48,7 @@ def template_gradients(
         Factor of the pixels.
     pad_y, pad_x : int
         Zero pixels on each side.
-    places : ndarray of shape (n, n_features), int32
+    maxima : ndarray of shape (n, n_features), int32
         p_if as row · positions + column, −1 where the feature is zero.
     G : ndarray of shape (n, n_features), float32
         Derivatives in the features.
@@ -67,17 +67,17 @@ def template_gradients(
         for f in order[starts[t] : starts[t + 1]]:
             rows, cols = row_masks[layout[f, 1]], col_masks[layout[f, 2]]
             for i in range(images.shape[0]):
-                if places[i, f] >= 0 and G[i, f] != 0:
-                    y, x = places[i, f] // positions, places[i, f] % positions
+                if maxima[i, f] >= 0 and G[i, f] != 0:
+                    y, x = maxima[i, f] // positions, maxima[i, f] % positions
                     factor = G[i, f] * rows[y] * cols[x] * unit
                     _add_patch(images[i], y - pad_y, (x - pad_x) * channels, factor, out[t])
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def mask_gradients(
-    values: np.ndarray, places: np.ndarray, G: np.ndarray, rows: np.ndarray, cols: np.ndarray
+    values: np.ndarray, maxima: np.ndarray, G: np.ndarray, rows: np.ndarray, cols: np.ndarray
 ) -> None:
-    """Write the gradients in the logarithms of masks, a feature's own: Σ_i G_if x_if where it is.
+    """Write the gradients in the logarithms of each feature's masks: Σ_i G_if x_if where it is.
 
     A feature is proportional to the mask's value at the row, and at the column, of its maximum.
 
@@ -85,8 +85,8 @@ def mask_gradients(
     ----------
     values : ndarray of shape (n, n_features), float32
         Features x.
-    places : ndarray of shape (n, n_features), int32
-        Where each maximum was found, row · positions + column; −1 where the feature is zero.
+    maxima : ndarray of shape (n, n_features), int32
+        Where each maximum is, row · positions + column; −1 where the feature is zero.
     G : ndarray of shape (n, n_features), float32
         Derivatives in the features.
     rows, cols : ndarray of shape (n_features, positions), float32
@@ -96,7 +96,7 @@ def mask_gradients(
         rows[f] = np.float32(0)
         cols[f] = np.float32(0)
         for i in range(values.shape[0]):
-            if places[i, f] >= 0:
+            if maxima[i, f] >= 0:
                 change = G[i, f] * values[i, f]
-                rows[f, places[i, f] // positions] += change
-                cols[f, places[i, f] % positions] += change
+                rows[f, maxima[i, f] // positions] += change
+                cols[f, maxima[i, f] % positions] += change

@@ -145,7 +145,7 @@ class Products(FeatureFamily):
         """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         before = self.pairs_[chosen]
         i, j = self.pairs_[features].T
-        # One place more stands for the input that an input alone is not multiplied with.
+        # One entry more stands for the input that an input alone is not multiplied with.
         new = np.full(len(self.input_scale_) + 1, self.scaling != "none")
         new[before], new[-1] = False, False
         return new[i].astype(np.int64) + (new[j] & (i != j)) + (j >= 0)

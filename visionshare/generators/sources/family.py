@@ -193,7 +193,7 @@ class SourceClassifiers(FeatureFamily):
         return np.array([other if cost is None else cost for cost in known], np.int64)
 
     def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates an image: each source that is used, once."""
+        """Return the multiply-accumulates per image: each source that is used, once."""
         ids = check_features(features, self.n_features_)
         return int(self._costs()[np.unique(self.layout_[ids, 0])].sum())
 
@@ -216,7 +216,7 @@ class SourceClassifiers(FeatureFamily):
         )
 
     def take(self, features: np.ndarray) -> SourceClassifiers:
-        """Return the family restricted to these features; sources not used are left out."""
+        """Return the family restricted to these features; with the sources in use."""
         layout = self.layout_[check_features(features, self.n_features_)].copy()
         used, source_of = np.unique(layout[:, 0], return_inverse=True)
         layout[:, 0] = source_of.reshape(-1)

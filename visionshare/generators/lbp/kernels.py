@@ -1,0 +1,54 @@
+"""The kernel of local binary patterns: histograms of the codes in cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+__all__ = ["cell_histograms"]
+
+
+@njit(cache=True, nogil=True)
+def _gray(image: np.ndarray) -> np.ndarray:
+    """Return the sum of the channels, (H, W) float32."""
+    height, width, channels = image.shape
+    gray = np.zeros((height, width), np.float32)
+    for y in range(height):
+        for x in range(width):
+            for c in range(channels):
+                gray[y, x] += np.float32(image[y, x, c])
+    return gray
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def cell_histograms(
+    images: np.ndarray, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray,
+    starts: np.ndarray, codes: np.ndarray, cells: np.ndarray, out: np.ndarray,
+) -> None:  # fmt: skip
+    """Count the codes in each cell of every image.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W, C), uint8 or float32
+    rows, cols, weights, starts : ndarray
+        As in :class:`visionshare.generators.lbp.patterns.Circle`.
+    codes : ndarray of shape (2^points,), int64
+    cells : ndarray of shape (n_cells, 4), int64
+        First and last row (exclusive), first and last column; the circle of every pixel in them
+        lies inside the image.
+    out : ndarray of shape (n, n_cells, n_codes), int32
+        Zeros; counts are added.
+    """
+    for i in prange(len(images)):
+        gray = _gray(images[i])
+        for k in range(len(cells)):
+            for y in range(cells[k, 0], cells[k, 1]):
+                for x in range(cells[k, 2], cells[k, 3]):
+                    center, pattern = gray[y, x], 0
+                    for p in range(len(starts) - 1):
+                        total = np.float32(0)
+                        for t in range(starts[p], starts[p + 1]):
+                            total += weights[t] * (gray[y + rows[t], x + cols[t]] - center)
+                        if total >= 0:
+                            pattern |= 1 << p
+                    out[i, k, codes[pattern]] += 1

@@ -174,7 +174,7 @@ def test_screened_search_finds_nearly_the_best(digits):
     assert screened.path_[-1].loss <= 1.05 * exact.path_[-1].loss
 
 
-def test_a_stopped_run_goes_on_to_the_same_bits(digits, tmp_path):
+def test_a_stopped_run_resumes_to_the_same_bits(digits, tmp_path):
     X, y = digits
     whole = ShareBoost(rounds=8).fit(X, y)
     ShareBoost(rounds=5, checkpoint=tmp_path / "run").fit(X, y)
@@ -187,7 +187,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(digits, tmp_path):
         ShareBoost(rounds=8, alpha=1e-2, checkpoint=tmp_path / "run").fit(X, y)
 
 
-def test_warm_start_goes_on(digits):
+def test_warm_start_resumes(digits):
     X, y = digits
     model = ShareBoost(rounds=4, warm_start=True).fit(X, y)
     seconds = [step.seconds for step in model.path_]
@@ -207,14 +207,14 @@ def test_early_stop_keeps_the_best_round(digits):
     assert errors[-1] == min(errors)
 
 
-def test_validation_examples_teach_nothing(digits):
+def test_validation_examples_do_not_train(digits):
     X, y = digits
-    judged = np.arange(len(y)) % 3 == 0
-    model = ShareBoost(rounds=5).fit(X, y, validation=judged)
-    alone = ShareBoost(rounds=5).fit(X[~judged], y[~judged])
+    mask = np.arange(len(y)) % 3 == 0
+    model = ShareBoost(rounds=5).fit(X, y, validation=mask)
+    alone = ShareBoost(rounds=5).fit(X[~mask], y[~mask])
     assert_array_equal(model.support_, alone.support_)
     assert_allclose(model.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
-    assert model.path_[-1].validation_error == np.mean(model.predict(X[judged]) != y[judged])
+    assert model.path_[-1].validation_error == np.mean(model.predict(X[mask]) != y[mask])
 
 
 def test_class_weights_are_sample_weights(digits):

@@ -10,7 +10,7 @@ from visionshare.learners.task_targets import coupled_targets
 from visionshare.losses import Multinomial
 from visionshare.penalties import make_norm
 from visionshare.search import BoundState, Pool, make_task_criterion
-from visionshare.solvers import TaskProblem, majorizer
+from visionshare.solvers import MovingRows, TaskProblem, majorizer
 
 
 def _state(penalty, groups=None, alpha=4.0):
@@ -47,7 +47,7 @@ def test_scores_are_those_of_single_updates(solver, penalty):
             continue
         size = bound.size(x, starts, state.omegas)
         total = np.abs(x) @ state.importance
-        alone = bound.decrease(np.zeros((1, 3)), gradient, total, size, starts)
+        alone = bound.decrease(MovingRows(np.zeros((1, 3)), gradient, total, size, starts))
         assert scores[j] > 0
         assert_allclose(scores[j], alone[0], rtol=1e-12)
     assert 0 < np.isfinite(scores).sum() < 12
@@ -73,7 +73,7 @@ def test_groups_are_scored_together():
     x = X.T[:3]
     gradient = x @ state.residual
     size = bound.size(x, starts, state.omegas)
-    alone = bound.decrease(np.zeros((3, 3)), gradient, np.zeros((3, 3)), size, starts)
+    alone = bound.decrease(MovingRows(np.zeros((3, 3)), gradient, np.zeros((3, 3)), size, starts))
     assert_allclose(scores[0], alone[0], rtol=1e-12)
     some = make_task_criterion("bound", problem, "gradboost", 0.0).score(
         pool, state, np.array([2, 0])

@@ -9,7 +9,7 @@ from visionshare.errors import InputError
 from visionshare.learners.task_targets import class_targets, coupled_targets, number_targets
 from visionshare.losses import Multinomial, make_task_loss
 from visionshare.penalties import make_norm
-from visionshare.solvers import TaskProblem, TaskWeights, majorizer
+from visionshare.solvers import MovingRows, TaskProblem, TaskWeights, majorizer
 
 
 def _problem(loss, penalty, seed=0, m=30):
@@ -39,7 +39,7 @@ def _figures(problem, weights, bound, rows, budget=None):
     total = np.abs(X) @ problem.importance(block, z) if bound.weighs else np.zeros_like(gradient)
     starts = np.arange(len(rows))
     size = bound.size(X, starts, block.omega[None], budget)
-    return weights.W[rows], gradient, total, size, starts
+    return MovingRows(weights.W[rows], gradient, total, size, starts)
 
 
 CASES = [
@@ -66,9 +66,9 @@ def test_the_objective_falls_by_as_much_as_the_bound_says(solver, penalty, loss,
         budget = np.array([1.0, 0.2, 3.0]) if together else None
         figures = _figures(problem, weights, bound, rows, budget)
         W = weights.W.copy()
-        W[rows] = bound.minimize(*figures)
+        W[rows] = bound.minimize(figures)
         fallen = problem.value(weights) - problem.value(TaskWeights(W, weights.shared, weights.b))
-        promised = bound.decrease(*figures)
+        promised = bound.decrease(figures)
         assert (promised >= -1e-12).all()
         assert promised.sum() > 1e-3
         assert fallen >= promised.sum() - 1e-10
@@ -93,7 +93,7 @@ def test_the_update_is_the_bounds_minimum(solver, penalty, loss):
         bound = majorizer(solver, problem)
         figures = _figures(problem, weights, bound, np.array([0]))
         w, G, S, size = (np.asarray(v)[0] for v in figures[:4])
-        delta = bound.minimize(*figures)[0] - w
+        delta = bound.minimize(figures)[0] - w
         rest = (w, G, S, float(size), problem)
         starts = [delta, np.zeros(3), delta + 0.1, -w]
         best = min(
@@ -102,7 +102,7 @@ def test_the_update_is_the_bounds_minimum(solver, penalty, loss):
             for x in starts
         )  # fmt: skip
         assert at(delta, *rest) <= best + 1e-9
-        assert_allclose(bound.decrease(*figures)[0], at(np.zeros(3), *rest) - at(delta, *rest),
+        assert_allclose(bound.decrease(figures)[0], at(np.zeros(3), *rest) - at(delta, *rest),
                         atol=1e-10)  # fmt: skip
 
 

@@ -22,18 +22,18 @@ class PathStep:
     n_features : int
         Features after the round.
     weights : ndarray of shape (k, n_features), float32
-        Weights of the features as they are (unscaled).
+        Weights of the unscaled features.
     intercept : ndarray of shape (k,), float32
     loss : float
         Training loss after the round.
     train_error : float
-        Share of the training weight that is misclassified.
+        Fraction of the training weight that is misclassified.
     validation_error, test_error : float or None
-        The same on examples that taught nothing, where there were any.
+        The same on validation and test examples, where there are any.
     seconds : float
         Time since the first round began.
     macs : int
-        Multiply-accumulates an image.
+        Multiply-accumulates per image.
     score : float
         The criterion of what entered.
     """

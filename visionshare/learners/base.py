@@ -50,7 +50,6 @@ class Learner(BaseEstimator):
     search: str | Search
     search_options: dict[str, Any] | None
 
-    @abstractmethod
     def check_parameters(self) -> None:
         """Check all parameters without data.
 
@@ -59,6 +58,11 @@ class Learner(BaseEstimator):
         InputError
             If a parameter is out of range.
         """
+        self._settings()
+
+    @abstractmethod
+    def _settings(self) -> Any:
+        """Check all parameters; return what the loop needs to know of them."""
 
     def _search(self) -> Search:
         """Return the search that the settings ask for; random ones get the learner's seed."""

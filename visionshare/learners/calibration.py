@@ -69,10 +69,10 @@ def with_an_error(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
     >>> scores[2].tolist(), int(y[2])
     ([2.0, 1.0], 1)
     """
-    own = np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
+    true_scores = np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
     others = scores.copy()
     np.put_along_axis(others, y[:, None], -np.inf, axis=1)
-    margin = own - others.max(axis=1)
+    margin = true_scores - others.max(axis=1)
     if (margin <= 0).any():
         return scores, y
     i = int(np.argmin(margin))

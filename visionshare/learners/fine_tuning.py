@@ -114,14 +114,16 @@ class FineTuning:
             if not np.isfinite(value) or value < 0:
                 raise InputError(name, value, "a finite number of at least 0")
         if not 0 < self.warm_up < 1:
-            raise InputError("warm_up", self.warm_up, "a share between 0 and 1")
+            raise InputError("warm_up", self.warm_up, "a fraction between 0 and 1")
         if not 0 <= self.teacher_weight <= 1:
-            raise InputError("teacher_weight", self.teacher_weight, "a share in [0, 1]")
+            raise InputError("teacher_weight", self.teacher_weight, "a fraction in [0, 1]")
         if not 0 < self.teacher_temperature < np.inf:
             given = self.teacher_temperature
             raise InputError("teacher_temperature", given, "a finite number above 0")
         if not 0 <= self.validation_fraction < 1:
-            raise InputError("validation_fraction", self.validation_fraction, "a share in [0, 1)")
+            raise InputError(
+                "validation_fraction", self.validation_fraction, "a fraction in [0, 1)"
+            )
 
 
 class Teacher(Protocol):

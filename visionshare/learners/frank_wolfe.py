@@ -30,7 +30,7 @@ class BallSettings:
     loss : TaskLoss
         Smooth.
     tol : float
-        Stop when the duality gap is below this share of the loss.
+        Stop when the duality gap is below this fraction of the loss.
     search : Search
     """
 

@@ -34,7 +34,7 @@ class GreedySettings:
         Rounds beyond them, whose features compete: see
         :func:`visionshare.learners.backward.backward_steps`.
     loss, penalty, criterion, search
-        What is minimized, and how the next feature is found.
+        What is minimized, and what chooses the next candidate.
     tol : float
         Stop when a round lowers the objective by less than ``tol`` times its value.
     refit_tol, max_iter

@@ -109,16 +109,6 @@ class GreedyTL(Classifier):
     n_jobs: int | None = 1
     random_state: int = 0
 
-    def check_parameters(self) -> None:
-        """Check all parameters without data.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
-        self._settings()
-
     def _settings(self) -> RidgeSettings:
         check_whole_numbers(self, 1, "rounds")
         check_numbers(self, "alpha", positive=True)

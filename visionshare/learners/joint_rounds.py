@@ -33,11 +33,11 @@ class SharedStump:
     constants : ndarray of shape (T,), float64
         k_c; 0 for the classes that share the stump.
     gain : float
-        What the weighted squared error of the constants alone loses, as a share of all weights.
+        What the weighted squared error of the constants alone loses, as a fraction of all weights.
     error : float
-        The weighted squared error after the stump, as a share of all weights.
+        The weighted squared error after the stump, as a fraction of all weights.
     loss : float
-        Σ_c Σ_i ω_i exp(−z_ic H_ic) after the round, as a share of Σ_c Σ_i ω_i.
+        Σ_c Σ_i ω_i exp(−z_ic H_ic) after the round, as a fraction of Σ_c Σ_i ω_i.
     seconds : float
     """
 

@@ -34,7 +34,7 @@ class JointBoost(Classifier):
     constant to those of the others; input, threshold and subset are those of the least weighted
     squared error. All thresholds of all inputs are examined; at each the subset grows by the class
     that leaves least error, up to all classes, and the best subset on the way counts. Weights of
-    earlier rounds stay as they are.
+    earlier rounds stay unchanged.
 
     Parameters
     ----------
@@ -100,14 +100,7 @@ class JointBoost(Classifier):
     n_jobs: int | None = 1
     random_state: int = 0
 
-    def check_parameters(self) -> None:
-        """Check all parameters without data.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+    def _settings(self) -> None:
         check_whole_numbers(self, 1, "rounds")
         check_fraction("input_fraction", self.input_fraction, one=True)
         Stumps(self.n_thresholds).check_parameters()
@@ -132,7 +125,7 @@ class JointBoost(Classifier):
             If a parameter is out of range, the columns are no stumps, or the data has fewer than
             two classes or no input with two values.
         """
-        self.check_parameters()
+        self._settings()
         examples = self._examples(X, y, sample_weight)
         with self._threads(examples.columns):
             examples, columns = self._stumps(examples)

@@ -90,8 +90,8 @@ def leave_one_class_out(
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["a", "b", "c"], 30)
     >>> scores = (y[:, None] == np.array(["a", "b", "c"])) + 0.1 * rng.normal(size=(90, 3))
-    >>> found = leave_one_class_out(np.empty((90, 0)), scores, y, ["a", "b", "c"], draws=3)
-    >>> np.sign(found.weights).tolist()
+    >>> result = leave_one_class_out(np.empty((90, 0)), scores, y, ["a", "b", "c"], draws=3)
+    >>> np.sign(result.weights).tolist()
     [[nan, -1.0, -1.0], [-1.0, nan, -1.0], [-1.0, -1.0, nan]]
     """
     X, scores, y = np.asarray(X), np.asarray(scores), np.asarray(y)
@@ -119,14 +119,14 @@ def leave_one_class_out(
             columns = np.concatenate([np.arange(d), d + kept])
             if len(columns) == 0:
                 raise InputError("scores", "none but its own", f"a source for the class {name!r}")
-            found = np.zeros((draws, len(columns)))
+            drawn_weights = np.zeros((draws, len(columns)))
             for draw in range(draws):
                 rng = np.random.default_rng([random_state, t, draw])
                 rows = sample_one_class(labels, t, positives, negatives, rng)
                 model = clone(learner).fit(Z[rows][:, columns], labels[rows] == t)
-                found[draw, model.support_] = model.scaled_coef_[0]
+                drawn_weights[draw, model.support_] = model.scaled_coef_[0]
                 accuracy[t, draw] = _balanced(model, Z, columns, rows, labels == t)
-            weights[t, kept] = found[:, d:].mean(axis=0)
+            weights[t, kept] = drawn_weights[:, d:].mean(axis=0)
     return Transferability(targets, names, weights, accuracy)
 
 

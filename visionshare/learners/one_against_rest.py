@@ -74,14 +74,7 @@ class OneAgainstRest(Classifier):
     n_jobs: int | None = None
     random_state: int | None = None
 
-    def check_parameters(self) -> None:
-        """Check all parameters without data.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+    def _settings(self) -> None:
         check_whole_numbers(self, 1, "rounds")
         self._template().check_parameters()
 
@@ -121,7 +114,7 @@ class OneAgainstRest(Classifier):
         InputError
             If a parameter is out of range or the data has fewer than two classes.
         """
-        self.check_parameters()
+        self._settings()
         examples = self._examples(X, y, sample_weight)
         self.learners_: list[Any] = [
             self._template().fit(examples.columns, sign > 0, examples.omega)

@@ -15,7 +15,7 @@ from visionshare.learners.product_kernels import (
 
 __all__ = ["ProductScores"]
 
-# Below this share of a mean square a variance is taken as rounding.
+# Below this fraction of a mean square a variance is taken as rounding.
 _FLAT = 1e-6
 
 
@@ -62,12 +62,12 @@ class ProductScores:
         Parameters
         ----------
         weights : ndarray of shape (k, n)
-            Of features as they are.
+            Of unstandardized features.
         intercept : ndarray of shape (k,)
         X : ndarray of shape (m, n)
             Features of examples that say how they are scattered.
         products : bool
-            Whether products are wanted.
+            Whether products take part.
         """
         k, n = weights.shape
         mean, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
@@ -96,7 +96,7 @@ class ProductScores:
         return made
 
     def standardized(self, X: np.ndarray) -> np.ndarray:
-        """Return x̃ (m, n), float32, of features as they are."""
+        """Return x̃ (m, n), float32, of unstandardized features."""
         return np.asarray((X - self.offset) * self.scale, np.float32)
 
     def scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -145,14 +145,14 @@ class ProductScores:
         """
         n = self.W.shape[1]
         alone = np.square(self.W - self.W.mean(axis=0)).sum(axis=0, dtype=np.float64)
-        found = alone * X.var(axis=0, dtype=np.float64)
+        spreads = alone * X.var(axis=0, dtype=np.float64)
         if self.Q.size:
             together = np.square(self.Q - self.Q.mean(axis=0)).sum(axis=0, dtype=np.float64)
             i, j = np.triu_indices(n)
-            found += np.bincount(i, together, minlength=n)
+            spreads += np.bincount(i, together, minlength=n)
             # A square has one feature.
-            found += np.bincount(j, np.where(i == j, 0.0, together), minlength=n)
-        return np.sqrt(found)
+            spreads += np.bincount(j, np.where(i == j, 0.0, together), minlength=n)
+        return np.sqrt(spreads)
 
     def keep(self, most: int | None) -> None:
         """Let only so many products count from now on, those with the largest weights."""
@@ -184,7 +184,7 @@ class ProductScores:
         Returns
         -------
         ndarray of shape (m, n)
-            In the features as they are.
+            In the unstandardized features.
         list of ndarray
             In W, c and Q.
         """
@@ -198,7 +198,7 @@ class ProductScores:
         return np.asarray(G * self.scale), [R @ X, total, dQ]
 
     def plain(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return weights of features and of products as they are, and intercepts, all float64."""
+        """Return weights of unstandardized features and products, and intercepts, all float64."""
         W, Q = self.W.astype(np.float64), self.Q * self.product_scale.astype(np.float64)
         offset, scale = self.offset.astype(np.float64), self.scale.astype(np.float64)
         c = self.c - Q @ self.product_offset.astype(np.float64)

@@ -62,17 +62,17 @@ def regularization_path(
         if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
             raise InputError("n", n, "a whole number of at least 1")
         if not 0 < least < 1:
-            raise InputError("least", least, "a share between 0 and 1")
+            raise InputError("least", least, "a fraction between 0 and 1")
         largest = learner.alpha_max(X, y, sample_weight)
         if largest <= 0:
             raise InputError("X", "columns that no target depends on", "a column that matters")
         alphas = largest * np.geomspace(1, least, n)
-    held = sorted((float(s) for s in alphas), reverse=True)
-    if not held or not all(0 < s < np.inf for s in held):
+    descending = sorted((float(s) for s in alphas), reverse=True)
+    if not descending or not all(0 < s < np.inf for s in descending):
         raise InputError("alphas", alphas, "finite numbers above 0")
     model = clone(learner).set_params(warm_start=True)
     model.checkpoint = None
-    for alpha in held:
+    for alpha in descending:
         model.set_params(alpha=alpha).fit(X, y, sample_weight)
         # A later fit replaces attributes and changes none.
         yield copy.copy(model)

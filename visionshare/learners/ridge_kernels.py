@@ -11,7 +11,7 @@ from numba import njit
 
 __all__ = ["select"]
 
-# Share of the error at which differences have lost about two of a single precision's seven digits.
+# Fraction of the error at which differences lose about two of single precision's seven digits.
 _REFRESH = 1e-4
 # Columns a block: what a step keeps of each stays in the first cache or the second.
 _BLOCK = 2048
@@ -34,7 +34,7 @@ def select(
     Parameters
     ----------
     Z : ndarray of shape (N, m), float32 or float64
-        A candidate a row, as it is kept.
+        A candidate a row, unscaled.
     offset, scale : ndarray of shape (N,), float64
         To weighted mean 0 and variance 1. Scale is 0 for a candidate that may not enter.
     root : ndarray of shape (m,), float64
@@ -96,22 +96,22 @@ def _step(
     Z: np.ndarray,
     w: np.ndarray,
     share: float,
-    held: float,
+    square: float,
     p: np.ndarray,
     q: np.ndarray,
     least: np.ndarray,
 ) -> int:
-    """Take share · Zw out of p and held · (Zw)² out of q; return the first of the largest p²/q."""
+    """Take share · Zw out of p and square · (Zw)² out of q; return the first of the best p²/q."""
     N, best = len(p), 0
     top = np.float64(-1)
     narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK, Z.dtype)
-    by = np.array([share, held]).astype(Z.dtype)
+    by = np.array([share, square]).astype(Z.dtype)
     for start in range(0, N, _BLOCK):
         stop = min(N, start + _BLOCK)
         products = np.dot(Z[start:stop], narrow)
-        mine, other = p[start:stop], q[start:stop]
-        _update(products, by, mine, other, least[start:stop])
-        _gains(mine, other, gains)
+        products_before, spreads = p[start:stop], q[start:stop]
+        _update(products, by, products_before, spreads, least[start:stop])
+        _gains(products_before, spreads, gains)
         for i in range(stop - start):
             if gains[i] > top:
                 top, best = gains[i], start + i
@@ -120,10 +120,10 @@ def _step(
 
 @njit(cache=True, nogil=True)
 def _update(t: np.ndarray, by: np.ndarray, p: np.ndarray, q: np.ndarray, least: np.ndarray) -> None:
-    share, held = by[0], by[1]
+    share, square = by[0], by[1]
     for i in range(len(p)):
         p[i] -= share * t[i]
-        d = q[i] - held * t[i] * t[i]
+        d = q[i] - square * t[i] * t[i]
         # 1 + zᵀGz is at least 1; rounding must not make it less.
         q[i] = d if d > least[i] else least[i]
 

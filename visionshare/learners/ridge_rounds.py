@@ -27,7 +27,7 @@ class RidgeSettings:
     alpha : float
         λ.
     tol : float
-        δ: stop when a round lowers the regularized error by less than this share of ‖y‖².
+        δ: stop when a round lowers the regularized error by less than this fraction of ‖y‖².
     search : Search
     """
 

@@ -209,16 +209,6 @@ default "exhaustive"
             self._finish(pool, active, settings, mask, history)
         return self
 
-    def check_parameters(self) -> None:
-        """Check all parameters without data.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
-        self._settings()
-
     def _settings(self) -> GreedySettings:
         check_whole_numbers(self, 1, "rounds", "max_iter")
         check_whole_numbers(self, 0, "n_backward")

@@ -77,16 +77,6 @@ class TaskLearner(Learner):
     tasks_: np.ndarray | None
     history_: tuple[Round, ...]
 
-    def check_parameters(self) -> None:
-        """Check all parameters without data.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
-        self._settings()
-
     def _settings(self) -> GenerationSettings:
         check_whole_numbers(self, 1, "rounds", "max_iter", "patience", "n_entering")
         check_whole_numbers(self, 1, "max_features", optional=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.learners.examples import class_signs
 from visionshare.solvers import TaskBlock
 
 __all__ = ["Targets", "class_targets", "coupled_targets", "number_targets"]
@@ -33,7 +34,7 @@ class Targets:
 
 
 def class_targets(
-    y: np.ndarray, n_classes: int, omega: np.ndarray, place: np.ndarray | None, n_tasks: int
+    y: np.ndarray, n_classes: int, omega: np.ndarray, task_of: np.ndarray | None, n_tasks: int
 ) -> Targets:
     """Return one task a class (one for two classes), or one a group of examples.
 
@@ -43,16 +44,15 @@ def class_targets(
         Class indexes.
     n_classes : int
     omega : ndarray of shape (m,)
-    place : ndarray of int, shape (m,), optional
+    task_of : ndarray of int, shape (m,), optional
         Task of each example; y has two classes then.
     n_tasks : int
         Number of such tasks.
     """
-    if place is not None:
+    if task_of is not None:
         signs = 2.0 * y[:, None] - 1
-        return _of_groups(signs, np.ones_like(signs), omega, place, n_tasks)
-    wanted = np.arange(1, 2) if n_classes == 2 else np.arange(n_classes)
-    signs = np.where(y[:, None] == wanted, 1.0, -1.0)
+        return _of_groups(signs, np.ones_like(signs), omega, task_of, n_tasks)
+    signs = class_signs(y, n_classes)
     return _of_all(signs, np.ones_like(signs), omega)
 
 
@@ -64,14 +64,14 @@ def coupled_targets(y: np.ndarray, n_classes: int, omega: np.ndarray) -> Targets
 
 
 def number_targets(
-    y: np.ndarray, omega: np.ndarray, place: np.ndarray | None, n_tasks: int
+    y: np.ndarray, omega: np.ndarray, task_of: np.ndarray | None, n_tasks: int
 ) -> Targets:
     """Return one task a column of y (m, T), or one a group of examples of y (m, 1)."""
-    if place is None:
+    if task_of is None:
         return _of_all(np.ones_like(y), y, omega)
     if y.shape[1] != 1:
-        raise InputError("y", y.shape, "one number an example, where tasks are given")
-    return _of_groups(np.ones_like(y), y, omega, place, n_tasks)
+        raise InputError("y", y.shape, "one number per example, where tasks are given")
+    return _of_groups(np.ones_like(y), y, omega, task_of, n_tasks)
 
 
 def _of_all(s: np.ndarray, c: np.ndarray, omega: np.ndarray) -> Targets:
@@ -82,11 +82,11 @@ def _of_all(s: np.ndarray, c: np.ndarray, omega: np.ndarray) -> Targets:
 
 
 def _of_groups(
-    s: np.ndarray, c: np.ndarray, omega: np.ndarray, place: np.ndarray, n_tasks: int
+    s: np.ndarray, c: np.ndarray, omega: np.ndarray, task_of: np.ndarray, n_tasks: int
 ) -> Targets:
     blocks, orders, start = [], [], 0
     for t in range(n_tasks):
-        rows = np.flatnonzero((place == t) & (omega > 0))
+        rows = np.flatnonzero((task_of == t) & (omega > 0))
         if len(rows) == 0:
             raise InputError("tasks", f"task {t} without examples", "examples of weight above 0")
         part = slice(start, start + len(rows))

@@ -68,7 +68,7 @@ class SoftTargets:
             Weights of the examples.
         """
         logs, tau = self._logarithms(Z), self.temperature
-        own = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
-        losses = np.sum(P * (own - logs), axis=0, dtype=np.float64)
+        log_probabilities = np.log(np.maximum(P, np.finfo(P.dtype).tiny))
+        losses = np.sum(P * (log_probabilities - logs), axis=0, dtype=np.float64)
         R = (np.exp(logs) - P) * (tau * omega).astype(Z.dtype)
         return float(tau**2 * np.dot(losses, omega)), R

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.search.pool import Pool, SearchState
-from visionshare.solvers import RowBound
+from visionshare.solvers import MovingRows, RowBound
 
 __all__ = ["BoundDecrease", "BoundState"]
 
@@ -43,7 +43,7 @@ class BoundDecrease:
     ----------
     bound : RowBound
     tol : float, default 0.0
-        A candidate may enter only if its gradient exceeds λ by more than this share of λ.
+        A candidate may enter only if its gradient exceeds λ by more than this fraction of λ.
 
     References
     ----------
@@ -65,9 +65,9 @@ class BoundDecrease:
         tried = penalty.dual_norms(G, starts) > least
         tried |= np.isin(named, list(state.active))
         scores = np.full(len(named), -np.inf)
-        places = np.flatnonzero(tried)
-        for i in range(0, len(places), _AT_ONCE):
-            part = places[i : i + _AT_ONCE]
+        positions = np.flatnonzero(tried)
+        for i in range(0, len(positions), _AT_ONCE):
+            part = positions[i : i + _AT_ONCE]
             rows = [np.arange(ends[p], ends[p + 1]) for p in part]
             scores[part] = self._decreases(pool, state, named[part], [G[r] for r in rows])
         return scores
@@ -87,4 +87,4 @@ class BoundDecrease:
         )
         total = np.abs(X) @ state.importance if self.bound.weighs else np.zeros_like(G)
         size = self.bound.size(X, starts, state.omegas)
-        return self.bound.decrease(w, G, total, size, starts)
+        return self.bound.decrease(MovingRows(w, G, total, size, starts))

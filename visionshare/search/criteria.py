@@ -82,9 +82,9 @@ class Column(_Decrease):
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
         alone = state.active.beside(pool.columns.columns_of(features))
         start = np.zeros((state.active.k, alone.n + 1))
-        found = minimize(alone, state.loss, state.penalty, start, tol=1e-7, Z=state.Z)
+        solution = minimize(alone, state.loss, state.penalty, start, tol=1e-7, Z=state.Z)
         at_zero = state.penalty.value(start[:, 1:])
-        return state.loss_value + at_zero - found.value
+        return state.loss_value + at_zero - solution.value
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,8 @@ class Full(_Decrease):
             start = np.zeros((active.k, active.n + 1))
             start[:, : n + 1] = state.W
             added = state.penalty.value(start[:, 1:]) - state.penalty.value(state.W[:, 1:])
-            found = minimize(active, state.loss, state.penalty, start, tol=1e-6, Z=state.Z)
-            return state.value + added - found.value
+            solution = minimize(active, state.loss, state.penalty, start, tol=1e-6, Z=state.Z)
+            return state.value + added - solution.value
         finally:
             active.keep(np.arange(n))
 

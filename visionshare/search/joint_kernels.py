@@ -7,7 +7,7 @@ from numba import njit, prange
 
 __all__ = ["best_shared_stumps", "grown_subset"]
 
-# Gains nearer to each other than this share of them are equal: sums round.
+# Gains nearer to each other than this fraction of them are equal: sums round.
 _TIE = 1e-10
 
 
@@ -73,23 +73,23 @@ def grown_subset(
     for n in range(k):
         if gain + left <= max(least, best):
             break
-        found, place = -np.inf, n
+        leading, chosen = -np.inf, n
         for t in range(n, k):
             q = members[t]
             value = _part(p0 + signed[0, q], w0 + weight[0, q])
             value += _part(p1 + signed[1, q], w1 + weight[1, q]) - constants - base[q]
-            if _above(value, found):
-                found, place = value, t
-        q = members[place]
+            if _above(value, leading):
+                leading, chosen = value, t
+        q = members[chosen]
         # Those that are not in yet keep their order: the lowest class wins among equals.
-        for t in range(place, n, -1):
+        for t in range(chosen, n, -1):
             members[t] = members[t - 1]
         members[n] = q
         w0, w1 = w0 + weight[0, q], w1 + weight[1, q]
         p0, p1 = p0 + signed[0, q], p1 + signed[1, q]
         constants += base[q]
         left -= _alone(weight, signed, q)
-        gain = found
+        gain = leading
         if _above(gain, best):
             best, size = gain, n + 1
     return best, size
@@ -136,7 +136,7 @@ def best_shared_stumps(
         below, below_positive = np.zeros(k), np.zeros(k)
         weight, signed = np.empty((2, k)), np.empty((2, k))
         members = np.empty(k, np.int64)
-        at, best, place = 0, -np.inf, -1
+        at, best, chosen = 0, -np.inf, -1
         for s in range(starts[r], starts[r + 1]):
             for t in range(at, counts[s]):
                 i = row[t]
@@ -152,6 +152,6 @@ def best_shared_stumps(
                 signed[1, q] = 2 * whole_positive[q] - whole[q] - signed[0, q]
             gain, size = grown_subset(weight, signed, best, members)
             if size > 0 and _above(gain, best):
-                best, place = gain, s
-        number[r], score[r] = place, best
+                best, chosen = gain, s
+        number[r], score[r] = chosen, best
     return number, score

@@ -10,7 +10,7 @@ __all__ = ["Novelty"]
 
 # Examples that estimate: several times as many as the features of a compact classifier.
 _EXAMPLES = 2048
-# Below this share of a column's square nothing of it is new.
+# Below this fraction of a column's square nothing of it is new.
 _DEPENDENT = 1e-6
 
 
@@ -31,9 +31,9 @@ class Novelty:
 
     def __init__(self, columns: Columns, omega: np.ndarray) -> None:
         m = columns.shape[0]
-        teachers = np.flatnonzero(omega > 0)
-        drawn = np.random.default_rng(m).permutation(len(teachers))[:_EXAMPLES]
-        rows = teachers[np.sort(drawn)]
+        training = np.flatnonzero(omega > 0)
+        drawn = np.random.default_rng(m).permutation(len(training))[:_EXAMPLES]
+        rows = training[np.sort(drawn)]
         self._sample = columns.sample(rows)
         self._root = np.sqrt(omega[rows] / omega[rows].sum())
         self._basis = np.empty((0, len(rows)))

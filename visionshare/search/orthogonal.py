@@ -26,7 +26,7 @@ class Orthogonal:
     Parameters
     ----------
     floor : float, default 0.1
-        Least share of a column's variance that is taken as new.
+        Least fraction of a column's variance that is taken as new.
     """
 
     floor: float = 0.1
@@ -98,7 +98,7 @@ class Orthogonal:
     def _scan(self, pool: Pool, state: RefitState) -> tuple[np.ndarray, np.ndarray]:
         """Return every column's gradient norm and explained variance.
 
-        One scan gives both: the newest basis vector travels with the residual, vector j in place
+        One scan gives both: the newest basis vector travels with the residual, vector j in column
         j modulo k + 1 of the product. After a resume several vectors share a scan in the same
         places, so that the bits are those of a run that was never stopped.
         """
@@ -117,10 +117,10 @@ class Orthogonal:
             self._n = last
         if self._n == active.n:
             return np.abs(pool.columns.correlate(R)).sum(axis=1), self._explained
-        place = self._n % width
+        column = self._n % width
         G = pool.columns.correlate(
-            np.insert(R, place, self._basis_vector(active, active.n), axis=1)
+            np.insert(R, column, self._basis_vector(active, active.n), axis=1)
         )
-        self._explained += G[:, place] ** 2
+        self._explained += G[:, column] ** 2
         self._n = active.n
-        return np.abs(np.delete(G, place, axis=1)).sum(axis=1), self._explained
+        return np.abs(np.delete(G, column, axis=1)).sum(axis=1), self._explained

@@ -147,8 +147,8 @@ class Pool:
             return numbers, None
         if numbers is None:
             return self.order, self.starts[:-1]
-        held = [self.features(c) for c in numbers]
-        return np.concatenate(held), np.cumsum([0] + [len(ids) for ids in held[:-1]])
+        features = [self.features(c) for c in numbers]
+        return np.concatenate(features), np.cumsum([0] + [len(ids) for ids in features[:-1]])
 
     def sums(self, values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
         """Return the sum over each candidate's columns, for values in the order of members."""

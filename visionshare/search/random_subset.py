@@ -15,12 +15,12 @@ __all__ = ["RandomSubset", "samples_needed"]
 
 
 def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
-    """Return how many draws hold one of the ``best`` share with this confidence: the 59 rule.
+    """Return how many draws hold one of the ``best`` fraction with this confidence: the 59 rule.
 
     Parameters
     ----------
     best : float, default 0.05
-        The share of the candidates that is good enough, in (0, 1).
+        The fraction of the candidates that is good enough, in (0, 1).
     confidence : float, default 0.95
         The wanted probability, in (0, 1).
 
@@ -30,7 +30,7 @@ def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
     59
     """
     if not 0 < best < 1:
-        raise InputError("best", best, "a share between 0 and 1")
+        raise InputError("best", best, "a fraction between 0 and 1")
     if not 0 < confidence < 1:
         raise InputError("confidence", confidence, "a probability between 0 and 1")
     return math.ceil(math.log(1 - confidence) / math.log(1 - best))
@@ -70,9 +70,9 @@ class RandomSubset:
 def _drawn(excluded: np.ndarray, size: int, n: int, rng: np.random.Generator) -> np.ndarray:
     """Return n of the numbers below ``size`` that are not excluded, ascending.
 
-    Draws places among those that are left: a list of them would cost time for each candidate.
+    Draws positions among those that are left: a list of them would cost time for each candidate.
     """
     left = size - len(excluded)
-    places = np.sort(rng.choice(left, min(n, left), replace=False))
+    positions = np.sort(rng.choice(left, min(n, left), replace=False))
     # Before the e-th excluded number stand excluded[e] − e others.
-    return places + np.searchsorted(excluded - np.arange(len(excluded)), places, side="right")
+    return positions + np.searchsorted(excluded - np.arange(len(excluded)), positions, side="right")

@@ -14,7 +14,7 @@ from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["Screened"]
 
-# Share of the sample that is drawn from all examples alike: one that is fitted now may not stay so.
+# Fraction of the sample that is drawn uniformly: an example that is fitted now may not stay so.
 _ALIKE = 0.1
 
 
@@ -33,7 +33,7 @@ class Screened:
     """Screen by the gradient norm on a sample of the examples, then verify the best exactly.
 
     Late in a run few examples hold nearly all of the residual. An example is drawn with a chance
-    proportional to its share of it, the largest for certain, and counts by the inverse of its
+    proportional to its part of it, the largest for certain, and counts by the inverse of its
     chance: the estimate is unbiased, and nearly exact where it matters. The columns of the sample
     are copied, and serve some rounds. Where the criterion divides the gradient by a spread or by
     cost, so does the screen.
@@ -43,7 +43,7 @@ class Screened:
     fraction : float, default 0.1
         Fraction of the examples in the sample; less where its columns would take too much memory.
     keep : int, default 64
-        Candidates that are verified with the criterion on all examples; more where more are wanted.
+        Candidates that are verified with the criterion on all examples; never fewer than enter.
     rounds : int, default 6
         Rounds that a sample serves, where the learner can say what the residual was.
     random_state : int, default 0
@@ -150,10 +150,10 @@ def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
     # What is cut off at 1 is given to the others, until nothing more is cut off.
     for _ in range(100):
         free = chances < 1
-        wanted = n - np.count_nonzero(~free)
-        if not free.any() or wanted <= 0:
+        remaining = n - np.count_nonzero(~free)
+        if not free.any() or remaining <= 0:
             break
-        before, factor = factor, wanted / shares[free].sum()
+        before, factor = factor, remaining / shares[free].sum()
         if factor <= before * (1 + 1e-9):
             break
         chances = np.minimum(1.0, factor * shares)

@@ -10,7 +10,7 @@ from visionshare.generators.stumps.kernels import share_scale
 __all__ = ["best_stumps"]
 
 
-# Rounding errors of a sum, as a share of the sum of absolute values: some 10^-16 a term.
+# Rounding errors of a sum, as a fraction of the sum of absolute values: some 10^-16 a term.
 _ROUNDING = 1e-9
 
 
@@ -71,7 +71,7 @@ def best_stumps(
     for r in prange(p):
         row = order[r]
         total = np.zeros(k, np.float64)
-        at, best, place = 0, -np.inf, -1
+        at, best, chosen = 0, -np.inf, -1
         # No norm is above this plus what the share has moved since it was last formed.
         bound, formed_at = margin, 0.0
         for s in range(starts[r], starts[r + 1]):
@@ -90,6 +90,6 @@ def best_stumps(
             norm = _norm(total, share[s], offset_sum)
             bound, formed_at = norm + margin, share[s]
             if norm * scale > best:
-                best, place = norm * scale, s
-        number[r], score[r] = place, best
+                best, chosen = norm * scale, s
+        number[r], score[r] = chosen, best
     return number, score

@@ -62,7 +62,7 @@ class StumpScan:
                 "criterion", given, "'gradient'; the search 'screened' takes other criteria"
             )
         R = np.ascontiguousarray(state.residual, np.float32)
-        # What centering takes from a column's product: its share of the residual's sum.
+        # What centering takes from a column's product: its mean times the residual's sum.
         offset_sum = R.sum(axis=0, dtype=np.float64) * columns.centered
         with thread_limit(columns.n_jobs):
             numbers, scores = best_stumps(

@@ -15,7 +15,13 @@ from visionshare.solvers.accelerated import Solution, minimize
 from visionshare.solvers.active_set import ActiveSet
 from visionshare.solvers.adam import Adam, one_cycle
 from visionshare.solvers.admm import Admm
-from visionshare.solvers.bounds import ExponentialBound, QuadraticBound, RowBound, majorizer
+from visionshare.solvers.bounds import (
+    ExponentialBound,
+    MovingRows,
+    QuadraticBound,
+    RowBound,
+    majorizer,
+)
 from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
 from visionshare.solvers.fista import Fista
 from visionshare.solvers.newton import Newton, polish
@@ -38,6 +44,7 @@ __all__ = [
     "ExponentialBound",
     "Fista",
     "GradBoost",
+    "MovingRows",
     "Newton",
     "Preconditioner",
     "QuadraticBound",

@@ -248,7 +248,7 @@ class ActiveSet:
         p = self.n + 1
         first, second = np.triu_indices(p)
         q, r = np.triu_indices(self.k)
-        found = np.zeros((len(q), len(first)))
+        products = np.zeros((len(q), len(first)))
         same = (q == r)[:, None]
         width = max(64, _PRODUCTS // max(len(first), len(q)))
         for i in range(self.n_tiles):
@@ -259,10 +259,10 @@ class ActiveSet:
                 X = self.columns[i, :p, part].astype(np.float64)
                 # All pairs of classes with all pairs of columns are one product of matrices.
                 h = weighted[q, part] * (same - P[r, part])
-                found += h @ (X[first] * X[second]).T
+                products += h @ (X[first] * X[second]).T
         H = np.zeros((self.k, p, self.k, p))
-        H[q[:, None], first, r[:, None], second] = found
-        H[q[:, None], second, r[:, None], first] = found
-        H[r[:, None], first, q[:, None], second] = found
-        H[r[:, None], second, q[:, None], first] = found
+        H[q[:, None], first, r[:, None], second] = products
+        H[q[:, None], second, r[:, None], first] = products
+        H[r[:, None], first, q[:, None], second] = products
+        H[r[:, None], second, q[:, None], first] = products
         return H.reshape(self.k * p, self.k * p)

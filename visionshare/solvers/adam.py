@@ -8,19 +8,19 @@ import numpy as np
 
 __all__ = ["Adam", "one_cycle"]
 
-# Share of the peak rate that a cycle begins with.
+# Fraction of the peak rate that a cycle begins with.
 _FIRST = 0.04
 
 
 def one_cycle(step: int, steps: int, warm_up: float = 0.2) -> float:
-    """Return the share of the peak rate at a step: up from 4 % to 1, then down to 0, as cosines.
+    """Return the fraction of the peak rate at a step: up from 4 % to 1, then down to 0, as cosines.
 
     Parameters
     ----------
     step, steps : int
         This step, from 0, of so many.
     warm_up : float, default 0.2
-        Share of the steps that go up.
+        Fraction of the steps that go up.
 
     References
     ----------
@@ -83,7 +83,7 @@ class Adam:
         self.steps = 0
 
     def step(self, gradients: Sequence[np.ndarray], share: float = 1.0) -> None:
-        """Take a step along gradients, at a share of the peak rates."""
+        """Take a step along gradients, at a fraction of the peak rates."""
         self.steps += 1
         b, c = self.memory
         grown, squared = 1 - b**self.steps, 1 - c**self.steps

@@ -48,7 +48,7 @@ class Admm:
     Notes
     -----
     η is for columns of mean square 1 and in proportion for others: unit norm and unit variance
-    then take the same steps. ξ begins at the loss's curvature and η at max(10, nd/100), a share of
+    then take the same steps. ξ begins at the loss's curvature and η at max(10, nd/100), part of
     what the eigenvalues of ΦᵀΦ may be: from the paper's max(10/n, 0.1) and max(10, d), columns
     whose scales differ by 10⁴ did not converge. Iterations 10, 20, 40, … compare the residuals of
     both kinds; where one is far larger than the other, ξ or η changes and the factor is made anew.
@@ -123,9 +123,11 @@ class Admm:
         W = _RELAXED * weights.W + (1 - _RELAXED) * u.W
         shared = _RELAXED * weights.shared + (1 - _RELAXED) * u.shared
         moved = TaskWeights(W + nu.W / eta[:, None], shared + nu.shared / eta, weights.b)
-        found = self.problem.prox(moved, 1 / eta)
-        return found, TaskWeights(
-            nu.W + eta[:, None] * (W - found.W), nu.shared + eta * (shared - found.shared), nu.b
+        solution = self.problem.prox(moved, 1 / eta)
+        return solution, TaskWeights(
+            nu.W + eta[:, None] * (W - solution.W),
+            nu.shared + eta * (shared - solution.shared),
+            nu.b,
         )
 
     def _balance(
@@ -147,8 +149,8 @@ class Admm:
             changed |= factor != 1
         if self.problem.n:
             root = np.sqrt(self._metric)[:, None]
-            held, copies, earlier = _whole(W), _whole(u), _whole(before_u)
-            primal = _share((held - copies) * root, held * root)
+            joined, copies, earlier = _whole(W), _whole(u), _whole(before_u)
+            primal = _share((joined - copies) * root, joined * root)
             dual_share = _share((copies - earlier) * root, _whole(nu) / root)
             factor = _factor(primal, dual_share)
             self.eta *= factor
@@ -172,8 +174,8 @@ class Admm:
                 top = q - xi * (sums @ shared)
                 rest = B - nu.W[:, block.tasks] + eta[:, None] * u.W[:, block.tasks]
                 rest -= xi * (gram @ shared)[:, None]
-                found = self._solve(self._factors[i], np.vstack([top[None], rest]))
-                b[block.tasks], W[:, block.tasks] = found[0], found[1:]
+                solution = self._solve(self._factors[i], np.vstack([top[None], rest]))
+                b[block.tasks], W[:, block.tasks] = solution[0], solution[1:]
             else:
                 b[block.tasks] = q / (xi * len(block.omega)) - sums @ shared / len(block.omega)
             right += B.sum(axis=1) - xi * (gram @ W[:, block.tasks].sum(axis=1))
@@ -184,8 +186,8 @@ class Admm:
 
     @staticmethod
     def _solve(factor: np.ndarray, right: np.ndarray) -> np.ndarray:
-        found, _ = dpotrs(factor, right, lower=1)
-        return np.asarray(found)
+        solution, _ = dpotrs(factor, right, lower=1)
+        return np.asarray(solution)
 
     def _factorize(self) -> None:
         """Extend the factors by the columns that entered; begin anew where columns left."""

@@ -12,7 +12,7 @@ J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, lemmas 4.1 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,14 +22,32 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
 
-__all__ = ["BOUNDS", "ExponentialBound", "QuadraticBound", "RowBound", "majorizer"]
+__all__ = ["BOUNDS", "ExponentialBound", "MovingRows", "QuadraticBound", "RowBound", "majorizer"]
+
+
+class MovingRows(NamedTuple):
+    """Rows of weights that may move, one for each column of features.
+
+    Attributes
+    ----------
+    w, gradient : ndarray of shape (n, T)
+    total : ndarray of shape (n, T)
+        Importance of the examples times |x|; zeros for bounds that do not weigh.
+    size : ndarray of shape (n,)
+        How far each row may move, see :meth:`RowBound.size`.
+    starts : ndarray of int
+        Where each group of rows begins.
+    """
+
+    w: np.ndarray
+    gradient: np.ndarray
+    total: np.ndarray
+    size: np.ndarray
+    starts: np.ndarray
 
 
 class RowBound(Protocol):
-    """What a solver and a search ask of a bound.
-
-    Rows are columns of features: w, gradient and total are (n, T), ``size`` is (n,).
-    """
+    """What a solver and a search ask of a bound."""
 
     weighs: bool
     penalty: RowPenalty
@@ -45,25 +63,11 @@ class RowBound(Protocol):
         """Return how far each row may move."""
         ...
 
-    def minimize(
-        self,
-        w: np.ndarray,
-        gradient: np.ndarray,
-        total: np.ndarray,
-        size: np.ndarray,
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the new weights of each row, where bound and penalty are least."""
         ...
 
-    def decrease(
-        self,
-        w: np.ndarray,
-        gradient: np.ndarray,
-        total: np.ndarray,
-        size: np.ndarray,
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def decrease(self, rows: MovingRows) -> np.ndarray:
         """Return by how much each group's bound and penalty fall, (groups,)."""
         ...
 
@@ -125,27 +129,15 @@ class QuadraticBound:
         sizes = np.diff(np.append(starts, len(X)))
         return self._curvature * np.repeat(np.where(alone > 0, alone, 1.0), sizes)
 
-    def minimize(
-        self,
-        w: np.ndarray,
-        gradient: np.ndarray,
-        total: np.ndarray,
-        size: np.ndarray,
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the proximal operator of λ/B at w − g/B."""
-        return self.penalty.prox(w - gradient / size[:, None], starts, self.alpha / size)
+        steps = rows.gradient / rows.size[:, None]
+        return self.penalty.prox(rows.w - steps, rows.starts, self.alpha / rows.size)
 
-    def decrease(
-        self,
-        w: np.ndarray,
-        gradient: np.ndarray,
-        total: np.ndarray,
-        size: np.ndarray,
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def decrease(self, rows: MovingRows) -> np.ndarray:
         """Return −g·δ − ½B‖δ‖² + λΩ(w) − λΩ(w + δ) of each group."""
-        new = self.minimize(w, gradient, total, size, starts)
+        w, gradient, _, size, starts = rows
+        new = self.minimize(rows)
         move = new - w
         fallen = -np.sum(gradient * move + 0.5 * size[:, None] * move**2, axis=1)
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
@@ -210,30 +202,17 @@ class ExponentialBound:
             return np.asarray(self._template / np.where(peak > 0, peak, 1.0))
         return self._template * budget / _reach(X, omegas, budget)
 
-    def minimize(
-        self,
-        w: np.ndarray,
-        gradient: np.ndarray,
-        total: np.ndarray,
-        size: np.ndarray,
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the rows of least bound and norm, in closed form."""
-        up, down = _sides(gradient, total)
+        up, down = _sides(rows.gradient, rows.total)
         if self.penalty.q == 1:
-            return w + exponential_l1(w, up, down, size[:, None], self.alpha)
-        return exponential_max(w, up, down, size, self.alpha)
+            return rows.w + exponential_l1(rows.w, up, down, rows.size[:, None], self.alpha)
+        return exponential_max(rows.w, up, down, rows.size, self.alpha)
 
-    def decrease(
-        self,
-        w: np.ndarray,
-        gradient: np.ndarray,
-        total: np.ndarray,
-        size: np.ndarray,
-        starts: np.ndarray,
-    ) -> np.ndarray:
+    def decrease(self, rows: MovingRows) -> np.ndarray:
         """Return the bound on the loss's fall, plus λΩ(w) − λΩ(w + δ), of each row."""
-        new = self.minimize(w, gradient, total, size, starts)
+        w, gradient, total, size, starts = rows
+        new = self.minimize(rows)
         up, down = _sides(gradient, total)
         steps = (new - w) / size[:, None]
         fallen = -size * np.sum(up * np.expm1(-steps) + down * np.expm1(steps), axis=1)

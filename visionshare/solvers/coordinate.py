@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.solvers.bounds import BOUNDS, RowBound
+from visionshare.solvers.bounds import BOUNDS, MovingRows, RowBound
 from visionshare.solvers.tasks import TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["AdaBoost", "GradBoost", "Template"]
@@ -131,8 +131,12 @@ class _Coordinates:
         elif callable(template):
             shares = np.atleast_2d(np.asarray(template(X), np.float64))
         else:
-            held = np.atleast_2d(np.asarray(template, np.float64))
-            shares = held[:, self.problem.ids] if held.shape[1] > self.problem.ids.max() else held
+            stacked = np.atleast_2d(np.asarray(template, np.float64))
+            shares = (
+                stacked[:, self.problem.ids]
+                if stacked.shape[1] > self.problem.ids.max()
+                else stacked
+            )
         accepted = f"shares of at least 0 of shape (templates, {n}), every column in one of them"
         if shares.ndim != 2 or shares.shape[1] != n:
             raise InputError("template", f"shape {shares.shape}", accepted)
@@ -145,19 +149,19 @@ class _Coordinates:
         problem, blocks = self.problem, self.problem.blocks
         w = W[part.rows]
         gradient, total = np.zeros_like(w), np.zeros_like(w)
-        held = []
+        values = []
         for block, z in zip(blocks, slacks, strict=True):
             X = problem.columns[part.rows, block.rows].astype(np.float64)
             gradient[:, block.tasks] = X @ problem.residual(block, z)
             if self.bound.weighs:
                 total[:, block.tasks] = np.abs(X) @ problem.importance(block, z)
-            held.append(X)
-        new = self.bound.minimize(w, gradient, total, part.size, part.starts)
+            values.append(X)
+        new = self.bound.minimize(MovingRows(w, gradient, total, part.size, part.starts))
         change = new - w
         if not change.any():
             return
         W[part.rows] = new
-        for block, z, X in zip(blocks, slacks, held, strict=True):
+        for block, z, X in zip(blocks, slacks, values, strict=True):
             z -= block.s * (X.T @ change[:, block.tasks])
 
     def _move_intercepts(self, b: np.ndarray, slacks: list[np.ndarray]) -> None:

@@ -128,5 +128,5 @@ def _ahead(new: TaskWeights, old: TaskWeights, by: float) -> TaskWeights:
 
 
 def _inner(x: TaskWeights, y: TaskWeights) -> float:
-    own = np.vdot(x.W, y.W) + np.vdot(x.shared, y.shared)
-    return float(own + np.vdot(x.b, y.b))
+    separate = np.vdot(x.W, y.W) + np.vdot(x.shared, y.shared)
+    return float(separate + np.vdot(x.b, y.b))

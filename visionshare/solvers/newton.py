@@ -19,13 +19,13 @@ _IDENTIFY = 10
 _LARGEST = 6000
 _DULL = 3
 _PATIENCE = 160
-# Many weights are left to proximal steps until no more than this share of zeros changes.
+# Many weights are left to proximal steps until no more than this fraction of zeros changes.
 _SETTLED, _SMALL = 0.02, 500
 _CROSSINGS = 4
 _DAMPINGS, _LENGTHS = (1e-10, 1e-6, 1e-3), 0.5 ** np.arange(6)
 _TINY = 1e-300
 
-# Blocks of a block diagonal matrix: their places, and their entries.
+# Blocks of a block diagonal matrix: their positions, and their entries.
 Hessian = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -71,15 +71,17 @@ class Newton:
             return self._proximal.solve(start, tol, max_iter)
         weights, spent, patience, value, dull = start, 0, _IDENTIFY, np.inf, 0
         while True:
-            found = self._proximal.solve(weights, tol, min(patience, max_iter - spent))
-            changed = np.count_nonzero((found.weights.W != 0) != (weights.W != 0))
+            solution = self._proximal.solve(weights, tol, min(patience, max_iter - spent))
+            changed = np.count_nonzero((solution.weights.W != 0) != (weights.W != 0))
             settled = changed <= _SETTLED * weights.W.size
-            weights, spent = found.weights, spent + found.iterations
-            if found.converged or spent >= max_iter or dull >= _DULL:
-                return TaskSolution(weights, found.value, found.kkt, spent, found.converged)
+            weights, spent = solution.weights, spent + solution.iterations
+            if solution.converged or spent >= max_iter or dull >= _DULL:
+                return TaskSolution(
+                    weights, solution.value, solution.kkt, spent, solution.converged
+                )
             # No digit is left where several rounds of both kinds gain nothing.
-            dull = dull + 1 if value - found.value <= self._noise() * abs(found.value) else 0
-            value, steps = found.value, 0
+            dull = dull + 1 if value - solution.value <= self._noise() * abs(solution.value) else 0
+            value, steps = solution.value, 0
             if settled or _Free(self.problem, weights).largest <= _SMALL:
                 weights, steps = self._steps(weights, value, tol, max_iter - spent)
             spent += steps
@@ -90,15 +92,15 @@ class Newton:
                 return TaskSolution(weights, value, kkt, spent, kkt <= tol)
 
     def _noise(self) -> float:
-        """Return what rounding alone may change in the objective, as a share of it."""
+        """Return what rounding alone may change in the objective, relative to it."""
         return max(1e-13, 4 * float(np.finfo(self.problem.dtype).eps))
 
     def _steps(
         self, weights: TaskWeights, value: float, tol: float, most: int
     ) -> tuple[TaskWeights, int]:
         """Return weights after Newton steps that lower the objective, and their number."""
-        problem, done, crossings = self.problem, 0, 0
-        while done < min(_STEPS, most):
+        problem, iterations, crossings = self.problem, 0, 0
+        while iterations < min(_STEPS, most):
             free = _Free(problem, weights)
             if free.largest > _LARGEST:
                 break
@@ -106,19 +108,19 @@ class Newton:
             fewer = free.without(weights, free.vanishing(weights, gradient, hessian))
             reached = np.inf if fewer is None else problem.value(fewer)
             if fewer is not None and reached <= value:
-                weights, value, done = fewer, reached, done + 1
+                weights, value, iterations = fewer, reached, iterations + 1
                 continue
             if np.abs(gradient).max() <= 0.5 * tol:
                 break
-            found = self._step(free, weights, value, gradient, hessian)
-            if found is None:
+            solution = self._step(free, weights, value, gradient, hessian)
+            if solution is None:
                 break
-            new, reached, crossed = found
+            new, reached, crossed = solution
             crossings += crossed
             if crossings > _CROSSINGS:
                 break
-            weights, value, done = new, reached, done + 1
-        return weights, done
+            weights, value, iterations = new, reached, iterations + 1
+        return weights, iterations
 
     def _step(
         self,
@@ -156,7 +158,7 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
     """Return weights nearer to the optimum with the same zeros, or the same weights.
 
     Newton steps until they no longer lower the KKT residual: the last digits of a small problem.
-    Norms of q other than 1 and 2, and problems whose Hessian is dear, are returned as they are.
+    Norms of q other than 1 and 2, and problems whose Hessian is expensive, are returned unchanged.
 
     Parameters
     ----------
@@ -173,8 +175,8 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
             return weights
         gradient, hessian = free.derivatives(weights)
         step = np.zeros(free.n)
-        for places, H in hessian:
-            step[places] = np.linalg.lstsq(H, -gradient[places], rcond=1e-13)[0]
+        for positions, H in hessian:
+            step[positions] = np.linalg.lstsq(H, -gradient[positions], rcond=1e-13)[0]
         new = free.moved(weights, step)
         kkt = problem.examine(new)[1]
         if not kkt < best:
@@ -186,8 +188,8 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
 def _direction(hessian: Hessian, gradient: np.ndarray, damping: float) -> np.ndarray:
     """Return −(H + ρI)⁻¹g, block by block; ρ is the damping times H's mean diagonal."""
     step = np.zeros(len(gradient))
-    for places, H in hessian:
-        step[places] = _solved(H, gradient[places], damping)
+    for positions, H in hessian:
+        step[positions] = _solved(H, gradient[positions], damping)
     return step
 
 
@@ -204,7 +206,7 @@ def _solved(H: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
 
 
 class _Free:
-    """The weights that may move: their places, and the objective's derivatives in them."""
+    """The weights that may move: their positions, and the objective's derivatives in them."""
 
     def __init__(self, problem: TaskProblem, weights: TaskWeights) -> None:
         self.problem = problem
@@ -238,11 +240,11 @@ class _Free:
 
     def crossing(self, weights: TaskWeights, step: np.ndarray) -> float:
         """Return the length at which the first weight that ℓ1 norms bend is zero."""
-        places = [(weights.shared[self.shared], len(self.own[0]))]
+        positions = [(weights.shared[self.shared], len(self.own[0]))]
         if self.problem.norm.q == 1:
-            places.append((weights.W[self.own], 0))
+            positions.append((weights.W[self.own], 0))
         least = 1.0
-        for values, first in places:
+        for values, first in positions:
             moves = step[first : first + len(values)]
             falling = values * moves < 0
             least = min(least, float(np.min(-values[falling] / moves[falling], initial=1.0)))
@@ -250,7 +252,7 @@ class _Free:
         return least * (1 + 1e-12)
 
     def vanishing(self, weights: TaskWeights, gradient: np.ndarray, hessian: Hessian) -> np.ndarray:
-        """Return the places of groups that are best at zero while the others stay.
+        """Return the positions of groups that are best at zero while the others stay.
 
         A group's zero is optimal where the loss's gradient there is no longer than λ, and the
         loss's curvature tells that gradient: Newton's own steps only come nearer to a zero.
@@ -258,21 +260,21 @@ class _Free:
         problem = self.problem
         if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.own:
             return np.empty(0, np.intp)
-        found, H = [], hessian[0][1]
-        for places, w in self._groups(weights):
+        vanishing, H = [], hessian[0][1]
+        for positions, w in self._groups(weights):
             unit = w / max(float(np.linalg.norm(w)), _TINY)
             # The penalty bends no group along itself, so that H w is the loss's alone.
-            loss = gradient[places] - problem.alpha * unit - H[np.ix_(places, places)] @ w
+            loss = gradient[positions] - problem.alpha * unit - H[np.ix_(positions, positions)] @ w
             if np.linalg.norm(loss) <= problem.alpha:
-                found.append(places)
-        return np.concatenate(found) if found else np.empty(0, np.intp)
+                vanishing.append(positions)
+        return np.concatenate(vanishing) if vanishing else np.empty(0, np.intp)
 
-    def without(self, weights: TaskWeights, places: np.ndarray) -> TaskWeights | None:
-        """Return the weights with zeros at these places, None where there are none."""
-        if not len(places):
+    def without(self, weights: TaskWeights, positions: np.ndarray) -> TaskWeights | None:
+        """Return the weights with zeros at these positions, None where there are none."""
+        if not len(positions):
             return None
         W = weights.W.copy()
-        W[self.own[0][places], self.own[1][places]] = 0
+        W[self.own[0][positions], self.own[1][positions]] = 0
         return TaskWeights(W, weights.shared, weights.b)
 
     def gradient(self, weights: TaskWeights) -> np.ndarray:
@@ -288,8 +290,8 @@ class _Free:
         for block, z in zip(problem.blocks, slacks, strict=True):
             bends = problem.loss.second_derivative(z) * block.omega[:, None]
             for i, task in enumerate(block.tasks):
-                rows, places = self._columns(int(task))
-                grams.append((places, self._gram(block, rows, bends[:, i])))
+                rows, positions = self._columns(int(task))
+                grams.append((positions, self._gram(block, rows, bends[:, i])))
         return self._gradient(weights, slacks), self._bent(weights, grams)
 
     def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
@@ -302,20 +304,20 @@ class _Free:
         elif problem.own and problem.norm.q == 1:
             gradient[:a] += problem.alpha * np.sign(weights.W[self.own])
         elif problem.own:
-            for places, w in self._groups(weights):
-                gradient[places] += problem.alpha * w / max(float(np.linalg.norm(w)), _TINY)
+            for positions, w in self._groups(weights):
+                gradient[positions] += problem.alpha * w / max(float(np.linalg.norm(w)), _TINY)
         if problem.sharing:
             signs = np.sign(weights.shared[self.shared])
             gradient[a : a + len(self.shared)] += problem.shared_alpha * signs
         return gradient
 
     def _columns(self, task: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns that move a task's scores, and all places, the intercept's last."""
-        own = np.flatnonzero(self.own[1] == task)
+        """Return the columns that move a task's scores, and all positions, the intercept's last."""
+        rows_of_task = np.flatnonzero(self.own[1] == task)
         first = len(self.own[0])
         last = first + len(self.shared) + task
-        places = np.concatenate([own, first + np.arange(len(self.shared)), [last]])
-        return np.concatenate([self.own[0][own], self.shared]), places
+        positions = np.concatenate([rows_of_task, first + np.arange(len(self.shared)), [last]])
+        return np.concatenate([self.own[0][rows_of_task], self.shared]), positions
 
     def _gram(self, block: TaskBlock, rows: np.ndarray, bends: np.ndarray) -> np.ndarray:
         """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ; examples without curvature are left out."""
@@ -325,13 +327,13 @@ class _Free:
         return self.problem.gram(A, bends[used])
 
     def _groups(self, weights: TaskWeights) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the places of each free group, and its weights."""
+        """Yield the positions of each free group, and its weights."""
         values = weights.W[self.own]
         group = np.searchsorted(self.problem.starts, self.own[0], side="right") - 1
         order = np.argsort(group, kind="stable")
         ends = np.flatnonzero(np.diff(group[order])) + 1
-        for places in np.split(order, ends) if len(order) else ():
-            yield places, values[places]
+        for positions in np.split(order, ends) if len(order) else ():
+            yield positions, values[positions]
 
     def _bent(self, weights: TaskWeights, grams: Hessian) -> Hessian:
         """Return the Hessian: the tasks' Gram matrices and the penalties' curvature.
@@ -342,15 +344,15 @@ class _Free:
         if self.apart:
             if isinstance(problem.norm, HalfSquares):
                 for _, gram in grams:
-                    own = np.arange(len(gram) - 1)
-                    gram[own, own] += problem.alpha
+                    rows_of_task = np.arange(len(gram) - 1)
+                    gram[rows_of_task, rows_of_task] += problem.alpha
             return grams
         H = np.zeros((self.n, self.n))
-        for places, gram in grams:
-            H[np.ix_(places, places)] += gram
+        for positions, gram in grams:
+            H[np.ix_(positions, positions)] += gram
         if problem.own and problem.norm.q == 2:
-            for places, w in self._groups(weights):
+            for positions, w in self._groups(weights):
                 norm = max(float(np.linalg.norm(w)), _TINY)
                 bent = np.eye(len(w)) - np.outer(w, w) / norm**2
-                H[np.ix_(places, places)] += problem.alpha / norm * bent
+                H[np.ix_(positions, positions)] += problem.alpha / norm * bent
         return [(np.arange(self.n), H)]

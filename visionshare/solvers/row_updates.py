@@ -83,14 +83,16 @@ def exponential_max(
     signs = np.where(p >= n, 1.0, -1.0)
     more, less = np.maximum(p, n), np.minimum(p, n)
     with np.errstate(divide="ignore"):
-        own = np.where(more > 0, 0.5 * (np.log(np.where(more > 0, more, 1)) - np.log(less)), 0.0)
-    order = np.argsort(-own, axis=-1, kind="stable")
+        row_steps = np.where(
+            more > 0, 0.5 * (np.log(np.where(more > 0, more, 1)) - np.log(less)), 0.0
+        )
+    order = np.argsort(-row_steps, axis=-1, kind="stable")
     M, N = (np.cumsum(np.take_along_axis(v, order, -1), axis=-1) for v in (more, less))
     # The root of M e^{−ξ} − N e^{ξ} = λ, with the conjugate of its numerator.
-    held = np.where(zero, 1, M)
-    levels = np.log(2 * held / (alpha + np.sqrt(alpha**2 + 4 * M * N)))
+    level_or_one = np.where(zero, 1, M)
+    levels = np.log(2 * level_or_one / (alpha + np.sqrt(alpha**2 + 4 * M * N)))
     following = np.full_like(levels, -np.inf)
-    following[..., :-1] = np.take_along_axis(own, order, -1)[..., 1:]
+    following[..., :-1] = np.take_along_axis(row_steps, order, -1)[..., 1:]
     first = np.argmax(levels >= following, axis=-1)[..., None]
     level = np.maximum(np.take_along_axis(levels, first, -1), 0.0)
-    return np.asarray(np.where(zero, 0.0, a * signs * np.minimum(own, level)))
+    return np.asarray(np.where(zero, 0.0, a * signs * np.minimum(row_steps, level)))

@@ -209,8 +209,8 @@ class TaskProblem:
     def keep(self, groups: np.ndarray) -> np.ndarray:
         """Keep only these groups, ascending; return the positions of their columns."""
         ends = np.cumsum(self._sizes)
-        held = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
-        positions = np.concatenate(held) if held else np.empty(0, np.int64)
+        parts = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
+        positions = np.concatenate(parts) if parts else np.empty(0, np.int64)
         self._columns[: len(positions)] = self._columns[positions]
         self._sizes = [self._sizes[g] for g in groups]
         self.n = len(positions)
@@ -269,8 +269,8 @@ class TaskProblem:
 
     def loss_value(self, slacks: Sequence[np.ndarray]) -> float:
         """Return the weighted loss at the slacks z of each block."""
-        held = zip(self.blocks, slacks, strict=True)
-        return float(sum(np.dot(block.omega, self.loss.value(z).sum(axis=1)) for block, z in held))
+        parts = zip(self.blocks, slacks, strict=True)
+        return float(sum(np.dot(block.omega, self.loss.value(z).sum(axis=1)) for block, z in parts))
 
     def value(self, weights: TaskWeights) -> float:
         """Return the objective."""
@@ -321,17 +321,17 @@ class TaskProblem:
         for W and for w̃ (for half the squares the objective's gradient); and the intercepts'
         gradients over √m·λ, as for columns of unit norm.
         """
-        found = [0.0]
+        residuals = [0.0]
         least = min(s for s in (self.alpha, self.shared_alpha) if np.isfinite(s)) or 1.0
         if self.own and self.n:
             far = self.norm.distance(weights.W, gradient.W, self.starts, self.alpha)
-            found.append(far.max() / (self.alpha or 1.0))
+            residuals.append(far.max() / (self.alpha or 1.0))
         if self.sharing and self.n:
             ahead = weights.shared - gradient.shared
             kept = np.sign(ahead) * np.maximum(np.abs(ahead) - self.shared_alpha, 0)
             size = np.abs(weights.shared - kept).max()
-            found.append(size / (self.shared_alpha or 1.0))
+            residuals.append(size / (self.shared_alpha or 1.0))
         for block in self.blocks:
             scale = least * np.sqrt(block.omega.sum())
-            found.append(np.abs(gradient.b[block.tasks]).max() / scale)
-        return float(max(found))
+            residuals.append(np.abs(gradient.b[block.tasks]).max() / scale)
+        return float(max(residuals))

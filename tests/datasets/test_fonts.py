@@ -163,7 +163,7 @@ def test_fonts_belong_to_the_data_set_fonts(tmp_path):
 def test_recipes_say_how_characters_are_rendered():
     recipe = load_recipe("ocr", ["data.fonts.classes=62", 'data.fonts.tests=["cmr10"]'])
     assert recipe.data.fonts.classes == 62
-    assert recipe.data.fonts.tests == ["cmr10"]
+    assert recipe.data.fonts.build().tests == ("cmr10",)
     with pytest.raises(RecipeError, match="did you mean 'per_class'"):
         load_recipe("ocr", ["data.fonts.per_clas=3"])
     with pytest.raises(RecipeError, match="classes"):

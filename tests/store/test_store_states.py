@@ -65,6 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from([".00000.h5.1.partial", "00099.h5"]))
     def a_writer_dies(self, name):
+        (self.folder / "shards").mkdir(exist_ok=True)
         (self.folder / "shards" / name).write_bytes(b"half a shard")
 
     @precondition(lambda self: self.shards())

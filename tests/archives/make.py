@@ -1,4 +1,4 @@
-"""Writes the sample classifier of the current format: python tests/archives/make.py.
+"""Writes samples of the current formats of classifiers and stores: python tests/archives/make.py.
 
 A sample of every released format version stays here and is read by test_archives.py; make a new
 one only when the format version rises, and keep the old ones.
@@ -13,12 +13,27 @@ from sklearn.datasets import load_digits
 from visionshare import PatchTemplates, ShareBoost
 from visionshare.classifier.file_format import FORMAT_VERSION
 from visionshare.columns import ArrayColumns
+from visionshare.datasets import load_dataset
+from visionshare.store import create_store
+from visionshare.store.manifest import VERSION
 
 HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Write the classifier, and beside it what it must answer."""
+    """Write a classifier and a store, and beside them what they must answer."""
+    _write_classifier()
+    _write_store()
+
+
+def _write_store() -> None:
+    """Write the columns whose values answers-v1.npz has of version 1."""
+    images = load_dataset("digits", "train").images[:120]
+    family = PatchTemplates(3, 4, 2, (2.0,), n_patches=500).fit(images)
+    create_store(HERE / f"store-v{VERSION}-patches", family, images).fill()
+
+
+def _write_classifier() -> None:
     digits = load_digits()
     images = (digits.images * 15).astype(np.uint8)
     family = PatchTemplates(3, 32, 2, (3.0,), n_patches=20_000).fit(images[:1000])

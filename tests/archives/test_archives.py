@@ -17,6 +17,7 @@ from visionshare.datasets import load_dataset
 from visionshare.errors import StoreError
 from visionshare.generators.family_file import read_family
 from visionshare.store import create_store, open_store, verify_store
+from visionshare.store.manifest import VERSION
 
 HERE = Path(__file__).parent
 SAMPLES = sorted(HERE.glob("digits-v*.safetensors"))
@@ -97,6 +98,14 @@ def test_a_store_is_opened_and_resumed(name, images, answers, tmp_path):
     other = POOLS[name]().fit(images).take([1, 0])
     with pytest.raises(StoreError, match="another pool"):
         open_store(folder, other)
+
+
+def test_a_store_of_the_current_version_has_a_sample(images, answers, tmp_path):
+    folder = shutil.copytree(HERE / f"store-v{VERSION}-patches", tmp_path / "store")
+    assert not verify_store(folder)
+    columns = open_store(folder, POOLS["patches"]().fit(images), images)
+    assert len(columns.missing) == 0
+    assert_array_equal(columns.columns_of(scaled=False), answers["store-v1-patches"])
 
 
 def test_an_extraction_is_a_store_with_its_listing(images, answers, tmp_path):

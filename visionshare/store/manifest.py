@@ -12,11 +12,11 @@ from visionshare.durable import write_text
 from visionshare.errors import StoreError
 from visionshare.fingerprints import spec_fingerprint
 
-__all__ = ["MANIFEST", "Manifest", "ShardEntry", "read_manifest", "write_manifest"]
+__all__ = ["MANIFEST", "VERSION", "Manifest", "ShardEntry", "read_manifest", "write_manifest"]
 
 MANIFEST = "manifest.json"
 _FORMAT = "visionshare-store"
-_VERSION = 2
+VERSION = 2
 _READ = (1, 2)
 _LARGEST = 256 << 20
 _SHARD_NAME = re.compile(r"\d{5,9}\.h5")
@@ -90,7 +90,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     }
     values = {
         "format": _FORMAT,
-        "version": _VERSION,
+        "version": VERSION,
         "shape": list(manifest.shape),
         "dtype": manifest.dtype,
         "family": manifest.family,

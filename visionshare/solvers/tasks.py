@@ -19,7 +19,6 @@ from visionshare.penalties import RowPenalty
 
 __all__ = ["Solver", "StepSolver", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
 
-_TILE = 8192
 T = TypeVar("T")
 
 
@@ -127,6 +126,8 @@ class TaskProblem:
         λ_p and λ_s; infinity leaves the weights of one kind out.
     dtype : numpy dtype
         Of the columns and the products.
+    tile : int, default 8192
+        Examples in a tile.
     """
 
     blocks: Sequence[TaskBlock]
@@ -139,6 +140,7 @@ class TaskProblem:
     executor: Executor | None = None
     n: int = 0
     removals: int = 0
+    tile: int = 8192
 
     def __post_init__(self) -> None:
         self.m = max(block.rows.stop for block in self.blocks)
@@ -186,7 +188,7 @@ class TaskProblem:
         sizes : sequence of int, optional
             Columns of each group, one after the other; all are one group when omitted.
         ids : ndarray of int, optional
-            The columns' among all; their places here when omitted.
+            Ids of the columns; their positions here when omitted.
         """
         needed = self.n + len(new)
         if needed > len(self._columns):
@@ -221,7 +223,8 @@ class TaskProblem:
         return positions
 
     def _map(self, function: Callable[[slice], T], rows: slice) -> list[T]:
-        tiles = [slice(i, min(i + _TILE, rows.stop)) for i in range(rows.start, rows.stop, _TILE)]
+        starts = range(rows.start, rows.stop, self.tile)
+        tiles = [slice(i, min(i + self.tile, rows.stop)) for i in starts]
         if self.executor is None or len(tiles) == 1:
             return [function(tile) for tile in tiles]
         return list(self.executor.map(function, tiles))

@@ -115,9 +115,9 @@ def test_inputs_without_a_stump_and_other_dtypes_are_refused():
 @pytest.mark.parametrize("name", ["inputs", "thresholds"])
 def test_foreign_arrays_are_refused(name):
     state, arrays = Stumps().fit(INPUTS["numbers"]).to_state()
-    held = arrays[name]
-    bad = np.where(held > 0, 100, -1) if name == "inputs" else np.full_like(held, np.nan)
-    for wrong in (bad, held[:-1], held.astype(np.float64), held[None]):
+    array = arrays[name]
+    bad = np.where(array > 0, 100, -1) if name == "inputs" else np.full_like(array, np.nan)
+    for wrong in (bad, array[:-1], array.astype(np.float64), array[None]):
         with pytest.raises(InputError):
             Stumps.from_state(state, {**arrays, name: wrong})
     with pytest.raises(InputError, match=name):

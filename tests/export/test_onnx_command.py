@@ -50,7 +50,8 @@ def test_a_prefix_of_the_rounds_of_floats_into_a_folder(trained, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--quantize", "int8"], ["--pixel", "int8"], ["--identifier-prefix", "a/b"], ["--rounds", "7"],
+        ["--quantize", "int8"], ["--pixel", "int8"], ["--identifier-prefix", "a/b"],
+        ["--rounds", "7"],
         ["--rounds", "0"], ["--measure", "nowhere"], ["--opset", "9"],
     ],
     ids=" ".join,

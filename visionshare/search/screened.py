@@ -157,16 +157,16 @@ def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
     """
     m = len(sizes)
     total = sizes.sum()
-    shares = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m
-    chances, factor = np.minimum(1.0, n * shares), float(n)
+    fractions = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m
+    chances, factor = np.minimum(1.0, n * fractions), float(n)
     # What is cut off at 1 is given to the others, until nothing more is cut off.
     for _ in range(100):
         free = chances < 1
         remaining = n - np.count_nonzero(~free)
         if not free.any() or remaining <= 0:
             break
-        before, factor = factor, remaining / shares[free].sum()
+        before, factor = factor, remaining / fractions[free].sum()
         if factor <= before * (1 + 1e-9):
             break
-        chances = np.minimum(1.0, factor * shares)
+        chances = np.minimum(1.0, factor * fractions)
     return chances

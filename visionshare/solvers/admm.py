@@ -51,7 +51,7 @@ class Admm:
     then take the same steps. ξ begins at the loss's curvature and η at max(10, nd/100), part of
     what the eigenvalues of ΦᵀΦ may be: from the paper's max(10/n, 0.1) and max(10, d), columns
     whose scales differ by 10⁴ did not converge. Iterations 10, 20, 40, … compare the residuals of
-    both kinds; where one is far larger than the other, ξ or η changes and the factor is made anew.
+    both kinds; where one is far larger than the other, ξ or η changes, with a new factorization.
     The last term of equation 26's second row is missing in print.
     """
 
@@ -140,7 +140,7 @@ class Admm:
         duals: list[_Dual],
         before_a: list[np.ndarray],
     ) -> None:
-        """Change ξ and η where primal and dual residuals are far apart, and factor anew."""
+        """Change ξ and η where primal and dual residuals are far apart, and factorize again."""
         changed = False
         for i, (dual, z, before) in enumerate(zip(duals, slacks, before_a, strict=True)):
             primal = _share(z - dual.a, z)
@@ -190,7 +190,7 @@ class Admm:
         return np.asarray(solution)
 
     def _factorize(self) -> None:
-        """Extend the factors by the columns that entered; begin anew where columns left."""
+        """Extend the factors by the columns that entered; restart where columns left."""
         problem = self.problem
         if self._removals != problem.removals:
             self._removals = problem.removals

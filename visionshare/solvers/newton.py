@@ -320,7 +320,7 @@ class _Free:
         return np.concatenate([self.own[0][rows_of_task], self.shared]), positions
 
     def _gram(self, block: TaskBlock, rows: np.ndarray, bends: np.ndarray) -> np.ndarray:
-        """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ; examples without curvature are left out."""
+        """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ; examples without curvature are skipped."""
         used = np.flatnonzero(bends)
         A = np.ones((len(rows) + 1, len(used)), self.problem.dtype)
         A[:-1] = self.problem.columns[:, block.rows][np.ix_(rows, used)]

@@ -69,7 +69,7 @@ class Preconditioner:
         stride = max(1, active.m // _SAMPLE)
         self.block, self.shared = block, p > max_weights
         if self.shared:
-            # All classes teach one set of blocks: half the examples do.
+            # All classes estimate one set of blocks: half the examples suffice.
             self._share(*active.curvature_blocks(loss, Z, 2 * stride, block), diagonal)
             return
         blocks = active.curvature_grams(loss, Z, stride)
@@ -103,7 +103,7 @@ class Preconditioner:
         self.inverse = np.linalg.inv(correlations)
 
 
-def _floor(diagonal: np.ndarray, share: float) -> float:
+def _floor(diagonal: np.ndarray, fraction: float) -> float:
     # Keeps the metric positive along directions without curvature, such as adding a constant
     # to all classes or a class that is already certain.
-    return share * float(np.mean(diagonal)) + 1e-12
+    return fraction * float(np.mean(diagonal)) + 1e-12

@@ -38,7 +38,7 @@ def test_features_are_the_definition():
     chosen = family.take(np.array([3, 8, 8 + 7]))
     assert chosen.pairs_.tolist() == [[3, -1], [0, 1], [1, 2]]
     assert chosen.macs() == 4 + 2
-    assert family.describe(8) == {"kind": "product", "places": [(0,), (1,)]}
+    assert family.describe(8) == {"kind": "product", "positions": [(0,), (1,)]}
 
 
 def test_exclusive_or_needs_a_product(tmp_path):

@@ -82,7 +82,7 @@ def test_a_restricted_family_says_what_it_is():
     assert family.macs() == chosen.macs() == 0
     shown = chosen.describe(0)
     assert shown["kind"] == "stump"
-    values = _values(images).reshape(images.shape)[(slice(None), *shown["place"])]
+    values = _values(images).reshape(images.shape)[(slice(None), *shown["position"])]
     assert_array_equal(values <= shown["threshold"], chosen.transform(images)[:, 0])
     assert family_class("stumps") is Stumps is visionshare.Stumps
 

@@ -56,7 +56,7 @@ def _by_definition(problem, weights):
             f = problem.columns[:, block.rows].T @ w + weights.b[t]
             z = block.c[:, i] - block.s[:, i] * f
             total += np.dot(block.omega, problem.loss.value(z))
-    if problem.own:
+    if problem.per_task:
         ends = np.cumsum(SIZES)
         for a, b in zip(ends - SIZES, ends, strict=True):
             total += problem.alpha * np.linalg.norm(weights.W[a:b].ravel(), problem.norm.q)
@@ -70,7 +70,7 @@ def _independent(problem):
     d, T, ends = problem.n, problem.n_tasks, np.cumsum(SIZES)
 
     def unpack(x):
-        W = x[: d * T].reshape(d, T) if problem.own else np.zeros((d, T))
+        W = x[: d * T].reshape(d, T) if problem.per_task else np.zeros((d, T))
         shared = x[d * T : d * T + d] if problem.sharing else np.zeros(d)
         return TaskWeights(W, shared, x[-T:])
 
@@ -78,7 +78,7 @@ def _independent(problem):
         weights = unpack(x)
         plain = _by_definition(problem, weights)
         of_tasks = shared = 0.0
-        if problem.own:
+        if problem.per_task:
             for a, b in zip(ends - SIZES, ends, strict=True):
                 w = weights.W[a:b].ravel()
                 smooth = np.sum((w * w + eps * eps) ** (problem.norm.q / 2)) ** (1 / problem.norm.q)

@@ -170,7 +170,7 @@ class Admm:
             xi, gram, sums = self.xi[i], problem.grams[i], problem.sums[i]
             Q = block.s * (dual.mu + xi * (block.c - dual.a))
             B, q = problem.backward(block, Q), Q.sum(axis=0)
-            if problem.own:
+            if problem.per_task:
                 top = q - xi * (sums @ shared)
                 rest = B - nu.W[:, block.tasks] + eta[:, None] * u.W[:, block.tasks]
                 rest -= xi * (gram @ shared)[:, None]
@@ -204,7 +204,7 @@ class Admm:
         means = np.add.reduceat(squares, problem.starts) if problem.n else squares
         sizes = np.diff(np.append(problem.starts, problem.n))
         self._metric = self.eta * np.maximum(np.repeat(means / np.maximum(sizes, 1), sizes), 1e-300)
-        if problem.own:
+        if problem.per_task:
             for i, block in enumerate(problem.blocks):
                 self._factors[i] = _extended(self._factors[i], self._system(i, block))
         if problem.sharing:

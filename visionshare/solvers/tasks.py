@@ -151,8 +151,8 @@ class TaskProblem:
         self.sums = [np.zeros(0) for _ in self.blocks]
 
     @property
-    def own(self) -> bool:
-        """Whether tasks have weights of their own."""
+    def per_task(self) -> bool:
+        """Whether each task has weights W besides the shared ones."""
         return bool(np.isfinite(self.alpha))
 
     @property
@@ -283,7 +283,7 @@ class TaskProblem:
     def penalty(self, weights: TaskWeights) -> float:
         """Return λ_s ‖w̃‖₁ + λ_p Ω_p(W)."""
         total = 0.0
-        if self.own and self.n:
+        if self.per_task and self.n:
             total += self.alpha * self.norm.value(weights.W, self.starts)
         if self.sharing:
             total += self.shared_alpha * float(np.abs(weights.shared).sum())
@@ -295,7 +295,7 @@ class TaskProblem:
         A step may be given for each column, equal within groups.
         """
         W, shared = np.zeros_like(weights.W), np.zeros_like(weights.shared)
-        if self.own:
+        if self.per_task:
             W = self.norm.prox(weights.W, self.starts, step * self.alpha)
         if self.sharing:
             level = step * self.shared_alpha
@@ -326,7 +326,7 @@ class TaskProblem:
         """
         residuals = [0.0]
         least = min(s for s in (self.alpha, self.shared_alpha) if np.isfinite(s)) or 1.0
-        if self.own and self.n:
+        if self.per_task and self.n:
             far = self.norm.distance(weights.W, gradient.W, self.starts, self.alpha)
             residuals.append(far.max() / (self.alpha or 1.0))
         if self.sharing and self.n:

@@ -37,8 +37,8 @@ def images():
 
 @pytest.fixture(scope="module")
 def answers():
-    with np.load(HERE / "answers-v1.npz") as held:
-        return dict(held)
+    with np.load(HERE / "answers-v1.npz") as file:
+        return dict(file)
 
 
 def test_the_current_version_has_a_sample():
@@ -58,10 +58,14 @@ def test_a_sample_answers_as_it_did(path):
 @pytest.mark.parametrize("path", FAMILIES_V1, ids=lambda p: p.stem)
 def test_a_classifier_of_every_family_answers_as_it_did(path):
     model = visionshare.load(path)
-    with np.load(path.parent / "answers.npz") as held:
-        scores = held[path.stem]
-        given = f"{path.stem}-images"
-        images = held[given] if given in held else load_dataset("digits", "test").images[:80]
+    with np.load(path.parent / "answers.npz") as answers:
+        scores = answers[path.stem]
+        images_key = f"{path.stem}-images"
+        images = (
+            answers[images_key]
+            if images_key in answers
+            else load_dataset("digits", "test").images[:80]
+        )
     assert_allclose(model.decision_function(images), scores, rtol=1e-6, atol=1e-6)
     assert_array_equal(model.predict(images), model.classes_[np.argmax(scores, axis=1)])
 

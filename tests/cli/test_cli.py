@@ -44,11 +44,11 @@ def test_evaluate_inspect_bench(trained, capsys):
 
 
 def test_predict_files_folders_patterns_and_standard_input(trained, tmp_path, capsys, monkeypatch):
-    held = load_dataset("digits", "test")
+    digits = load_dataset("digits", "test")
     paths = []
     for i in range(4):
         paths.append(tmp_path / f"{i}.png")
-        Image.fromarray(held.images[i]).resize((16, 16)).save(paths[-1])
+        Image.fromarray(digits.images[i]).resize((16, 16)).save(paths[-1])
     lines = "\n".join(map(str, paths))
     for images in (list(map(str, paths)), [str(tmp_path)], [str(tmp_path / "?.png")], ["-"]):
         monkeypatch.setattr("sys.stdin", lines.splitlines())

@@ -83,8 +83,8 @@ def test_onnx_says_how_pictures_are_prepared(trained):
     from visionshare.export import onnx_program
 
     model = visionshare.load(trained)
-    held = onnx.load_from_string(onnx_program(model).content)
-    said = json.loads({entry.key: entry.value for entry in held.metadata_props}["pictures"])
+    program = onnx.load_from_string(onnx_program(model).content)
+    said = json.loads({entry.key: entry.value for entry in program.metadata_props}["pictures"])
     assert said.pop("steps") == model.preprocessing.describe()
     assert Preprocessing.from_values(said) == model.preprocessing
 
@@ -119,12 +119,12 @@ def test_a_file_is_written_whole(trained, photos, tmp_path, form, capsys):
     assert capsys.readouterr().out == ""
     if form == ".csv":
         with open(out, newline="") as file:
-            held = [(row["image"], row["class"]) for row in csv.DictReader(file)]
+            written = [(row["image"], row["class"]) for row in csv.DictReader(file)]
     else:
         records = map(json.loads, out.read_text().splitlines())
-        held = [(record["image"], str(record["class"])) for record in records]
+        written = [(record["image"], str(record["class"])) for record in records]
     assert main(["predict", str(trained), str(photos[0])]) == 0
-    assert held == [(path, name) for path, name, _ in rows(capsys.readouterr().out)]
+    assert written == [(path, name) for path, name, _ in rows(capsys.readouterr().out)]
 
 
 def test_broken_images_are_named_and_the_others_go_on(trained, photos, tmp_path, capsys):

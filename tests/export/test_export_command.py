@@ -40,8 +40,8 @@ def test_measured_on_digits(trained, tmp_path, capsys):
 def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
     from visionshare import load
 
-    assert main(["export", str(trained), "--out", str(tmp_path), "--name", "digits", "--rounds",
-                 "4", "--probabilities"]) == 0  # fmt: skip
+    options = ["--identifier-prefix", "digits", "--rounds", "4", "--probabilities"]
+    assert main(["export", str(trained), "--out", str(tmp_path), *options]) == 0
     subprocess.run(["make", "-C", str(tmp_path)], check=True, capture_output=True)
     images = load_dataset("digits", "test").images[:50]
     (tmp_path / "images.raw").write_bytes(images.tobytes())
@@ -60,7 +60,8 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--to", "java"], ["--quantize", "int4"], ["--pixel", "int8"], ["--name", "int"],
+        ["--to", "java"], ["--quantize", "int4"], ["--pixel", "int8"],
+        ["--identifier-prefix", "int"],
         ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
         ["--quantize", "int8", "--pixel", "float32"], ["--fast"],
     ],

@@ -37,7 +37,7 @@ def test_measured_on_digits_and_again(trained, tmp_path, capsys):
 
 def test_a_prefix_of_the_rounds_of_floats_into_a_folder(trained, tmp_path):
     assert main(["export", str(trained), "--to", "onnx", "--out", str(tmp_path), "--rounds", "4",
-                 "--pixel", "float32", "--name", "four"]) == 0  # fmt: skip
+                 "--pixel", "float32", "--identifier-prefix", "four"]) == 0  # fmt: skip
     images = load_dataset("digits", "test").images.astype(np.float32) / np.float32(255)
     session = onnxruntime.InferenceSession(str(tmp_path / "four.onnx"))
     labels, scores = session.run(["label", "scores"], {"images": images})
@@ -50,7 +50,8 @@ def test_a_prefix_of_the_rounds_of_floats_into_a_folder(trained, tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--quantize", "int8"], ["--pixel", "int8"], ["--name", "a/b"], ["--rounds", "7"],
+        ["--quantize", "int8"], ["--pixel", "int8"], ["--identifier-prefix", "a/b"],
+        ["--rounds", "7"],
         ["--rounds", "0"], ["--measure", "nowhere"], ["--opset", "9"],
     ],
     ids=" ".join,

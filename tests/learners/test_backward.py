@@ -31,8 +31,8 @@ def test_the_cheapest_removal_is_the_one_that_a_refit_finds():
     X, y = _problem()
     columns = np.arange(10)
     active, loss, penalty, whole = _fitted(X, y, columns)
-    places = [np.array([j + 1]) for j in range(10)]
-    costs, moved = removals(active, loss, penalty, whole.W, places)
+    entries = [np.array([j + 1]) for j in range(10)]
+    costs, moved = removals(active, loss, penalty, whole.W, entries)
     true = np.array([
         _fitted(X, y, np.delete(columns, j))[3].value - whole.value for j in range(10)
     ])  # fmt: skip

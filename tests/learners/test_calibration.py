@@ -18,11 +18,11 @@ def test_it_has_the_least_log_loss(scale):
     rng = np.random.default_rng(0)
     y, omega = rng.integers(0, 3, 200), rng.random(200)
     scores = scale * (rng.normal(size=(200, 3)) + 1.5 * np.eye(3)[y])
-    found = fit_temperature(scores, y, omega)
+    temperature = fit_temperature(scores, y, omega)
     best = minimize_scalar(
         lambda t: _log_loss(np.exp(t), scores, y, omega), bounds=(-6, 6), method="bounded"
     )
-    assert np.log(found) == pytest.approx(best.x, abs=1e-3)
+    assert np.log(temperature) == pytest.approx(best.x, abs=1e-3)
 
 
 def test_examples_that_are_all_right_do_not_make_it_sure():

@@ -14,8 +14,8 @@ QUICK = {"epochs": 2, "batch": 50, "rate": 0.01}
 
 @pytest.fixture(scope="module")
 def digits():
-    held = load_digits()
-    return (held.images * 15).astype(np.uint8), np.array([f"n{c}" for c in held.target])
+    digits = load_digits()
+    return (digits.images * 15).astype(np.uint8), np.array([f"n{c}" for c in digits.target])
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,12 @@ def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, most, 
     assert tuned.path[0].macs == tuned.macs
     tuned.save(tmp_path / "tuned.safetensors")
     again = CompactClassifier.load(tmp_path / "tuned.safetensors")
-    held = tuned.decision_function(images)
-    assert np.array_equal(again.decision_function(images), held)
+    scores = tuned.decision_function(images)
+    assert np.array_equal(again.decision_function(images), scores)
     assert again.metadata["fine_tuning"]["products"] is products
     # Guessing costs log(10) = 2.3 an image.
-    shares = tuned.predict_proba(images[1200:])
-    true = shares[np.arange(len(shares)), np.searchsorted(tuned.classes_, y[1200:])]
+    probabilities = tuned.predict_proba(images[1200:])
+    true = probabilities[np.arange(len(probabilities)), np.searchsorted(tuned.classes_, y[1200:])]
     assert np.mean(-np.log(true)) < 0.6
 
 
@@ -56,8 +56,8 @@ def test_no_rate_changes_nothing(greedy, digits):
     settings = FineTuning(epochs=1, rate=0.0, product_rate=0.0)
     same = fine_tune(greedy, images, y, settings)
     expected = greedy.decision_function(images)
-    found = same.decision_function(images)
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+    scores = same.decision_function(images)
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
 
 
 def _same(first, second):
@@ -81,24 +81,24 @@ def test_the_features_that_matter_stay(greedy, digits, products):
 
 def test_features_without_weight_go(greedy, digits):
     images, y = digits[0][:600], digits[1][:600]
-    places, useless = np.array([0, 2, 3, 4, 6, 7, 9, 10]), np.array([1, 5, 8])
+    useful, useless = np.array([0, 2, 3, 4, 6, 7, 9, 10]), np.array([1, 5, 8])
     pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=2000).fit(images)
     others = np.setdiff1d(np.arange(pool.n_features_), greedy.path[-1].feature)[:3]
     order = np.empty(11, np.int64)
     chosen = np.array([step.feature for step in greedy.path]).ravel()
-    order[places], order[useless] = chosen, others
+    order[useful], order[useless] = chosen, others
     weights = np.zeros((10, 11), np.float32)
     # What all classes share moves no score against another.
-    weights[:, places], weights[:, useless] = greedy.weights, 70.0
+    weights[:, useful], weights[:, useless] = greedy.weights, 70.0
     wide = CompactClassifier(pool.take(order), weights, greedy.intercept, greedy.classes_)
     settings = FineTuning(epochs=2, rate=0.0, products=False, max_features=8)
     narrow = fine_tune(wide, images, y, settings)
     assert narrow.macs == greedy.macs
-    found, expected = (
+    scores, expected = (
         Z - Z.mean(axis=1, keepdims=True)
         for Z in (c.decision_function(images).astype(np.float64) for c in (narrow, wide))
     )
-    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+    np.testing.assert_allclose(scores, expected, atol=1e-3 * np.abs(expected).max())
 
 
 def test_a_run_goes_on_after_features_went(greedy, digits, tmp_path):

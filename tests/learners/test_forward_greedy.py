@@ -49,8 +49,8 @@ def _least_hinge(X, y, bound):
     A = np.hstack([-(y[:, None] * X), y[:, None] * X, -y[:, None], y[:, None], -np.eye(m)])
     ball = np.concatenate([np.ones(2 * d), np.zeros(2 + m)])
     cost = np.concatenate([np.zeros(2 * d + 2), np.full(m, 1 / m)])
-    found = linprog(cost, np.vstack([A, ball]), np.append(-np.ones(m), bound), method="highs")
-    return found.fun
+    solution = linprog(cost, np.vstack([A, ball]), np.append(-np.ones(m), bound), method="highs")
+    return solution.fun
 
 
 def test_the_loss_comes_within_eps_of_the_least_in_the_ball():

@@ -68,9 +68,9 @@ def test_it_ends_at_the_optimum_of_the_whole_pool(digits):
 def test_the_objective_falls_from_round_to_round(digits):
     X, y, _, _ = digits
     model = GroupFeatureClassifier(alpha=2.0, rounds=25, refit_tol=1e-6).fit(X, y)
-    values = [done.value for done in model.history_]
+    values = [step.value for step in model.history_]
     assert (np.diff(values) <= 1e-6 * values[0]).all()
-    assert all(done.gap <= 1e-4 for done in model.history_)
+    assert all(step.gap <= 1e-4 for step in model.history_)
 
 
 def test_one_target_with_one_norm_is_the_lasso():
@@ -121,7 +121,7 @@ def test_features_that_lose_their_weights_leave(digits):
     X, y, _, _ = digits
     model = GroupFeatureClassifier(q=1, alpha=0.3, refit_tol=1e-6).fit(X, y)
     assert model.n_iter_ > len(model.support_)
-    gone = {int(c) for done in model.history_ for c in done.candidates} - set(model.support_)
+    gone = {int(c) for step in model.history_ for c in step.candidates} - set(model.support_)
     assert gone
     assert np.abs(model.coef_).sum(axis=0).all()
     # The path leads over rounds whose features all stayed.
@@ -192,9 +192,9 @@ def test_fresh_draws_until_none_violates(tmp_path, digits):
 def _tasks(seed=0, m=400):
     """Return three tasks that share feature 0 and have one of their own each."""
     rng = np.random.default_rng(seed)
-    X, place = rng.normal(size=(m, 12)), rng.integers(0, 3, m)
-    f = 2 * X[:, 0] + 1.5 * X[np.arange(m), 1 + place] + place
-    return X, f, np.array(["a", "b", "c"])[place]
+    X, task = rng.normal(size=(m, 12)), rng.integers(0, 3, m)
+    f = 2 * X[:, 0] + 1.5 * X[np.arange(m), 1 + task] + task
+    return X, f, np.array(["a", "b", "c"])[task]
 
 
 def test_tasks_share_what_is_common():
@@ -205,9 +205,9 @@ def test_tasks_share_what_is_common():
     assert weights.shared[order[0]] > 1
     assert np.abs(weights.W[order[0]]).max() < 0.1 * weights.shared[order[0]]
     for t in range(3):
-        own = weights.W[order[1 + t]]
-        assert own[t] > 1
-        assert np.abs(np.delete(own, t)).max() < 0.1 * own[t]
+        row = weights.W[order[1 + t]]
+        assert row[t] > 1
+        assert np.abs(np.delete(row, t)).max() < 0.1 * row[t]
     assert np.corrcoef(model.predict(X, tasks), f)[0, 1] > 0.98
 
 

@@ -56,8 +56,8 @@ def test_numbers_are_weighted_class_means(k, digits):
     model = JointBoost(rounds=15).fit(X, y, omega)
     for r, w, z, above, h in _played(model, X, y, omega):
         for side, value in ((above, r.a + r.b), (~above, r.b)):
-            held = np.ix_(side, r.shared)
-            assert_allclose(value, np.average(z[held], weights=w[held]), rtol=1e-8, atol=1e-12)
+            block = np.ix_(side, r.shared)
+            assert_allclose(value, np.average(z[block], weights=w[block]), rtol=1e-8, atol=1e-12)
         means = np.sum(w * z, axis=0) / w.sum(axis=0)
         assert_allclose(r.constants[~r.shared], means[~r.shared], rtol=1e-8, atol=1e-12)
         error = np.sum(w * (z - h) ** 2)
@@ -93,10 +93,12 @@ def test_classes_that_move_together_share_a_stump():
 def test_examples_may_be_columns_of_stumps(digits):
     X, y, more, _ = digits
     columns = StumpColumns.from_images(X, n_thresholds=6)
-    held = JointBoost(rounds=25).fit(columns, y)
-    plain = JointBoost(rounds=25, n_thresholds=6).fit(X, y)
-    assert_array_equal(held.coef_, plain.coef_)
-    assert_array_equal(held.predict(StumpColumns(columns.family, more)), plain.predict(more))
+    of_columns = JointBoost(rounds=25).fit(columns, y)
+    of_images = JointBoost(rounds=25, n_thresholds=6).fit(X, y)
+    assert_array_equal(of_columns.coef_, of_images.coef_)
+    assert_array_equal(
+        of_columns.predict(StumpColumns(columns.family, more)), of_images.predict(more)
+    )
     with pytest.raises(InputError, match=r"^X: got"):
         JointBoost().fit(ArrayColumns(X), y)
     with pytest.raises(InputError, match=r"^y: got"):

@@ -16,27 +16,27 @@ def _data(m=160, seed=0):
     """Class a is more of c, and b of d: a's source responds to c even more, and so on."""
     rng = np.random.default_rng(seed)
     y = np.array(NAMES)[np.arange(m) % 4]
-    own = (y[:, None] == np.array(NAMES)).astype(float)
-    scores = own + 2 * own[:, [2, 3, 0, 1]] + 0.2 * rng.normal(size=(m, 4))
+    indicators = (y[:, None] == np.array(NAMES)).astype(float)
+    scores = indicators + 2 * indicators[:, [2, 3, 0, 1]] + 0.2 * rng.normal(size=(m, 4))
     return rng.normal(size=(m, 6)), scores, y
 
 
 def test_a_class_learns_from_its_relative_and_never_from_itself():
     X, scores, y = _data()
-    found = leave_one_class_out(X, scores, y, NAMES, draws=5)
-    assert found.targets == found.sources == tuple(NAMES)
-    assert np.isnan(np.diag(found.weights)).all()
+    result = leave_one_class_out(X, scores, y, NAMES, draws=5)
+    assert result.targets == result.sources == tuple(NAMES)
+    assert np.isnan(np.diag(result.weights)).all()
     for target, relative in enumerate((2, 3, 0, 1)):
-        assert np.nanargmax(found.weights[target]) == relative
-        assert found.weights[target, relative] > 0
-    assert found.accuracy.shape == (4, 5)
-    assert found.accuracy.mean() > 0.8
+        assert np.nanargmax(result.weights[target]) == relative
+        assert result.weights[target, relative] > 0
+    assert result.accuracy.shape == (4, 5)
+    assert result.accuracy.mean() > 0.8
 
 
 def test_weights_and_accuracy_are_those_of_the_learner():
     X, scores, y = _data()
     learner = GreedyTL(rounds=3, alpha=2.0)
-    found = leave_one_class_out(
+    result = leave_one_class_out(
         X, scores, y, NAMES, learner=learner, positives=4, negatives=6, draws=2, random_state=7
     )
     kept, means = [0, 1, 3], np.zeros(4)
@@ -50,26 +50,26 @@ def test_weights_and_accuracy_are_those_of_the_learner():
         rest = np.setdiff1d(np.arange(len(y)), rows)
         right = model.predict(Z[rest]) == (y[rest] == "c")
         sides = [right[(y[rest] == "c") == side].mean() for side in (True, False)]
-        assert_allclose(found.accuracy[2, draw], np.mean(sides))
-    assert_allclose(found.weights[2, kept], means[kept])
-    assert np.isnan(found.weights[2, 2])
+        assert_allclose(result.accuracy[2, draw], np.mean(sides))
+    assert_allclose(result.weights[2, kept], means[kept])
+    assert np.isnan(result.weights[2, 2])
 
 
 def test_several_scores_of_one_class_are_all_left_out():
     X, scores, y = _data()
     twice = np.hstack([scores, scores[:, :1]])
-    found = leave_one_class_out(
+    result = leave_one_class_out(
         X, twice, y, [*NAMES, "a"], source_names=["1: a", "b", "c", "d", "2: a"], draws=2
     )
-    assert found.sources[-1] == "2: a"
-    assert np.isnan(found.weights[0, [0, 4]]).all()
-    assert np.isfinite(found.weights[1, [0, 4]]).all()
+    assert result.sources[-1] == "2: a"
+    assert np.isnan(result.weights[0, [0, 4]]).all()
+    assert np.isfinite(result.weights[1, [0, 4]]).all()
 
 
 def test_no_example_left_is_no_accuracy():
     X, scores, y = _data(20)
-    found = leave_one_class_out(X, scores, y, NAMES, positives=5, negatives=5, draws=1)
-    assert np.isnan(found.accuracy).all()
+    result = leave_one_class_out(X, scores, y, NAMES, positives=5, negatives=5, draws=1)
+    assert np.isnan(result.accuracy).all()
 
 
 @pytest.mark.parametrize(

@@ -148,11 +148,11 @@ def test_insensitive_regression_is_what_a_smooth_solver_finds(penalty):
 
     n = 13 if penalty == "l1" else 7
     bounds = [(0, None)] * 12 + [(None, None)] if penalty == "l1" else None
-    found = minimize(
+    solution = minimize(
         objective, np.zeros(n), bounds=bounds, method="L-BFGS-B",
         options={"ftol": 1e-14, "gtol": 1e-9, "maxiter": 5000, "maxfun": 10**6},
     )  # fmt: skip
-    assert_allclose(model.history_[-1].value, found.fun, rtol=1e-7)
+    assert_allclose(model.history_[-1].value, solution.fun, rtol=1e-7)
 
 
 @pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
@@ -175,7 +175,7 @@ def test_the_objective_never_rises(solver, penalty, corrective):
         penalty=penalty, alpha=2.0, solver=solver, corrective=corrective, rounds=60,
         n_entering=2, calibrate=False,
     ).fit(X, y)  # fmt: skip
-    values = np.array([done.value for done in model.history_])
+    values = np.array([step.value for step in model.history_])
     assert (np.diff(values) <= 1e-6 * values[0]).all()
     assert values[-1] < 0.95 * values[0]
 
@@ -187,7 +187,7 @@ def test_an_update_lowers_the_objective_by_what_the_bound_promised():
             penalty=penalty, alpha=2.0, solver=solver, corrective=False, rounds=30,
             calibrate=False,
         ).fit(X, y)  # fmt: skip
-        falls = -np.diff([done.value for done in first.history_])
+        falls = -np.diff([step.value for step in first.history_])
         assert falls.max() == falls[0]
         assert (falls > 0).all()
 
@@ -197,7 +197,7 @@ def test_features_that_lose_their_weights_leave():
     model = StructuralBoostingClassifier(
         penalty="l1", alpha=2.0, n_entering=15, calibrate=False, refit_tol=1e-3
     ).fit(X[:150], y[:150])
-    entered = {int(c) for done in model.history_ for c in done.entered}
+    entered = {int(c) for step in model.history_ for c in step.entered}
     assert entered > set(model.support_.tolist())
     assert np.abs(model.coef_).sum(axis=0).all()
 
@@ -250,8 +250,8 @@ def test_products_are_induced():
     model = StructuralBoostingRegressor(alpha=2.0, search="products", n_entering=3, rounds=20).fit(
         columns, y
     )
-    found = {tuple(m) for m in columns.monomials(model.support_)}
-    assert {(0,), (1,), (0, 1)} <= found
+    monomials = {tuple(m) for m in columns.monomials(model.support_)}
+    assert {(0,), (1,), (0, 1)} <= monomials
     assert model.score(columns, y) > 0.9
 
 

@@ -9,11 +9,11 @@ from visionshare.losses import coverage, ranks
 
 
 def _naive(scores, y):
-    found = []
+    result = []
     for row, true in zip(scores, y, strict=True):
-        places = sorted(range(len(row)), key=lambda c: (-row[c], c))
-        found.append(places.index(true))
-    return np.array(found)
+        order = sorted(range(len(row)), key=lambda c: (-row[c], c))
+        result.append(order.index(true))
+    return np.array(result)
 
 
 @pytest.mark.parametrize("seed", range(5))

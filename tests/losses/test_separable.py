@@ -40,8 +40,8 @@ def test_prox_is_the_minimizer(name, step):
             return step * float(loss.value(np.array(t))) + 0.5 * (t - z) ** 2
 
         bounds = (z - step * 70 - 1, z + 1)
-        found = minimize_scalar(objective, bounds=bounds, method="bounded")
-        assert objective(a) <= found.fun * (1 + 1e-12)
+        solution = minimize_scalar(objective, bounds=bounds, method="bounded")
+        assert objective(a) <= solution.fun * (1 + 1e-12)
     # The condition of optimality, to all digits.
     if name not in SMOOTH:
         return

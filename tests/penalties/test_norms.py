@@ -58,8 +58,8 @@ def test_prox_is_the_minimizer(q):
     def objective(v):
         return 0.8 * np.linalg.norm(v, q) + 0.5 * np.sum((v - w.ravel()) ** 2)
 
-    found = minimize(objective, u + 0.01, method="Nelder-Mead", options={"xatol": 1e-9})
-    assert objective(u) <= found.fun + 1e-9
+    solution = minimize(objective, u + 0.01, method="Nelder-Mead", options={"xatol": 1e-9})
+    assert objective(u) <= solution.fun + 1e-9
 
 
 def test_a_step_may_be_given_for_each_row():

@@ -17,24 +17,24 @@ def W():
 def test_gradient_is_the_derivative(name, W):
     penalty = make_penalty(name, 0.3, beta=5.0)
     G, step = penalty.gradient(W), 1e-6
-    for place in np.ndindex(*W.shape):
+    for entry in np.ndindex(*W.shape):
         up, down = W.copy(), W.copy()
-        up[place] += step
-        down[place] -= step
+        up[entry] += step
+        down[entry] -= step
         slope = (penalty.value(up) - penalty.value(down)) / (2 * step)
-        assert_allclose(G[place], slope, atol=1e-8)
+        assert_allclose(G[entry], slope, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", PENALTIES)
 def test_curvature_bounds_the_diagonal_of_the_hessian(name, W):
     penalty = make_penalty(name, 0.3, beta=5.0)
     C, step = penalty.curvature(W), 1e-5
-    for place in np.ndindex(*W.shape):
+    for entry in np.ndindex(*W.shape):
         up, down = W.copy(), W.copy()
-        up[place] += step
-        down[place] -= step
-        bend = (penalty.gradient(up)[place] - penalty.gradient(down)[place]) / (2 * step)
-        assert bend <= C[place] + 1e-7
+        up[entry] += step
+        down[entry] -= step
+        bend = (penalty.gradient(up)[entry] - penalty.gradient(down)[entry]) / (2 * step)
+        assert bend <= C[entry] + 1e-7
 
 
 def test_sharp_penalties_are_the_norms(W):

@@ -52,27 +52,27 @@ def test_everything_is_written(run):
 
 def test_members_become_one(tmp_path):
     small = [*(s for s in SMALL if not s.startswith("data")), "fine_tuning.epochs=1"]
-    found = train(load_recipe("digits", [*small, "members=2", "seed=1"]), tmp_path / "out")
+    result = train(load_recipe("digits", [*small, "members=2", "seed=1"]), tmp_path / "out")
     alone = [
         train(load_recipe("digits", [*small, f"seed={seed}"]), tmp_path / f"{seed}").classifier
         for seed in (2, 3)
     ]
-    both, images = found.classifier, load_dataset("digits", "test").images
+    both, images = result.classifier, load_dataset("digits", "test").images
     expected = np.mean([c.decision_function(images) for c in alone], axis=0)
     np.testing.assert_allclose(both.decision_function(images), expected, rtol=1e-3, atol=1e-3)
-    assert found.metrics["macs"] == both.macs == sum(c.macs for c in alone)
+    assert result.metrics["macs"] == both.macs == sum(c.macs for c in alone)
     assert both.metadata["recipe"]["members"] == 2
-    assert (found.out / "report.html").stat().st_size > 1000
+    assert (result.out / "report.html").stat().st_size > 1000
     with pytest.raises(RecipeError, match="members"):
         load_recipe("digits", ["members=2", "early_exit.tolerance=0.01"])
 
 
 def test_few_images_choose_and_all_tune(tmp_path, run):
     recipe = load_recipe("digits", [*SMALL, "fine_tuning.search_images=150"])
-    found = train(recipe, tmp_path / "out")
-    assert found.metrics["train_images"] == 300
-    assert found.classifier.family.base_.n_features_ == 6
-    assert not same(found.classifier, run.classifier)
+    result = train(recipe, tmp_path / "out")
+    assert result.metrics["train_images"] == 300
+    assert result.classifier.family.base_.n_features_ == 6
+    assert not same(result.classifier, run.classifier)
     all_of_them = load_recipe("digits", [*SMALL, "fine_tuning.search_images=300"])
     assert same(train(all_of_them, tmp_path / "all").classifier, run.classifier)
 
@@ -109,9 +109,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch, deformed)
     whole = train(recipe, tmp_path / "whole").classifier
     save = Checkpoint.save
 
-    def stops(self, done, place):
-        save(self, done, place)
-        if done.number == 2 and self.folder.name == "epochs":
+    def stops(self, step, number):
+        save(self, step, number)
+        if step.number == 2 and self.folder.name == "epochs":
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoint, "save", stops)
@@ -182,10 +182,10 @@ def test_a_run_stopped_by_its_teacher_or_after_resumes_to_the_same_bits(
 
     recipe, out, epochs, save = load_recipe("digits", TAUGHT), tmp_path / "out", [], Checkpoint.save
 
-    def counted(self, done, place):
-        save(self, done, place)
+    def counted(self, step, number):
+        save(self, step, number)
         if self.folder.name == "epochs":
-            epochs.append(done)
+            epochs.append(step)
         if len(epochs) == stops:
             raise KeyboardInterrupt
 

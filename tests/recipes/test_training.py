@@ -64,15 +64,15 @@ def test_train_writes_everything(tmp_path):
 
 
 def test_memory_disk_and_threads_give_the_same_bits(tmp_path):
-    found = []
+    models = []
     for number, (changes, jobs) in enumerate((
         (["store.where=memory"], 1), (["store.where=memory"], 2),
         (["store.where=disk", "store.memory=300kB"], 2), (["store.memory=300kB"], 1),
     )):  # fmt: skip
         recipe = load_recipe("digits", [*SMALL, *changes])
         model = train(recipe, tmp_path / str(number), jobs=jobs).classifier
-        found.append((model.weights.tobytes(), model.intercept.tobytes(), model.temperature))
-    assert len(set(found)) == 1
+        models.append((model.weights.tobytes(), model.intercept.tobytes(), model.temperature))
+    assert len(set(models)) == 1
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
@@ -82,9 +82,9 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):
     whole = train(recipe, tmp_path / "whole").classifier
     save = Checkpoint.save
 
-    def stops(self, done, place):
-        save(self, done, place)
-        if done.number == 3:
+    def stops(self, step, number):
+        save(self, step, number)
+        if step.number == 3:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoint, "save", stops)
@@ -107,11 +107,11 @@ def test_deformed_copies_train(tmp_path):
 def test_held_out_images_do_not_train(tmp_path):
     digits = load_images("digits", "train")
     recipe = load_recipe("digits", [*SMALL[:2], "data.held_out=0.25", "deformations.copies=1"])
-    found = train(recipe, tmp_path / "one").metrics
+    metrics = train(recipe, tmp_path / "one").metrics
     counts = np.bincount(digits.labels)
-    held = int(sum(round(0.25 * n) for n in counts))
-    assert found["test_images"] == held
-    assert found["train_images"] == 2 * (len(digits) - held)
+    n_test = int(sum(round(0.25 * n) for n in counts))
+    assert metrics["test_images"] == n_test
+    assert metrics["train_images"] == 2 * (len(digits) - n_test)
     # Another seed has the same test images.
     parts = [
         prepare_images(Run(load_recipe("digits", ["data.held_out=0.25", f"seed={seed}"]), tmp_path))
@@ -173,9 +173,9 @@ def test_every_kind_of_columns_trains_and_resumes(run, tmp_path, monkeypatch):
     assert whole.metrics["features"] == model.n_features > 0
     save = Checkpoint.save
 
-    def stops(self, done, place):
-        save(self, done, place)
-        if place == 2:
+    def stops(self, step, number):
+        save(self, step, number)
+        if number == 2:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Checkpoint, "save", stops)
@@ -252,10 +252,10 @@ def test_preparation_is_learned_with_and_kept(tmp_path):
 
     from visionshare.datasets import Preprocessing, load_dataset
 
-    held = load_dataset("digits", "train").subset(slice(0, 300))
+    digits = load_dataset("digits", "train").subset(slice(0, 300))
     for split, part in (
-        ("train", held.subset(slice(0, 240))),
-        ("test", held.subset(slice(240, 300))),
+        ("train", digits.subset(slice(0, 240))),
+        ("test", digits.subset(slice(240, 300))),
     ):
         for i, (image, label) in enumerate(zip(part.images, part.labels, strict=True)):
             canvas = np.full((60, 50), 230, np.uint8)

@@ -27,8 +27,8 @@ def digits():
 
 @pytest.fixture(scope="module")
 def sources(digits):
-    held = digits.of_classes(["0", "1", "2", "3", "5"])
-    return learn_sources(held, read_pool(POOL, 0), 8, 1e-3, 1, 0)
+    known = digits.of_classes(["0", "1", "2", "3", "5"])
+    return learn_sources(known, read_pool(POOL, 0), 8, 1e-3, 1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -44,22 +44,22 @@ def folder(sources, tmp_path_factory):
 @pytest.fixture(scope="module")
 def photos(digits, tmp_path_factory):
     """A folder of a few images, twice as large as the sources take them."""
-    root, held = tmp_path_factory.mktemp("photos"), digits.of_classes(["6", "8", "9"])
-    for c, name in enumerate(held.classes):
+    root, unknown = tmp_path_factory.mktemp("photos"), digits.of_classes(["6", "8", "9"])
+    for c, name in enumerate(unknown.classes):
         (root / name).mkdir()
-        for i in np.flatnonzero(held.labels == c)[:25]:
-            Image.fromarray(held.images[i]).resize((16, 16)).save(root / name / f"{i}.png")
+        for i in np.flatnonzero(unknown.labels == c)[:25]:
+            Image.fromarray(unknown.images[i]).resize((16, 16)).save(root / name / f"{i}.png")
     return root
 
 
 def test_a_learned_source_knows_its_class(digits, sources):
     assert [source.name for source in sources] == ["0", "1", "2", "3", "5"]
     assert sources[1].classes == ["not 1", "1"]
-    held = load_dataset("digits", "test").of_classes(["0", "1", "2", "3", "5"])
+    test = load_dataset("digits", "test").of_classes(["0", "1", "2", "3", "5"])
     for number, source in enumerate(sources):
-        scores = source.scores(held.images, 1)
+        scores = source.scores(test.images, 1)
         np.testing.assert_array_equal(scores[:, 0], -scores[:, 1])
-        assert np.mean((scores[:, 1] > 0) == (held.labels == number)) > 0.9
+        assert np.mean((scores[:, 1] > 0) == (test.labels == number)) > 0.9
 
 
 def test_sources_are_read_from_files_and_folders(folder, digits, sources):
@@ -69,9 +69,9 @@ def test_sources_are_read_from_files_and_folders(folder, digits, sources):
         np.testing.assert_array_equal(
             one.scores(digits.images[:9], 1), two.scores(digits.images[:9], 1)
         )
-    some = read_sources([folder / "3.safetensors", folder])
-    assert some[0].name.endswith("3")
-    assert len(some) == 5
+    several = read_sources([folder / "3.safetensors", folder])
+    assert several[0].name.endswith("3")
+    assert len(several) == 5
 
 
 def test_files_of_one_name_get_that_of_their_folder(folder, tmp_path):
@@ -113,30 +113,30 @@ def test_one_of_two_opposite_scores_is_a_feature(sources, digits):
 
 
 def test_every_class_is_learned_from_sources_alone(sources, digits):
-    held = digits.of_classes(["6", "8", "9"])
-    found = transfer(held, sources, GreedyTL(), Task("none", positives=10))
-    assert (found.trained_on, found.validated_on) == (30, len(held) - 30)
-    assert found.classifier.classes_.tolist() == ["6", "8", "9"]
+    images = digits.of_classes(["6", "8", "9"])
+    result = transfer(images, sources, GreedyTL(), Task("none", positives=10))
+    assert (result.trained_on, result.validated_on) == (30, len(images) - 30)
+    assert result.classifier.classes_.tolist() == ["6", "8", "9"]
     # Chance is a third.
-    assert found.balanced_accuracy > 0.6
+    assert result.balanced_accuracy > 0.6
     test = load_dataset("digits", "test").of_classes(["6", "8", "9"])
-    right = found.classifier.predict(test.images) == np.asarray(test.classes)[test.labels]
+    right = result.classifier.predict(test.images) == np.asarray(test.classes)[test.labels]
     assert right.mean() > 0.6
-    sizes = [abs(entry.weight) for entry in found.chosen]
+    sizes = [abs(entry.weight) for entry in result.chosen]
     assert sizes == sorted(sizes, reverse=True)
-    assert {entry.source for entry in found.chosen} <= {"0", "1", "2", "3", "5"}
-    assert found.classifier.metadata["sources"] == ["0", "1", "2", "3", "5"]
+    assert {entry.source for entry in result.chosen} <= {"0", "1", "2", "3", "5"}
+    assert result.classifier.metadata["sources"] == ["0", "1", "2", "3", "5"]
 
 
 def test_one_class_is_learned_against_the_rest(sources, digits, tmp_path):
     task = Task("pixels", "8", 6, 12, seed=3)
-    found = transfer(digits, sources, GreedyTL(rounds=12), task)
-    assert found.classifier.classes_.tolist() == ["not 8", "8"]
-    assert found.trained_on == 18
-    assert {entry.target for entry in found.chosen} <= {"8"}
+    result = transfer(digits, sources, GreedyTL(rounds=12), task)
+    assert result.classifier.classes_.tolist() == ["not 8", "8"]
+    assert result.trained_on == 18
+    assert {entry.target for entry in result.chosen} <= {"8"}
     again = transfer(digits, sources, GreedyTL(rounds=12), task)
-    assert again.chosen == found.chosen
-    found.classifier.save(tmp_path / "c.safetensors")
+    assert again.chosen == result.chosen
+    result.classifier.save(tmp_path / "c.safetensors")
     # What was learned from sources is a source for what comes next.
     assert read_sources([tmp_path])[0].classes == ["not 8", "8"]
     every = transfer(digits.subset(slice(0, 40)), sources, GreedyTL(rounds=5), Task())
@@ -169,13 +169,13 @@ def test_images_that_nothing_tells_apart(sources, digits):
 
 
 def test_the_matrix_leaves_out_the_class_itself(sources, digits):
-    held = digits.of_classes(["3", "5", "8"])
-    found = transferability(held, sources, GreedyTL(rounds=5), Task("none"), draws=2)
-    assert found.targets == ("3", "5", "8")
-    assert found.sources == ("0", "1", "2", "3", "5")
-    left_out = np.isnan(found.weights)
+    images = digits.of_classes(["3", "5", "8"])
+    result = transferability(images, sources, GreedyTL(rounds=5), Task("none"), draws=2)
+    assert result.targets == ("3", "5", "8")
+    assert result.sources == ("0", "1", "2", "3", "5")
+    left_out = np.isnan(result.weights)
     assert np.argwhere(left_out).tolist() == [[0, 3], [1, 4]]
-    twice = transferability(held, [*sources, sources[3]], GreedyTL(rounds=2), Task(), draws=1)
+    twice = transferability(images, [*sources, sources[3]], GreedyTL(rounds=2), Task(), draws=1)
     assert twice.sources[-1] == "3: 3"
 
 
@@ -252,8 +252,8 @@ def test_the_command_as_json_with_a_matrix(folder, photos, tmp_path, capsys):
         str(folder / "5.safetensors"),
     ]
     command += ["--out", str(tmp_path / "c.safetensors"), "--matrix", str(tmp_path / "m.png")]
-    command += ["--positive", "8", "--positives", "5", "--negatives", "9", "--rounds", "4"]
-    command += ["--alpha", "0.5", "--tol", "0", "--random", "59", "--draws", "2"]
+    command += ["--positive-class", "8", "--positives", "5", "--negatives", "9", "--rounds", "4"]
+    command += ["--alpha", "0.5", "--tol", "0", "--random-candidates", "59", "--draws", "2"]
     assert main([*command, "--features", "none", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["trained_on"] == 14
@@ -280,11 +280,11 @@ def test_the_matrix_alone(folder, photos, tmp_path, capsys):
         (["{photos}", "{photos}", "--out", "x.safetensors"], "without classifiers"),
         (["nowhere", "{folder}", "--out", "x.safetensors"], "no such file or folder"),
         (["{photos}", "{folder}", "--matrix", "m.jpg"], ".png"),
-        (["{photos}", "{folder}", "--out", "x", "--random", "0"], "--random"),
+        (["{photos}", "{folder}", "--out", "x", "--random-candidates", "0"], "--random-candidates"),
         (["{photos}", "{folder}", "--matrix", "m.png", "--draws", "0"], "--draws"),
         (["{photos}", "{folder}", "--out", "x", "--rounds", "0"], "rounds"),
         (["{photos}", "{folder}", "--out", "x", "--alpha", "-1"], "alpha"),
-        (["{photos}", "{folder}", "--out", "x", "--positive", "y"], "no class 'y'"),
+        (["{photos}", "{folder}", "--out", "x", "--positive-class", "y"], "no class 'y'"),
         (["{photos}", "{folder}", "--out", "x", "--negatives", "5"], "negatives"),
         (["{photos}", "{folder}", "--out", "x", "--features", "pixles"], "did you mean"),
         (["textures", "{folder}", "--out", "x"], "give a folder of images"),

@@ -34,9 +34,9 @@ def test_it_stands_alone(report):
 
 def test_it_says_that_images_are_deslanted(report, tmp_path):
     small = ["learner.rounds=3", "data.limit=300", "features.pool=deslanted-patches"]
-    found = train(load_recipe("digits", small), tmp_path)
+    result = train(load_recipe("digits", small), tmp_path)
     said = "Images are deslanted first"
-    assert said in (found.out / "report.html").read_text("utf-8")
+    assert said in (result.out / "report.html").read_text("utf-8")
     assert said not in report[1].read_text("utf-8")
 
 

@@ -58,11 +58,11 @@ def test_active_candidates_count_with_their_weights():
     criterion = make_task_criterion("bound", problem, "gradboost", 0.0)
     scores = criterion.score(pool, state, None)
     out = int(np.flatnonzero(~np.isfinite(scores))[0])
-    held = BoundState(
+    active = BoundState(
         state.residual, 1, np.array([out]), state.importance, state.omegas, {out: np.ones((1, 3))}
     )
-    assert criterion.score(pool, held, None)[out] > 0
-    assert_array_equal(np.delete(criterion.score(pool, held, None), out), np.delete(scores, out))
+    assert criterion.score(pool, active, None)[out] > 0
+    assert_array_equal(np.delete(criterion.score(pool, active, None), out), np.delete(scores, out))
 
 
 def test_groups_are_scored_together():
@@ -75,10 +75,10 @@ def test_groups_are_scored_together():
     size = bound.size(x, starts, state.omegas)
     alone = bound.decrease(MovingRows(np.zeros((3, 3)), gradient, np.zeros((3, 3)), size, starts))
     assert_allclose(scores[0], alone[0], rtol=1e-12)
-    some = make_task_criterion("bound", problem, "gradboost", 0.0).score(
+    selected = make_task_criterion("bound", problem, "gradboost", 0.0).score(
         pool, state, np.array([2, 0])
     )
-    assert_array_equal(some, scores[[2, 0]])
+    assert_array_equal(selected, scores[[2, 0]])
 
 
 def test_unknown_criteria_are_refused():

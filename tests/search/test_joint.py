@@ -24,9 +24,9 @@ def _squared_error(x, w, z, subset):
     """The weighted squared error of the best h, by its definition: weighted means."""
     error = 0.0
     for side in (x, ~x):
-        held = np.ix_(side, subset)
-        mean = np.average(z[held], weights=w[held]) if w[held].sum() > 0 else 0.0
-        error += np.sum(w[held] * (z[held] - mean) ** 2)
+        block = np.ix_(side, subset)
+        mean = np.average(z[block], weights=w[block]) if w[block].sum() > 0 else 0.0
+        error += np.sum(w[block] * (z[block] - mean) ** 2)
     for c in set(range(w.shape[1])) - set(subset):
         mean = np.average(z[:, c], weights=w[:, c]) if w[:, c].sum() > 0 else 0.0
         error += np.sum(w[:, c] * (z[:, c] - mean) ** 2)
@@ -41,7 +41,7 @@ def _greedy(x, w, z):
         subset = [*subset, min(trials, key=trials.get)]
         rest.remove(subset[-1])
         errors.append((trials[subset[-1]], sorted(subset)))
-    return min(errors, key=lambda found: found[0])
+    return min(errors, key=lambda pair: pair[0])
 
 
 def _exhaustive(x, w, z):
@@ -75,9 +75,9 @@ def _constants_error(w, z):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_walk_finds_what_loops_find(seed, ties):
     X, y, w = _problem(seed, ties=ties)
-    z, held = _signs(y, 4), _stumps(X)
+    z, stumps = _signs(y, 4), _stumps(X)
     numbers, gains = _found(X, y, w)
-    errors = np.array([_greedy(x, w, z)[0] for x in held])
+    errors = np.array([_greedy(x, w, z)[0] for x in stumps])
     assert_allclose(gains.max(), _constants_error(w, z) - errors.min(), rtol=1e-9)
     assert numbers[np.argmax(gains)] == np.argmin(errors)
 
@@ -147,9 +147,9 @@ def test_examples_of_no_class_count_as_negatives():
 
 def test_threads_change_no_bit():
     X, y, w = _problem(3, m=300, p=20)
-    found = []
+    results = []
     for n_jobs in (1, 2):
         with thread_limit(n_jobs):
-            found.append(_found(X, y, w))
-    assert (found[0][0] == found[1][0]).all()
-    assert (found[0][1] == found[1][1]).all()
+            results.append(_found(X, y, w))
+    assert (results[0][0] == results[1][0]).all()
+    assert (results[0][1] == results[1][1]).all()

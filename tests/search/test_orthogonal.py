@@ -46,8 +46,8 @@ def _brute_force(columns, omega, R, chosen, floor):
     root = np.sqrt(omega)[:, None]
     fitted = basis @ np.linalg.lstsq(basis * root, X * root, rcond=None)[0]
     new = omega @ (X - fitted) ** 2
-    own = omega @ (X - omega @ X) ** 2
-    return np.abs(X.T @ R).sum(axis=1) / np.sqrt(np.maximum(new, floor * own))
+    variance = omega @ (X - omega @ X) ** 2
+    return np.abs(X.T @ R).sum(axis=1) / np.sqrt(np.maximum(new, floor * variance))
 
 
 @pytest.mark.parametrize("scaling", ["unit_variance", "max_abs", "none"])
@@ -66,8 +66,8 @@ def test_groups_add_their_columns():
     for numbers, scores, R, chosen in _record(columns, y, omega):
         single = _brute_force(columns, omega, R, chosen, 0.1)
         together = np.bincount(groups, single)
-        wanted = together if numbers is None else together[numbers]
-        assert_allclose(scores, wanted, rtol=1e-6)
+        expected = together if numbers is None else together[numbers]
+        assert_allclose(scores, expected, rtol=1e-6)
 
 
 def test_survivors_of_a_screen_get_the_same_scores():

@@ -38,10 +38,10 @@ SEARCHES = {"exhaustive": {}, "random": {"n": 13}, "screened": {"fraction": 0.5,
 @pytest.fixture(scope="module")
 def images():
     # A multiple of the 16 spans of a screen: a screen of all examples leaves none out.
-    held = np.random.default_rng(0).random((176, 6, 5))
-    held[::3, 1:3] += 0.4 * np.sin(np.arange(5))
-    held[1::3, :, 2] += 0.5
-    return held.astype(np.float32)
+    images = np.random.default_rng(0).random((176, 6, 5))
+    images[::3, 1:3] += 0.4 * np.sin(np.arange(5))
+    images[1::3, :, 2] += 0.5
+    return images.astype(np.float32)
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ FAMILIES = {"gabor": GaborBank(step=3), "fourier": RandomFourier(bandwidths=(2.0
 @pytest.fixture(scope="module")
 def images():
     rng = np.random.default_rng(0)
-    held = rng.random((300, 7, 6))
-    held[1::3] += np.sin(np.arange(6))
-    held[2::3] += np.cos(2 * np.arange(7))[:, None]
-    return held.astype(np.float32)
+    images = rng.random((300, 7, 6))
+    images[1::3] += np.sin(np.arange(6))
+    images[2::3] += np.cos(2 * np.arange(7))[:, None]
+    return images.astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +62,8 @@ def test_each_round_takes_the_best_of_its_draws(kind, criterion, images, y):
     chosen = []
     for t in range(1, 4):
         width = columns.shape[1] // 60
-        own = np.arange((t - 1) * 20 * width, t * 20 * width)
-        ids = np.concatenate([np.array(chosen, int), own])
+        drawn = np.arange((t - 1) * 20 * width, t * 20 * width)
+        ids = np.concatenate([np.array(chosen, int), drawn])
         groups = None if width == 1 else np.unique(ids // 2, return_inverse=True)[1]
         pool = ArrayColumns(columns=everything[ids], groups=groups)
         order = _greedy(pool, y, len(chosen) // width, settings)
@@ -84,16 +84,8 @@ def _greedy(pool, y, already, settings):
                 numbers = np.arange(already, pool.size)
             return winners(pool, numbers, criterion.score(pool, state, numbers), n)
 
-    model = ShareBoost(rounds=already + 1, **settings)
-    held = model._settings
-    model._settings = lambda: _replaced(held(), Last())
+    model = ShareBoost(rounds=already + 1, search=Last(), **settings)
     return np.array(model.fit(pool, y).path_[-1].feature)
-
-
-def _replaced(settings, search):
-    from dataclasses import replace
-
-    return replace(settings, search=search)
 
 
 def test_no_draw_is_evaluated_twice_by_the_search(images, y, monkeypatch):

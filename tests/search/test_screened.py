@@ -44,14 +44,14 @@ def test_without_a_residual_all_examples_are_alike():
 
 def test_estimates_are_right_in_the_mean():
     columns, R = _problem()
-    pool, truth, found = Pool(columns), columns.correlate(R), []
+    pool, truth, estimates = Pool(columns), columns.correlate(R), []
     for number in range(1, 401):
         state = SimpleNamespace(residual=R, round=number, earlier=None)
-        found.append(Screened(0.2)._gradients(pool, state))
-    scatter = np.std(found, axis=0) / np.sqrt(len(found))
-    assert (np.abs(np.mean(found, axis=0) - truth) < 6 * scatter + 1e-6).all()
+        estimates.append(Screened(0.2).estimate(pool, state))
+    scatter = np.std(estimates, axis=0) / np.sqrt(len(estimates))
+    assert (np.abs(np.mean(estimates, axis=0) - truth) < 6 * scatter + 1e-6).all()
     uniform = np.sqrt((R.astype(np.float64) ** 2).sum(axis=0) * (1 / 0.2 - 1))
-    assert (np.std(found, axis=0).mean(axis=0) < 0.6 * uniform).all()
+    assert (np.std(estimates, axis=0).mean(axis=0) < 0.6 * uniform).all()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -61,9 +61,9 @@ def test_few_examples_that_hold_the_residual_are_enough(dtype):
     search, state = Screened(0.2, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
     excluded = np.zeros(300, bool)
     for _ in range(20):
-        found = search.best(Pool(columns), state, Gradient(), excluded)
-        assert found == make_search("exhaustive").best(Pool(columns), state, Gradient(), excluded)
-        excluded[found[0].number] = True
+        best = search.best(Pool(columns), state, Gradient(), excluded)
+        assert best == make_search("exhaustive").best(Pool(columns), state, Gradient(), excluded)
+        excluded[best[0].number] = True
 
 
 class Computed(ArrayColumns):
@@ -79,8 +79,8 @@ def test_columns_that_are_computed_give_the_same_features(groups):
     alike = Computed(columns.table().T, groups=groups)
     y = np.argmax(R, axis=1)
     options = {"search": "screened", "search_options": {"fraction": 0.5, "keep": 20}}
-    found = [ShareBoost(rounds=6, **options).fit(c, y).support_ for c in (columns, alike)]
-    assert_array_equal(*found)
+    supports = [ShareBoost(rounds=6, **options).fit(c, y).support_ for c in (columns, alike)]
+    assert_array_equal(*supports)
 
 
 def test_a_sample_serves_some_rounds_where_the_learner_can_look_back():
@@ -94,9 +94,9 @@ def test_a_sample_serves_some_rounds_where_the_learner_can_look_back():
     search = Screened(0.2, rounds=4)
     pool = Pool(columns)
     for number in (1, 2, 4, 5, 6):
-        search._gradients(pool, SimpleNamespace(residual=R, round=number, earlier=earlier))
+        search.estimate(pool, SimpleNamespace(residual=R, round=number, earlier=earlier))
     assert asked == []
-    Screened(0.2, rounds=4)._gradients(pool, SimpleNamespace(residual=R, round=7, earlier=earlier))
+    Screened(0.2, rounds=4).estimate(pool, SimpleNamespace(residual=R, round=7, earlier=earlier))
     assert asked == [5]
 
 
@@ -121,26 +121,33 @@ def test_resume_gives_the_same_bits(tmp_path, criterion, first):
 def test_tiny_problems_and_many_wanted():
     columns, R = _problem(m=3, d=200)
     search, state = Screened(0.1, keep=5), SimpleNamespace(residual=R, round=1, earlier=None)
-    found = search.best(Pool(columns), state, Gradient(), np.zeros(200, bool), 9)
-    assert len({c.number for c in found}) == 9
-    assert all(a.score >= b.score for a, b in pairwise(found))
+    best = search.best(Pool(columns), state, Gradient(), np.zeros(200, bool), 9)
+    assert len({c.number for c in best}) == 9
+    assert all(a.score >= b.score for a, b in pairwise(best))
 
 
 def test_a_sample_stays_within_its_memory():
-    columns, R = _problem()
+    class Sampled(ArrayColumns):
+        def sample(self, rows, old=None):
+            samples.append(len(rows))
+            return super().sample(rows, old)
+
+    samples, (columns, R) = [], _problem()
     search = Screened(0.5, max_bytes=300 * 4 * 25)
-    search._gradients(Pool(columns), SimpleNamespace(residual=R, round=1, earlier=None))
-    assert 10 <= len(search._sample.rows) <= 40
+    pool = Pool(Sampled(columns.table().T))
+    search.estimate(pool, SimpleNamespace(residual=R, round=1, earlier=None))
+    assert len(samples) == 1
+    assert 10 <= samples[0] <= 40
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_sample_takes_the_memory_of_the_one_before(dtype):
     columns, _ = _problem(dtype=dtype)
     first = columns.sample(np.arange(100))
-    place = next(first.spans(None)).buffer.__array_interface__["data"][0]
+    address = next(first.spans(None)).buffer.__array_interface__["data"][0]
     for rows in (np.arange(50, 155), np.arange(7)):
         again = columns.sample(rows, first)
-        assert next(again.spans(None)).buffer.__array_interface__["data"][0] == place
+        assert next(again.spans(None)).buffer.__array_interface__["data"][0] == address
         assert_array_equal(again.take(), columns.take()[rows])
         first = again
     assert_array_equal(columns.sample(np.arange(300), first).take(), columns.take()[:300])

@@ -30,10 +30,8 @@ def test_gradient_norms_are_the_definition():
     X, R, pool, state = _pool(groups)
     norms = np.abs(X.T @ R).sum(axis=1)
     assert_allclose(Gradient().score(pool, state, None), np.bincount(groups, norms), rtol=1e-5)
-    some = np.array([5, 2])
-    assert_allclose(
-        Gradient().score(pool, state, some), np.bincount(groups, norms)[some], rtol=1e-5
-    )
+    ids = np.array([5, 2])
+    assert_allclose(Gradient().score(pool, state, ids), np.bincount(groups, norms)[ids], rtol=1e-5)
 
 
 def test_exhaustive_takes_the_best_that_is_left():
@@ -41,9 +39,9 @@ def test_exhaustive_takes_the_best_that_is_left():
     norms = np.abs(X.T @ R).sum(axis=1)
     excluded = np.zeros(40, bool)
     for expected in np.argsort(-norms):
-        found = make_search("exhaustive").best(pool, state, Gradient(), excluded)[0]
-        assert found.number == expected
-        excluded[found.number] = True
+        best = make_search("exhaustive").best(pool, state, Gradient(), excluded)[0]
+        assert best.number == expected
+        excluded[best.number] = True
     assert make_search("exhaustive").best(pool, state, Gradient(), excluded) == []
 
 
@@ -62,8 +60,8 @@ def test_a_search_of_everything_is_exhaustive(name):
     options = {"random": {"n": 40}, "screened": {"keep": 40}}[name]
     _, _, pool, state = _pool()
     excluded = np.zeros(40, bool)
-    found = make_search(name, **options).best(pool, state, Gradient(), excluded)[0]
-    assert found == make_search("exhaustive").best(pool, state, Gradient(), excluded)[0]
+    best = make_search(name, **options).best(pool, state, Gradient(), excluded)[0]
+    assert best == make_search("exhaustive").best(pool, state, Gradient(), excluded)[0]
 
 
 def test_random_subset_depends_on_seed_and_round_alone():
@@ -98,9 +96,9 @@ def test_the_best_few_are_those_of_all_scores():
     excluded[3] = True
     scores = Gradient().score(pool, state, None)
     scores[3] = -np.inf
-    found = make_search("exhaustive").best(pool, state, Gradient(), excluded, 5)
-    assert [c.number for c in found] == np.argsort(-scores, kind="stable")[:5].tolist()
-    assert [c.score for c in found] == scores[[c.number for c in found]].tolist()
+    best = make_search("exhaustive").best(pool, state, Gradient(), excluded, 5)
+    assert [c.number for c in best] == np.argsort(-scores, kind="stable")[:5].tolist()
+    assert [c.score for c in best] == scores[[c.number for c in best]].tolist()
     assert len(make_search("exhaustive").best(pool, state, Gradient(), excluded, 100)) == 39
     drawn = make_search("random", n=6).best(pool, state, Gradient(), excluded, 4)
     assert len(drawn) == 4

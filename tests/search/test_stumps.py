@@ -64,11 +64,11 @@ def test_the_best_is_the_definitions(kind, scaling, k):
     assert len(norms) == pool.size
     excluded = np.zeros(pool.size, bool)
     for expected in np.argsort(-norms, kind="stable")[:30]:
-        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
-        assert_allclose(found.score, norms[expected], rtol=1e-5)
-        assert found.number == expected
-        assert found.features.tolist() == [expected]
-        excluded[found.number] = True
+        best = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
+        assert_allclose(best.score, norms[expected], rtol=1e-5)
+        assert best.number == expected
+        assert best.features.tolist() == [expected]
+        excluded[best.number] = True
     excluded[:] = True
     assert make_search("stumps").best(pool, state, make_criterion("gradient"), excluded) == []
 
@@ -82,9 +82,9 @@ def test_all_scores_are_those_of_a_full_scan():
     criterion = make_criterion("gradient")
     for number in range(pool.size):
         alone = np.arange(pool.size) != number
-        found = make_search("stumps").best(pool, state, criterion, alone)[0]
-        assert found.number == number
-        assert_allclose(found.score, norms[number], rtol=1e-12)
+        best = make_search("stumps").best(pool, state, criterion, alone)[0]
+        assert best.number == number
+        assert_allclose(best.score, norms[number], rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 10, 40])
@@ -108,10 +108,10 @@ def test_norms_that_are_left_out_are_never_the_best(residual, scaling, k):
     norms = pool.gradient_norms(state.residual)
     excluded = rng.random(pool.size) < 0.5
     for _ in range(20):
-        found = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
+        winner = make_search("stumps").best(pool, state, make_criterion("gradient"), excluded)[0]
         best = norms[~excluded].max()
-        assert_allclose([found.score, norms[found.number]], best, rtol=1e-9)
-        excluded[found.number] = True
+        assert_allclose([winner.score, norms[winner.number]], best, rtol=1e-9)
+        excluded[winner.number] = True
 
 
 def test_the_lowest_number_wins_among_equals():
@@ -142,11 +142,11 @@ def test_shareboost_chooses_what_an_exhaustive_search_chooses(kind, scaling, wei
     columns = StumpColumns.from_images(images)
     memory = ArrayColumns.from_family(columns.family, images)
     settings = {"rounds": 8, "scaling": scaling, "alpha": 1e-3}
-    found = ShareBoost(search="stumps", **settings).fit(columns, y, omega)
+    model = ShareBoost(search="stumps", **settings).fit(columns, y, omega)
     expected = ShareBoost(**settings).fit(memory, y, omega)
-    assert found.support_.tolist() == expected.support_.tolist()
-    assert_allclose(found.coef_, expected.coef_, rtol=1e-3, atol=1e-3)
-    assert_array_equal(found.predict(columns), expected.predict(memory))
+    assert model.support_.tolist() == expected.support_.tolist()
+    assert_allclose(model.coef_, expected.coef_, rtol=1e-3, atol=1e-3)
+    assert_array_equal(model.predict(columns), expected.predict(memory))
 
 
 def test_threads_and_resume_give_the_same_bits(tmp_path):
@@ -191,5 +191,5 @@ def test_other_searches_take_stumps_too(search, criterion):
     y, columns = _classes(images), StumpColumns.from_images(images)
     memory = ArrayColumns.from_family(columns.family, images)
     settings = {"rounds": 2, "search": search, "criterion": criterion}
-    found = ShareBoost(**settings).fit(columns, y)
-    assert found.support_.tolist() == ShareBoost(**settings).fit(memory, y).support_.tolist()
+    model = ShareBoost(**settings).fit(columns, y)
+    assert model.support_.tolist() == ShareBoost(**settings).fit(memory, y).support_.tolist()

@@ -17,14 +17,14 @@ def _problem(loss, penalty, seed=0, m=30):
     y, omega = rng.integers(0, 3, m), rng.uniform(0.5, 2, m)
     if loss == "multinomial":
         targets = coupled_targets(y, 3, omega)
-        held = Multinomial(targets.classes)
+        task_loss = Multinomial(targets.classes)
     elif loss == "insensitive":
         targets = number_targets(rng.normal(size=(m, 3)), omega, None, 0)
-        held = make_task_loss(loss, eps=0.3)
+        task_loss = make_task_loss(loss, eps=0.3)
     else:
         targets = class_targets(y, 3, omega, None, 0)
-        held = make_task_loss(loss)
-    problem = TaskProblem(targets.blocks, 3, held, make_norm(penalty), 0.8)
+        task_loss = make_task_loss(loss)
+    problem = TaskProblem(targets.blocks, 3, task_loss, make_norm(penalty), 0.8)
     for _ in range(3):
         problem.append(rng.normal(size=(1, m)))
     return problem, TaskWeights(

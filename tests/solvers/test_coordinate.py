@@ -12,7 +12,7 @@ from visionshare.solvers import SOLVERS, Fista, TaskBlock, TaskProblem
 
 def _problem(loss, q, sizes=(1,) * 6, alpha=0.7, shared=np.inf, blocks=1):
     rng = np.random.default_rng(0)
-    m, held = 60, []
+    m, parts = 60, []
     for i in range(blocks):
         rows = slice(i * m // blocks, (i + 1) * m // blocks)
         n = rows.stop - rows.start
@@ -21,8 +21,8 @@ def _problem(loss, q, sizes=(1,) * 6, alpha=0.7, shared=np.inf, blocks=1):
         c = np.ones_like(s)
         if loss == "squared":
             s, c = np.ones_like(s), s + 0.5
-        held.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
-    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), alpha, shared)
+        parts.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
+    problem = TaskProblem(parts, 3, make_task_loss(loss), GroupNorm(q), alpha, shared)
     for size in sizes:
         problem.append(rng.normal(size=(size, m)) * rng.uniform(0.3, 2))
     return problem

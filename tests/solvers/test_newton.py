@@ -56,11 +56,11 @@ def test_single_precision_gets_as_far_as_its_digits():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 3)) @ rng.normal(size=(3, 24)) + 0.1 * rng.normal(size=(4000, 24))
     reference = _solved(_problem(X, 2, 0.5, tasks=1), 1e-9)
-    found = _solved(_problem(X, 2, 0.5, tasks=1, dtype=np.float32), 1e-2)
+    result = _solved(_problem(X, 2, 0.5, tasks=1, dtype=np.float32), 1e-2)
     assert reference.converged
-    assert found.converged
-    assert found.iterations <= 60
-    assert_allclose(found.value, reference.value, rtol=1e-6)
+    assert result.converged
+    assert result.iterations <= 60
+    assert_allclose(result.value, reference.value, rtol=1e-6)
 
 
 def test_tasks_that_stand_apart_are_solved_as_if_alone():
@@ -74,8 +74,8 @@ def test_tasks_that_stand_apart_are_solved_as_if_alone():
         )
         problem = TaskProblem([alone], 1, together.loss, GroupNorm(1), 2.0)
         problem.append(X.T, [1] * 10)
-        own = _solved(problem, 1e-10)
-        assert_allclose(solved.weights.W[:, task], own.weights.W[:, 0], atol=1e-8)
+        single = _solved(problem, 1e-10)
+        assert_allclose(solved.weights.W[:, task], single.weights.W[:, 0], atol=1e-8)
 
 
 def test_no_columns():

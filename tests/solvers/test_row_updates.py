@@ -19,11 +19,11 @@ def test_one_weight_is_the_minimizer(seed):
     up, down = (0.0, down) if seed % 7 == 0 else (up, 0.0) if seed % 7 == 1 else (up, down)
     a, alpha = rng.uniform(0.2, 3), 10 ** rng.uniform(-3, 1)
     delta = float(exponential_l1(np.array([w]), np.array([up]), np.array([down]), a, alpha)[0])
-    found = minimize_scalar(
+    solution = minimize_scalar(
         _l1, bounds=(-30, 30), args=(w, up, down, a, alpha), method="bounded",
         options={"xatol": 1e-12},
     )  # fmt: skip
-    assert _l1(delta, w, up, down, a, alpha) <= found.fun + 1e-9
+    assert _l1(delta, w, up, down, a, alpha) <= solution.fun + 1e-9
 
 
 def _max(row, w, up, down, a, alpha):
@@ -46,10 +46,10 @@ def test_a_row_is_the_minimizer(seed):
     value = _max(row, w, up, down, a, alpha)
     # For every level the best row below it is known weight by weight; search the level.
     with np.errstate(divide="ignore"):
-        own = w + 0.5 * a * (np.log(up) - np.log(down))
+        free = w + 0.5 * a * (np.log(up) - np.log(down))
 
     def at(level):
-        return _max(np.clip(own, -level, level), w, up, down, a, alpha)
+        return _max(np.clip(free, -level, level), w, up, down, a, alpha)
 
     levels = np.concatenate([np.linspace(0, 12, 4001), [np.abs(row).max()]])
     assert value <= min(at(x) for x in levels) + 1e-6

@@ -27,7 +27,7 @@ WHOLE = ("admm", "fista", "newton")
 def _problem(loss="squared_hinge", q=2, alpha=1.5, shared=np.inf, blocks=1, seed=0, **kw):
     """Return a problem of three tasks and seven columns in four groups."""
     rng = np.random.default_rng(seed)
-    m, held = 60, []
+    m, parts = 60, []
     for i in range(blocks):
         rows = slice(i * m // blocks, (i + 1) * m // blocks)
         n = rows.stop - rows.start
@@ -36,8 +36,8 @@ def _problem(loss="squared_hinge", q=2, alpha=1.5, shared=np.inf, blocks=1, seed
             s, c = np.ones((n, len(tasks))), rng.normal(size=(n, len(tasks))) + 1
         else:
             s, c = rng.choice([-1.0, 1.0], (n, len(tasks))), np.ones((n, len(tasks)))
-        held.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
-    problem = TaskProblem(held, 3, make_task_loss(loss), GroupNorm(q), alpha, shared, **kw)
+        parts.append(TaskBlock(rows, tasks, s, c, rng.uniform(0.5, 2, n)))
+    problem = TaskProblem(parts, 3, make_task_loss(loss), GroupNorm(q), alpha, shared, **kw)
     for size in SIZES:
         columns = rng.normal(size=(size, m)) + 0.3
         problem.append(columns / np.linalg.norm(columns, axis=1, keepdims=True))
@@ -56,7 +56,7 @@ def _by_definition(problem, weights):
             f = problem.columns[:, block.rows].T @ w + weights.b[t]
             z = block.c[:, i] - block.s[:, i] * f
             total += np.dot(block.omega, problem.loss.value(z))
-    if problem.own:
+    if problem.per_task:
         ends = np.cumsum(SIZES)
         for a, b in zip(ends - SIZES, ends, strict=True):
             total += problem.alpha * np.linalg.norm(weights.W[a:b].ravel(), problem.norm.q)
@@ -70,23 +70,23 @@ def _independent(problem):
     d, T, ends = problem.n, problem.n_tasks, np.cumsum(SIZES)
 
     def unpack(x):
-        W = x[: d * T].reshape(d, T) if problem.own else np.zeros((d, T))
+        W = x[: d * T].reshape(d, T) if problem.per_task else np.zeros((d, T))
         shared = x[d * T : d * T + d] if problem.sharing else np.zeros(d)
         return TaskWeights(W, shared, x[-T:])
 
     def objective(x, eps):
         weights = unpack(x)
         plain = _by_definition(problem, weights)
-        own = shared = 0.0
-        if problem.own:
+        of_tasks = shared = 0.0
+        if problem.per_task:
             for a, b in zip(ends - SIZES, ends, strict=True):
                 w = weights.W[a:b].ravel()
                 smooth = np.sum((w * w + eps * eps) ** (problem.norm.q / 2)) ** (1 / problem.norm.q)
-                own += problem.alpha * (smooth - np.linalg.norm(w, problem.norm.q))
+                of_tasks += problem.alpha * (smooth - np.linalg.norm(w, problem.norm.q))
         if problem.sharing:
             w = weights.shared
             shared = problem.shared_alpha * np.sum(np.sqrt(w * w + eps * eps) - np.abs(w))
-        return plain + own + shared
+        return plain + of_tasks + shared
 
     x = np.zeros(d * T + d + T)
     for eps in (1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
@@ -194,11 +194,12 @@ def test_groups_may_enter_together():
 def test_scaled_columns_make_the_same_steps():
     # Columns a hundred times as large with a penalty a hundred times as large: the same problem.
     problem, large = _problem(), _problem(alpha=150.0)
-    large._columns *= 100
+    columns = large.columns
+    columns *= 100
     large.grams = [1e4 * g for g in large.grams]
     large.sums = [100 * s for s in large.sums]
-    found = [SOLVERS["admm"](p).solve(_start(p), 0.0, 40) for p in (problem, large)]
-    assert_allclose(found[0].weights.W, 100 * found[1].weights.W, rtol=1e-9, atol=1e-10)
+    results = [SOLVERS["admm"](p).solve(_start(p), 0.0, 40) for p in (problem, large)]
+    assert_allclose(results[0].weights.W, 100 * results[1].weights.W, rtol=1e-9, atol=1e-10)
 
 
 def test_polish_finds_the_last_digits():
@@ -213,11 +214,10 @@ def test_polish_finds_the_last_digits():
     assert polish(problem, near.weights) is near.weights
 
 
-def test_threads_do_not_change_the_bits(monkeypatch):
-    monkeypatch.setattr("visionshare.solvers.tasks._TILE", 16)
-    plain = _problem()
+def test_threads_do_not_change_the_bits():
+    plain = _problem(tile=16)
     with ThreadPoolExecutor(3) as executor:
-        threaded = _problem(executor=executor)
+        threaded = _problem(executor=executor, tile=16)
         for solver in (SOLVERS[name] for name in WHOLE):
             a = solver(plain).solve(_start(plain), 1e-5, 500).weights
             b = solver(threaded).solve(_start(threaded), 1e-5, 500).weights

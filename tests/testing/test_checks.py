@@ -39,9 +39,9 @@ class _Wrong(Pixels):
 
     def __getattribute__(self, name):
         value = super().__getattribute__(name)
-        held = object.__getattribute__(self, "__dict__")
-        if name == held.get("method") and held.get("change") is not None:
-            return lambda *a, **k: held["change"](value(*a, **k))
+        attributes = object.__getattribute__(self, "__dict__")
+        if name == attributes.get("method") and attributes.get("change") is not None:
+            return lambda *a, **k: attributes["change"](value(*a, **k))
         return value
 
 

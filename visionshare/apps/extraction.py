@@ -47,7 +47,7 @@ class Extraction:
     images, features : int
         Shape of the matrix.
     broken : tuple of str
-        Images that could not be read and were left out.
+        Images that could not be read and were skipped.
     """
 
     folder: Path
@@ -207,7 +207,7 @@ def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str]]:
     """Return the next readable images, the index after the last path tried, and the broken ones.
 
     There are always :data:`IMAGE_BLOCK`, except at the end: so the store's identity is that of
-    the readable images, however many were left out.
+    the readable images, however many were skipped.
     """
     shape = job.family.image_shape_
     size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"

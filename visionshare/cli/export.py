@@ -30,8 +30,8 @@ def export(
     classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
     out: Annotated[Path, typer.Option("--out", help="Folder to write to; or a file *.onnx.")],
     to: Annotated[str, typer.Option(help="Form: c or onnx.")] = "c",
-    name: Annotated[
-        str, typer.Option(help="First part of all C names; name of the ONNX graph.")
+    identifier_prefix: Annotated[
+        str, typer.Option(help="Prefix of all C identifiers and files; name of the ONNX graph.")
     ] = "classifier",
     quantize: Annotated[str, typer.Option(help="C tables: none, int8 or int16.")] = "none",
     pixel: Annotated[
@@ -72,6 +72,7 @@ def export(
     Example: visionshare export CLASSIFIER --to onnx --out digits.onnx
     """
     from visionshare import load
+    from visionshare.codegen.c_text import check_identifier
 
     if to not in _FORMS:
         raise InputError("--to", to, " or ".join(map(repr, _FORMS)))
@@ -79,6 +80,7 @@ def export(
         raise InputError("--quantize", quantize, "'none' with --to onnx")
     if to == "onnx" and early_exit:
         raise InputError("--early-exit", "set", "--to c; for ONNX, --rounds")
+    check_identifier("--identifier-prefix", identifier_prefix)
     model = load(classifier)
     if rounds is not None:
         if not model.path:
@@ -86,9 +88,9 @@ def export(
         model = model.at(rounds)
     labeled = None if measure is None else _Labeled(measure, data, split)
     if to == "onnx":
-        figures = _export_onnx(model, out, name, pixel, labeled)
+        figures = _export_onnx(model, out, identifier_prefix, pixel, labeled)
     else:
-        options = _COptions(name, pixel, quantize, probabilities, early_exit)
+        options = _COptions(identifier_prefix, pixel, quantize, probabilities, early_exit)
         figures = _export_c(model, out, options, labeled)
     _print_figures(figures, to, as_json)
 

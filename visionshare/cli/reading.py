@@ -49,7 +49,7 @@ def read(
 
     Example: visionshare read out/ocr/classifier.safetensors scans/ --out read/
 
-    The classifier comes from `visionshare train ocr`: digits and capitals. Punctuation is left out.
+    The classifier comes from `visionshare train ocr`: digits and capitals. Punctuation is ignored.
     """
     from visionshare import load
     from visionshare.apps.ocr.reading import check_reader, read_page

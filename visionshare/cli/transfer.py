@@ -41,7 +41,7 @@ def transfer(
             "--matrix", help="Picture (.png) of the weights of each source for each class."
         ),
     ] = None,
-    positive: Annotated[
+    positive_class: Annotated[
         str | None, typer.Option(help="Learn this class against the rest; default every class.")
     ] = None,
     positives: Annotated[
@@ -55,7 +55,7 @@ def transfer(
         float, typer.Option(help="Ridge penalty: larger means smaller weights.")
     ] = 1.0,
     tol: Annotated[float, typer.Option(help="Stop when a round gains less.")] = 1e-4,
-    random: Annotated[
+    random_candidates: Annotated[
         int | None,
         typer.Option(help="Try this number of random candidates per round (59), not all."),
     ] = None,
@@ -73,7 +73,7 @@ def transfer(
 
     Example: visionshare transfer photos/ out/digits/classifier.safetensors --out new.safetensors
 
-    Example: visionshare transfer photos/ sources/ --positive cat --out cat.safetensors
+    Example: visionshare transfer photos/ sources/ --positive-class cat --out cat.safetensors
 
     Example: visionshare transfer photos/ sources/ --matrix who-helps-whom.png
 
@@ -91,23 +91,24 @@ def transfer(
         raise InputError("--out", None, "a file for the classifier, or --matrix, or both")
     if matrix is not None and matrix.suffix.lower() != ".png":
         raise InputError("--matrix", str(matrix), "a .png file")
-    if random is not None and random < 1:
-        raise InputError("--random", random, "a number of candidates of at least 1, such as 59")
+    if random_candidates is not None and random_candidates < 1:
+        expected = "a number of candidates of at least 1, such as 59"
+        raise InputError("--random-candidates", random_candidates, expected)
     if draws < 1:
         raise InputError("--draws", draws, "a whole number of at least 1")
     learner = GreedyTL(
         rounds,
         alpha=alpha,
         tol=tol,
-        search="exhaustive" if random is None else "random",
-        search_options=None if random is None else {"n": random},
+        search="exhaustive" if random_candidates is None else "random",
+        search_options=None if random_candidates is None else {"n": random_candidates},
         # How many images of each class were at hand says nothing of how often it occurs.
         fit_intercept=False,
         n_jobs=threads,
         random_state=seed,
     )
     learner.check_parameters()
-    task = Task(features, positive, positives, negatives, seed)
+    task = Task(features, positive_class, positives, negatives, seed)
     if out is not None:
         task.check()
     known = read_sources(sources)

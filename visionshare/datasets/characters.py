@@ -60,7 +60,7 @@ def normalize_character(
     darkness : ndarray of uint8, shape (H, W)
         See :class:`visionshare.datasets.ink.Ink`.
     mask : ndarray of bool, shape (H, W)
-        Pixels of this character; neighbors inside of its box are left out.
+        Pixels of this character; neighbors inside its box are excluded.
     size : tuple of int, default (28, 28)
         Height and width of the raster.
     margin : int, default 3

@@ -196,7 +196,7 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
 def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the image files below a folder, sorted by path, a folder's entries at a time.
 
-    Folders that are links are left out: they may form cycles.
+    Folders that are links are skipped: they may form cycles.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def read_images(
     n_jobs : int, default 1
         Threads that decode.
     broken : list of str, optional
-        Where to note images that cannot be read; they are then left out.
+        Where to note images that cannot be read; they are then skipped.
 
     Raises
     ------

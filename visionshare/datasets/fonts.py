@@ -123,7 +123,7 @@ def matches(family: str, patterns: Iterable[str]) -> bool:
 def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
     """Return the fonts that draw all these characters, each like most other fonts do.
 
-    Left out are files that are no fonts, fonts without one of the characters (their table says
+    Excluded are files that are no fonts, fonts without one of the characters (their table says
     so), or with two that look the same (placeholders), copies of another font, and fonts whose
     characters are unlike those of the others: symbols in place of letters, ornamented initials.
 

@@ -30,7 +30,7 @@ def read_libsvm(
     path : path-like
         Lines of ``label index:value …``; ``.bz2`` and ``.gz`` are unpacked.
     shape : tuple of int
-        Shape of one image; index 1 is its first pixel, and pixels left out are 0.
+        Shape of one image; index 1 is its first pixel, and missing pixels are 0.
     largest : int
         Bytes of unpacked text that are accepted at most.
 

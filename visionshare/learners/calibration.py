@@ -106,7 +106,7 @@ def cross_fitted_scores(
 ) -> np.ndarray | None:
     """Return each example's scores from a refit that left its fold out.
 
-    The features stay as chosen on all examples; only the weights are fitted anew.
+    The features stay as chosen on all examples; only the weights are refitted.
 
     Returns
     -------

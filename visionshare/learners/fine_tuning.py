@@ -127,7 +127,7 @@ class FineTuning:
 
 
 class Teacher(Protocol):
-    """What teaches: scores of images, (n, k), the columns in the order of its classes.
+    """A teacher: scores of images, (n, k), the columns in the order of its classes.
 
     :class:`visionshare.CompactClassifier` is one.
     """

@@ -72,7 +72,7 @@ def ball_rounds(
     """Yield steps w ← (1 − η)w + ηB·sign(−g_j)e_j with j = argmax |g_j|.
 
     η minimizes the quadratic that bounds the smooth loss from above along the step, clipped to
-    [0, 1]. The intercept is fitted anew after each step: it is outside the ball.
+    [0, 1]. The intercept is refitted after each step: it is outside the ball.
 
     Parameters
     ----------

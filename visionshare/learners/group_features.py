@@ -60,9 +60,9 @@ default "squared_hinge"
     q : float, default 2.0
         Norm inside a feature's (or group's) weights of all tasks: 1 to infinity.
     alpha : float or None, default 1.0
-        λ_p; None leaves out the tasks' own weights.
+        λ_p; None: no weights of single tasks.
     shared_alpha : float or None, default None
-        λ_s; None leaves out the weights that all tasks share.
+        λ_s; None: no weights that all tasks share.
     rounds : int, default 200
         Rounds at most.
     max_features : int, optional

@@ -83,7 +83,7 @@ def shared_stumps(
     rounds : int
         Rounds at most; fewer where no stump gains anything.
     inputs_a_round : int
-        How many inputs are looked at in a round, drawn anew.
+        How many inputs are examined in a round, drawn at random.
     rng : Generator
 
     Yields

@@ -44,7 +44,7 @@ class JointBoost(Classifier):
         At most so many thresholds an input, near its quantiles; all when omitted. For arrays:
         columns have theirs.
     input_fraction : float, default 1.0
-        Fraction of the inputs that a round looks at, drawn anew in each (paper, §2.5).
+        Fraction of the inputs that a round examines, drawn again in each (paper, §2.5).
     class_weight : dict, "balanced" or None, default None
         As in scikit-learn.
     n_jobs : int, default 1

@@ -28,7 +28,7 @@ class Transferability:
     sources : tuple of str
         Names of the sources' scores.
     weights : ndarray of shape (n_targets, n_sources), float64
-        Means over the draws, of columns at variance 1; NaN where a source was left out.
+        Means over the draws, of columns at variance 1; NaN where a source was excluded.
     accuracy : ndarray of shape (n_targets, draws), float64
         Balanced accuracy on all examples that were not drawn; NaN where a side has none left.
     """
@@ -63,7 +63,7 @@ def leave_one_class_out(
     y : ndarray of shape (m,)
         Classes.
     source_classes : sequence of str
-        The class that each score stands for: it is left out where that class is learned.
+        The class that each score stands for: it is excluded where that class is learned.
     source_names : sequence of str, optional
         Their classes when omitted.
     learner : GreedyTL, optional
@@ -71,7 +71,7 @@ def leave_one_class_out(
     positives, negatives : int, default 5 and 10
         Examples of the class, and of all others, that train.
     draws : int, default 10
-        Times they are drawn anew.
+        Number of random draws of them.
     random_state : int, default 0
         Seed of the draws.
 

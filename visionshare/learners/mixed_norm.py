@@ -48,7 +48,7 @@ class MixedNormClassifier(TaskClassifier):
         How the problem is solved; "newton" is FISTA for q other than 1 and 2.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     tol : float, default 1e-3
-        Columns that are left out violate optimality by less than this fraction of λ.
+        Columns that have not entered violate optimality by less than this fraction of λ.
     refit_tol : float, default 1e-4
         KKT residual, as a fraction of λ.
     max_iter : int, default 3000

@@ -41,7 +41,7 @@ class ShareBoost(Classifier):
     """Greedy multiclass learning with shared features.
 
     Each round adds the feature, or the group of features, that promises most for all classes
-    together, then fits the weights of all chosen features anew until they converge.
+    together, then refits the weights of all chosen features until they converge.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ default "exhaustive"
     Scores trained with a margin are over-confident. ``predict_proba`` divides them by a
     temperature fitted to the log loss of examples that did not train the weights: the
     validation examples where there are any, otherwise each third of the training examples
-    scored by weights fitted anew to the other two (the features stay).
+    scored by weights refitted to the other two (the features stay).
 
     References
     ----------

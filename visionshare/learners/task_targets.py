@@ -21,7 +21,7 @@ class Targets:
     ----------
     blocks : list of TaskBlock
     order : ndarray of int
-        Examples in the order of the blocks' rows; those of weight 0 are left out.
+        Examples in the order of the blocks' rows; those of weight 0 are excluded.
     n_tasks : int
     classes : ndarray of int or None
         Class of each example in ``order``, where one loss couples the scores of all classes.

@@ -21,7 +21,7 @@ class SoftTargets:
     Parameters
     ----------
     temperature : float, default 3.0
-        τ, above 0, of the teacher's scores and of the pupil's.
+        τ, above 0, of the teacher's and the student's scores.
 
     References
     ----------

@@ -275,9 +275,9 @@ def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
 def _roots(A: np.ndarray, c: np.ndarray, q: float) -> np.ndarray:
     """Return the roots x in [0, A] of x + c x^{q−1} = A, by Newton steps inside a bracket."""
     low, high = np.zeros_like(A), A.copy()
-    some = np.where(A > 0, A, 1)
+    positive = np.where(A > 0, A, 1)
     # Where one of the two terms is all of A.
-    x = np.minimum(some, np.exp(np.clip(np.log(some / c) / (q - 1), -700, 0)))
+    x = np.minimum(positive, np.exp(np.clip(np.log(positive / c) / (q - 1), -700, 0)))
     x = np.where(A > 0, 0.5 * x, 0)
     for _ in range(60):
         power = c * x ** (q - 1)

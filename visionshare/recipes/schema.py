@@ -167,9 +167,9 @@ class EarlyExitPart(Section):
 
 
 class TeacherPart(Section):
-    """Classifiers learned before, from the same images, whose mean teaches in the fine-tuning.
+    """Classifiers learned before, from the same images: their mean is the teacher in fine-tuning.
 
-    Settings that it leaves out are those of the recipe.
+    Settings missing here are those of the recipe.
     """
 
     members: int = Field(default=1, ge=1, le=100)
@@ -227,7 +227,7 @@ class Recipe(Section):
     @model_validator(mode="after")
     def _tuning_fits(self) -> Recipe:
         if self.teacher is not None and self.fine_tuning is None:
-            raise ValueError("teacher: needs [fine_tuning], which it teaches in")
+            raise ValueError("teacher: needs [fine_tuning], whose loss it joins")
         if self.teacher is not None and self.learner.kind != "shareboost":
             given = self.learner.kind
             raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')
@@ -272,7 +272,7 @@ def recipe_model(kind: str = DEFAULT_LEARNER) -> type[Recipe]:
 
 
 def _extended(base: type[Section], sections: Mapping[str, Any]) -> type[Section]:
-    """Return a section with others in it, each of which may be left out."""
+    """Return a section with others in it, each of which is optional."""
     fields: dict[str, Any] = {name: (section | None, None) for name, section in sections.items()}
     return create_model(base.__name__, __base__=base, **fields)
 

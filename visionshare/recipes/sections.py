@@ -57,7 +57,7 @@ class Section(BaseModel):
         ----------
         **runtime
             Arguments that no recipe has, such as ``n_jobs``; those that it does not take are
-            left out.
+            omitted.
         """
         assert self.section_target is not None
         accepted = inspect.signature(self.section_target).parameters
@@ -107,7 +107,7 @@ def section_of(
 ) -> Any:
     """Return the section whose keys are the parameters of a class or a function.
 
-    Parameters of :data:`RUNTIME` and those whose type has no form in TOML are left out. Of a
+    Parameters of :data:`RUNTIME` and those whose type has no form in TOML are omitted. Of a
     union such as ``str | Criterion`` the parts remain that TOML can say. TOML has no None: where
     a parameter is a number or None, ``inf`` means None.
 
@@ -168,7 +168,7 @@ def _default(default: Any, parts: Sequence[Any]) -> Any:
     if default is inspect.Parameter.empty:
         return ...
     inner = next((p for p in parts if isinstance(p, type) and issubclass(p, Section)), None)
-    # The settings of an object that may be left out are those of its defaults.
+    # An optional object's settings default to those of its class.
     return Field(default_factory=inner) if default is None and inner is not None else default
 
 

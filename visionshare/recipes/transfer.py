@@ -203,7 +203,7 @@ def transferability(
     draws: int = 10,
     n_jobs: int = 1,
 ) -> Transferability:
-    """Return which sources each class learns from; those of the class itself are left out.
+    """Return which sources each class learns from; those of the class itself are excluded.
 
     Parameters
     ----------

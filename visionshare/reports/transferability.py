@@ -30,7 +30,7 @@ def transferability_table(
     Parameters
     ----------
     weights : ndarray of shape (n_targets, n_sources)
-        NaN where a source was left out.
+        NaN where a source was excluded.
     targets, sources : sequence of str
 
     Raises
@@ -82,7 +82,7 @@ def draw_transferability(
 ) -> Figure:
     """Return the matrix as a figure: columns are targets, rows sources, as in the paper's fig. 4.
 
-    Red lowers the score, blue raises it; gray was left out.
+    Red lowers the score, blue raises it; gray: excluded.
     """
     from matplotlib import colormaps
 

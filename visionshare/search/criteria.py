@@ -46,7 +46,7 @@ class _Decrease:
 class Line(_Decrease):
     """L(W) − min_{α ≥ 0} L(W − α g_J), a line search along the gradient (§3.1, with L for R).
 
-    The penalty is left out, as in the paper.
+    The penalty is ignored, as in the paper.
     """
 
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:

@@ -38,7 +38,7 @@ def samples_needed(best: float = 0.05, confidence: float = 0.95) -> int:
 
 @dataclass
 class RandomSubset:
-    """Score ``n`` candidates drawn anew each round.
+    """Score ``n`` candidates, fresh ones in each round.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class Screened:
         numbers, keep = np.flatnonzero(~excluded), max(self.keep, n)
         if len(numbers) <= keep:
             return numbers
-        norms = np.abs(self._gradients(pool, state)).sum(axis=1)
+        norms = np.abs(self.estimate(pool, state)).sum(axis=1)
         divided = criterion.criterion if isinstance(criterion, PerMac) else criterion
         if hasattr(divided, "spread"):
             norms /= divided.spread(pool, state)
@@ -96,8 +96,20 @@ class Screened:
         best = np.argpartition(-scores[numbers], keep - 1)[:keep]
         return np.sort(numbers[best])
 
-    def _gradients(self, pool: Pool, state: SearchState) -> np.ndarray:
-        """Return estimates of XᵀR (d, k) from the sample."""
+    def estimate(self, pool: Pool, state: SearchState) -> np.ndarray:
+        """Return the estimate of XᵀR (d, k) from the sample that serves a round, without bias.
+
+        Examples
+        --------
+        >>> from types import SimpleNamespace
+        >>> from visionshare.columns import ArrayColumns
+        >>> rng = np.random.default_rng(0)
+        >>> columns, R = ArrayColumns(rng.normal(size=(400, 2))), rng.normal(size=(400, 1))
+        >>> state = SimpleNamespace(residual=R, round=1, earlier=None)
+        >>> estimate = Screened(fraction=1.0).estimate(Pool(columns), state)
+        >>> bool(np.allclose(estimate, columns.correlate(R)))
+        True
+        """
         if self.fraction == 1:
             return pool.columns.correlate(state.residual)
         sample, R = self._sample_of(pool, state), state.residual
@@ -145,16 +157,16 @@ def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:
     """
     m = len(sizes)
     total = sizes.sum()
-    shares = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m
-    chances, factor = np.minimum(1.0, n * shares), float(n)
+    fractions = np.full(m, 1 / m) if total == 0 else (1 - _ALIKE) * sizes / total + _ALIKE / m
+    chances, factor = np.minimum(1.0, n * fractions), float(n)
     # What is cut off at 1 is given to the others, until nothing more is cut off.
     for _ in range(100):
         free = chances < 1
         remaining = n - np.count_nonzero(~free)
         if not free.any() or remaining <= 0:
             break
-        before, factor = factor, remaining / shares[free].sum()
+        before, factor = factor, remaining / fractions[free].sum()
         if factor <= before * (1 + 1e-9):
             break
-        chances = np.minimum(1.0, factor * shares)
+        chances = np.minimum(1.0, factor * fractions)
     return chances

@@ -37,7 +37,7 @@ class StumpScan:
     >>> X = np.random.default_rng(0).random((200, 3))
     >>> columns = StumpColumns.from_images(X)
     >>> model = ShareBoost(rounds=1, search="stumps").fit(columns, X[:, 1] <= 0.4)
-    >>> columns.family.describe(model.support_[0])["place"]
+    >>> columns.family.describe(model.support_[0])["position"]
     (1,)
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,7 @@ def minimize(
     max_iter: int = 200,
     refresh: int = 12,
     Z: np.ndarray | None = None,
+    preconditioner: Callable[..., Preconditioner] = Preconditioner,
 ) -> Solution:
     """Minimize loss plus penalty over the weights of the active set.
 
@@ -75,6 +77,8 @@ def minimize(
         Steps between two metrics.
     Z : ndarray, optional
         Tiled scores at ``W``; may hold a fixed part that no weight here stands for.
+    preconditioner : callable, default Preconditioner
+        Returns the metric at given weights and scores; called as :class:`Preconditioner`.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def minimize(
     slack = 64 * float(np.finfo(active.dtype).eps)
     X = np.array(W, np.float64)
     Zx = active.scores(X) if Z is None else Z
-    metric = Preconditioner(active, loss, penalty, X, Zx)
+    metric = preconditioner(active, loss, penalty, X, Zx)
     Y, Zy = X, Zx
     momentum, step, since = 1.0, 1.0, 0
     value, gap = np.inf, np.inf
@@ -109,7 +113,7 @@ def minimize(
             step *= 0.5
         since += 1
         if since >= refresh or metric.whole:
-            metric = Preconditioner(active, loss, penalty, X_new, Z_new)
+            metric = preconditioner(active, loss, penalty, X_new, Z_new)
             momentum, since = 1.0, 0
             X, Zx, Y, Zy = X_new, Z_new, X_new, Z_new
             continue

@@ -30,7 +30,7 @@ class ActiveSet:
     y : ndarray of shape (m,), int64
         Class indexes.
     omega : ndarray of shape (m,), float64
-        Weights of the examples; an example of weight 0 is scored but teaches nothing.
+        Weights of the examples; an example of weight 0 is scored but does not train.
     n_classes : int
         k.
     capacity : int

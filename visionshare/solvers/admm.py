@@ -51,7 +51,7 @@ class Admm:
     then take the same steps. ξ begins at the loss's curvature and η at max(10, nd/100), part of
     what the eigenvalues of ΦᵀΦ may be: from the paper's max(10/n, 0.1) and max(10, d), columns
     whose scales differ by 10⁴ did not converge. Iterations 10, 20, 40, … compare the residuals of
-    both kinds; where one is far larger than the other, ξ or η changes and the factor is made anew.
+    both kinds; where one is far larger than the other, ξ or η changes, with a new factorization.
     The last term of equation 26's second row is missing in print.
     """
 
@@ -140,7 +140,7 @@ class Admm:
         duals: list[_Dual],
         before_a: list[np.ndarray],
     ) -> None:
-        """Change ξ and η where primal and dual residuals are far apart, and factor anew."""
+        """Change ξ and η where primal and dual residuals are far apart, and factorize again."""
         changed = False
         for i, (dual, z, before) in enumerate(zip(duals, slacks, before_a, strict=True)):
             primal = _share(z - dual.a, z)
@@ -170,7 +170,7 @@ class Admm:
             xi, gram, sums = self.xi[i], problem.grams[i], problem.sums[i]
             Q = block.s * (dual.mu + xi * (block.c - dual.a))
             B, q = problem.backward(block, Q), Q.sum(axis=0)
-            if problem.own:
+            if problem.per_task:
                 top = q - xi * (sums @ shared)
                 rest = B - nu.W[:, block.tasks] + eta[:, None] * u.W[:, block.tasks]
                 rest -= xi * (gram @ shared)[:, None]
@@ -190,7 +190,7 @@ class Admm:
         return np.asarray(solution)
 
     def _factorize(self) -> None:
-        """Extend the factors by the columns that entered; begin anew where columns left."""
+        """Extend the factors by the columns that entered; restart where columns left."""
         problem = self.problem
         if self._removals != problem.removals:
             self._removals = problem.removals
@@ -204,7 +204,7 @@ class Admm:
         means = np.add.reduceat(squares, problem.starts) if problem.n else squares
         sizes = np.diff(np.append(problem.starts, problem.n))
         self._metric = self.eta * np.maximum(np.repeat(means / np.maximum(sizes, 1), sizes), 1e-300)
-        if problem.own:
+        if problem.per_task:
             for i, block in enumerate(problem.blocks):
                 self._factors[i] = _extended(self._factors[i], self._system(i, block))
         if problem.sharing:

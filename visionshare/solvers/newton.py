@@ -217,21 +217,21 @@ class _Free:
             alive = np.broadcast_to(np.repeat(norms > 0, sizes)[:, None], alive.shape)
         elif isinstance(problem.norm, HalfSquares):
             alive = np.ones_like(alive)
-        self.own = np.nonzero(alive & problem.own)
+        self.entries = np.nonzero(alive & problem.per_task)
         self.shared = np.flatnonzero((weights.shared != 0) & problem.sharing)
-        self.n = len(self.own[0]) + len(self.shared) + problem.n_tasks
+        self.n = len(self.entries[0]) + len(self.shared) + problem.n_tasks
         # Norms of each weight alone leave the tasks apart: the Hessian has a block for each.
         apart = problem.norm.q == 1 or isinstance(problem.norm, HalfSquares)
         self.apart = apart and not problem.sharing
         self.largest = self.n
         if self.apart:
-            counts = np.bincount(self.own[1], minlength=problem.n_tasks)
+            counts = np.bincount(self.entries[1], minlength=problem.n_tasks)
             self.largest = 1 + int(counts.max(initial=0))
 
     def moved(self, weights: TaskWeights, step: np.ndarray) -> TaskWeights:
         """Return weights after a step; those that ℓ1 norms would bend at 0 stop there."""
-        W, shared, a = weights.W.copy(), weights.shared.copy(), len(self.own[0])
-        W[self.own] += step[:a]
+        W, shared, a = weights.W.copy(), weights.shared.copy(), len(self.entries[0])
+        W[self.entries] += step[:a]
         shared[self.shared] += step[a : a + len(self.shared)]
         if self.problem.norm.q == 1:
             W[weights.W * W < 0] = 0
@@ -240,9 +240,9 @@ class _Free:
 
     def crossing(self, weights: TaskWeights, step: np.ndarray) -> float:
         """Return the length at which the first weight that ℓ1 norms bend is zero."""
-        positions = [(weights.shared[self.shared], len(self.own[0]))]
+        positions = [(weights.shared[self.shared], len(self.entries[0]))]
         if self.problem.norm.q == 1:
-            positions.append((weights.W[self.own], 0))
+            positions.append((weights.W[self.entries], 0))
         least = 1.0
         for values, first in positions:
             moves = step[first : first + len(values)]
@@ -258,7 +258,7 @@ class _Free:
         loss's curvature tells that gradient: Newton's own steps only come nearer to a zero.
         """
         problem = self.problem
-        if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.own:
+        if problem.norm.q != 2 or isinstance(problem.norm, HalfSquares) or not problem.per_task:
             return np.empty(0, np.intp)
         vanishing, H = [], hessian[0][1]
         for positions, w in self._groups(weights):
@@ -274,7 +274,7 @@ class _Free:
         if not len(positions):
             return None
         W = weights.W.copy()
-        W[self.own[0][positions], self.own[1][positions]] = 0
+        W[self.entries[0][positions], self.entries[1][positions]] = 0
         return TaskWeights(W, weights.shared, weights.b)
 
     def gradient(self, weights: TaskWeights) -> np.ndarray:
@@ -296,14 +296,14 @@ class _Free:
 
     def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
         """Return the gradient where the slacks are known; λŵ of each group for q = 2."""
-        problem, a = self.problem, len(self.own[0])
+        problem, a = self.problem, len(self.entries[0])
         whole = problem.gradient(slacks)
-        gradient = np.concatenate([whole.W[self.own], whole.shared[self.shared], whole.b])
+        gradient = np.concatenate([whole.W[self.entries], whole.shared[self.shared], whole.b])
         if isinstance(problem.norm, HalfSquares):
-            gradient[:a] += problem.alpha * weights.W[self.own]
-        elif problem.own and problem.norm.q == 1:
-            gradient[:a] += problem.alpha * np.sign(weights.W[self.own])
-        elif problem.own:
+            gradient[:a] += problem.alpha * weights.W[self.entries]
+        elif problem.per_task and problem.norm.q == 1:
+            gradient[:a] += problem.alpha * np.sign(weights.W[self.entries])
+        elif problem.per_task:
             for positions, w in self._groups(weights):
                 gradient[positions] += problem.alpha * w / max(float(np.linalg.norm(w)), _TINY)
         if problem.sharing:
@@ -313,14 +313,14 @@ class _Free:
 
     def _columns(self, task: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns that move a task's scores, and all positions, the intercept's last."""
-        rows_of_task = np.flatnonzero(self.own[1] == task)
-        first = len(self.own[0])
+        rows_of_task = np.flatnonzero(self.entries[1] == task)
+        first = len(self.entries[0])
         last = first + len(self.shared) + task
         positions = np.concatenate([rows_of_task, first + np.arange(len(self.shared)), [last]])
-        return np.concatenate([self.own[0][rows_of_task], self.shared]), positions
+        return np.concatenate([self.entries[0][rows_of_task], self.shared]), positions
 
     def _gram(self, block: TaskBlock, rows: np.ndarray, bends: np.ndarray) -> np.ndarray:
-        """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ; examples without curvature are left out."""
+        """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ; examples without curvature are skipped."""
         used = np.flatnonzero(bends)
         A = np.ones((len(rows) + 1, len(used)), self.problem.dtype)
         A[:-1] = self.problem.columns[:, block.rows][np.ix_(rows, used)]
@@ -328,8 +328,8 @@ class _Free:
 
     def _groups(self, weights: TaskWeights) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the positions of each free group, and its weights."""
-        values = weights.W[self.own]
-        group = np.searchsorted(self.problem.starts, self.own[0], side="right") - 1
+        values = weights.W[self.entries]
+        group = np.searchsorted(self.problem.starts, self.entries[0], side="right") - 1
         order = np.argsort(group, kind="stable")
         ends = np.flatnonzero(np.diff(group[order])) + 1
         for positions in np.split(order, ends) if len(order) else ():
@@ -350,7 +350,7 @@ class _Free:
         H = np.zeros((self.n, self.n))
         for positions, gram in grams:
             H[np.ix_(positions, positions)] += gram
-        if problem.own and problem.norm.q == 2:
+        if problem.per_task and problem.norm.q == 2:
             for positions, w in self._groups(weights):
                 norm = max(float(np.linalg.norm(w)), _TINY)
                 bent = np.eye(len(w)) - np.outer(w, w) / norm**2

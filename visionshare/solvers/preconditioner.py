@@ -14,10 +14,6 @@ __all__ = ["Preconditioner"]
 _WHOLE_HESSIAN = 160
 # Examples that estimate the class blocks of a larger problem: a metric needs no more digits.
 _SAMPLE = 16384
-# Above this number of columns the blocks of whole classes cost more than all the iterations of a
-# refit: seconds each at 1000 columns, growing with the square, their inverses with the cube.
-_WHOLE_CLASSES = 1024
-_BLOCK = 256
 _SHRINK = 0.3
 
 
@@ -27,10 +23,10 @@ class Preconditioner:
     Small problems use the whole Hessian (each step is then a Newton step); larger ones its
     diagonal blocks, a class a block, estimated on a fixed sample of the examples. Relative to
     these blocks the Hessian's eigenvalues lie in [0, 2], whatever the columns' scaling and
-    correlation: that is what makes a refit converge in tens of steps. Above 1024 columns only the
-    diagonal is a class's own; how columns are correlated is measured for all classes together,
-    and only among 256 neighboring columns: a step is then about as cheap as its products with
-    the columns, and more of them are needed.
+    correlation: that is what makes a refit converge in tens of steps. Above ``max_weights`` a class
+    only the diagonal is measured for each class; the correlations are measured for all classes
+    together, within blocks of neighboring columns: a step is then about as cheap as its products
+    with the columns, and more of them are needed.
 
     Parameters
     ----------
@@ -42,10 +38,23 @@ class Preconditioner:
         Where to measure the curvature; intercept first.
     Z : ndarray
         The tiled scores at W.
+    max_weights : int, default 1024
+        Weights per class up to which each class has a full block. Above it, blocks cost more than
+        all the iterations of a refit: seconds each at 1000 columns, growing with the square, their
+        inverses with the cube.
+    block : int, default 256
+        Neighboring columns in a block that all classes share.
     """
 
     def __init__(
-        self, active: ActiveSet, loss: Loss, penalty: Penalty, W: np.ndarray, Z: np.ndarray
+        self,
+        active: ActiveSet,
+        loss: Loss,
+        penalty: Penalty,
+        W: np.ndarray,
+        Z: np.ndarray,
+        max_weights: int = 1024,
+        block: int = 256,
     ) -> None:
         k, p = W.shape
         diagonal = np.zeros((k, p))
@@ -58,10 +67,10 @@ class Preconditioner:
             self.inverse = np.linalg.inv(H)
             return
         stride = max(1, active.m // _SAMPLE)
-        self.shared = p > _WHOLE_CLASSES
+        self.block, self.shared = block, p > max_weights
         if self.shared:
-            # All classes teach one set of blocks: half the examples do.
-            self._share(*active.curvature_blocks(loss, Z, 2 * stride, _BLOCK), diagonal)
+            # All classes estimate one set of blocks: half the examples suffice.
+            self._share(*active.curvature_blocks(loss, Z, 2 * stride, block), diagonal)
             return
         blocks = active.curvature_grams(loss, Z, stride)
         entries = np.arange(p)
@@ -75,26 +84,26 @@ class Preconditioner:
             return (self.inverse @ G.ravel()).reshape(G.shape)
         if self.shared:
             scaled = (G * self.scale).T
-            padded = np.pad(scaled, ((0, -len(scaled) % _BLOCK), (0, 0)))
-            solved = np.matmul(self.inverse, padded.reshape(-1, _BLOCK, len(G)))
+            padded = np.pad(scaled, ((0, -len(scaled) % self.block), (0, 0)))
+            solved = np.matmul(self.inverse, padded.reshape(-1, self.block, len(G)))
             return solved.reshape(-1, len(G))[: len(scaled)].T * self.scale
         return np.matmul(self.inverse, G[:, :, None])[:, :, 0]
 
     def _share(self, diagonals: np.ndarray, blocks: np.ndarray, added: np.ndarray) -> None:
         """Invert S C S for each class: C the correlations, S² the class's own diagonal."""
-        for q, own in enumerate(diagonals):
-            own += added[q] + _floor(own, 1e-6)
+        for q, diagonal in enumerate(diagonals):
+            diagonal += added[q] + _floor(diagonal, 1e-6)
         self.scale = 1 / np.sqrt(diagonals)
         within = np.einsum("bii->bi", blocks)
         within += _floor(within, 1e-6)
         unit = 1 / np.sqrt(within)
         correlations = blocks * unit[:, :, None] * unit[:, None, :]
-        # What the sample does not know of 256 columns must not make the metric singular.
-        correlations += _SHRINK * np.eye(_BLOCK)
+        # What the sample does not know of a block's columns must not make the metric singular.
+        correlations += _SHRINK * np.eye(self.block)
         self.inverse = np.linalg.inv(correlations)
 
 
-def _floor(diagonal: np.ndarray, share: float) -> float:
+def _floor(diagonal: np.ndarray, fraction: float) -> float:
     # Keeps the metric positive along directions without curvature, such as adding a constant
     # to all classes or a class that is already certain.
-    return share * float(np.mean(diagonal)) + 1e-12
+    return fraction * float(np.mean(diagonal)) + 1e-12

@@ -19,7 +19,6 @@ from visionshare.penalties import RowPenalty
 
 __all__ = ["Solver", "StepSolver", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
 
-_TILE = 8192
 T = TypeVar("T")
 
 
@@ -127,6 +126,8 @@ class TaskProblem:
         λ_p and λ_s; infinity leaves the weights of one kind out.
     dtype : numpy dtype
         Of the columns and the products.
+    tile : int, default 8192
+        Examples in a tile.
     """
 
     blocks: Sequence[TaskBlock]
@@ -139,6 +140,7 @@ class TaskProblem:
     executor: Executor | None = None
     n: int = 0
     removals: int = 0
+    tile: int = 8192
 
     def __post_init__(self) -> None:
         self.m = max(block.rows.stop for block in self.blocks)
@@ -149,8 +151,8 @@ class TaskProblem:
         self.sums = [np.zeros(0) for _ in self.blocks]
 
     @property
-    def own(self) -> bool:
-        """Whether tasks have weights of their own."""
+    def per_task(self) -> bool:
+        """Whether each task has weights W besides the shared ones."""
         return bool(np.isfinite(self.alpha))
 
     @property
@@ -186,7 +188,7 @@ class TaskProblem:
         sizes : sequence of int, optional
             Columns of each group, one after the other; all are one group when omitted.
         ids : ndarray of int, optional
-            The columns' among all; their places here when omitted.
+            Ids of the columns; their positions here when omitted.
         """
         needed = self.n + len(new)
         if needed > len(self._columns):
@@ -221,7 +223,8 @@ class TaskProblem:
         return positions
 
     def _map(self, function: Callable[[slice], T], rows: slice) -> list[T]:
-        tiles = [slice(i, min(i + _TILE, rows.stop)) for i in range(rows.start, rows.stop, _TILE)]
+        starts = range(rows.start, rows.stop, self.tile)
+        tiles = [slice(i, min(i + self.tile, rows.stop)) for i in starts]
         if self.executor is None or len(tiles) == 1:
             return [function(tile) for tile in tiles]
         return list(self.executor.map(function, tiles))
@@ -280,7 +283,7 @@ class TaskProblem:
     def penalty(self, weights: TaskWeights) -> float:
         """Return λ_s ‖w̃‖₁ + λ_p Ω_p(W)."""
         total = 0.0
-        if self.own and self.n:
+        if self.per_task and self.n:
             total += self.alpha * self.norm.value(weights.W, self.starts)
         if self.sharing:
             total += self.shared_alpha * float(np.abs(weights.shared).sum())
@@ -292,7 +295,7 @@ class TaskProblem:
         A step may be given for each column, equal within groups.
         """
         W, shared = np.zeros_like(weights.W), np.zeros_like(weights.shared)
-        if self.own:
+        if self.per_task:
             W = self.norm.prox(weights.W, self.starts, step * self.alpha)
         if self.sharing:
             level = step * self.shared_alpha
@@ -323,7 +326,7 @@ class TaskProblem:
         """
         residuals = [0.0]
         least = min(s for s in (self.alpha, self.shared_alpha) if np.isfinite(s)) or 1.0
-        if self.own and self.n:
+        if self.per_task and self.n:
             far = self.norm.distance(weights.W, gradient.W, self.starts, self.alpha)
             residuals.append(far.max() / (self.alpha or 1.0))
         if self.sharing and self.n:

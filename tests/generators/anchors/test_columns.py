@@ -16,8 +16,8 @@ from visionshare.testing import check_columns
 
 @pytest.fixture(scope="module")
 def digits():
-    held = load_digits()
-    return held.images[:600].astype(np.uint8) * 15, held.target[:600]
+    digits = load_digits()
+    return digits.images[:600].astype(np.uint8) * 15, digits.target[:600]
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +79,11 @@ def test_products_are_sums_over_the_examples_inside(family, digits):
     R = np.random.default_rng(1).normal(size=(600, 4)).astype(np.float32)
     columns.fit_scaling("unit_variance")
     scaled = (family.transform(X).astype(np.float64) - columns.offset) * columns.scale
-    found = columns.correlate(R)
+    products = columns.correlate(R)
     size = (np.abs(scaled).T @ np.abs(R)).max()
-    assert_allclose(found, scaled.T @ R, atol=2e-6 * size)
+    assert_allclose(products, scaled.T @ R, atol=2e-6 * size)
     for ids in (np.array([200, 3, 200]), np.arange(columns.shape[1])[::-1], np.empty(0, int)):
-        assert_array_equal(columns.correlate(R, ids), found[ids])
+        assert_array_equal(columns.correlate(R, ids), products[ids])
 
 
 @pytest.mark.parametrize("kind", ["none", "unit_variance", "max_abs"])
@@ -92,8 +92,8 @@ def test_scaling_is_that_of_evaluated_columns(family, digits, kind):
     omega = np.where(np.arange(600) % 5 == 0, 0.0, np.random.default_rng(2).random(600))
     columns, evaluated = AnchorColumns(family, X), ArrayColumns.from_family(family, X)
     before = columns.fingerprint
-    for held in (columns, evaluated):
-        held.fit_scaling(kind, omega)
+    for either in (columns, evaluated):
+        either.fit_scaling(kind, omega)
     assert_allclose(columns.offset, evaluated.offset, rtol=1e-9, atol=1e-12)
     assert_allclose(columns.scale, evaluated.scale, rtol=1e-9)
     assert_allclose(columns.variance, evaluated.variance, rtol=1e-9, atol=1e-12)
@@ -135,19 +135,19 @@ def _first_of_equal(columns):
 def test_a_learner_cannot_tell(family, digits, settings):
     X, y = digits
     columns, evaluated = AnchorColumns(family, X), ArrayColumns.from_family(family, X)
-    found, wanted, threads = (
-        ShareBoost(rounds=4, n_jobs=jobs, **SETTINGS[settings]).fit(held, y)
-        for held, jobs in ((columns, 1), (evaluated, 1), (columns, 2))
+    computed, stored, threads = (
+        ShareBoost(rounds=4, n_jobs=jobs, **SETTINGS[settings]).fit(examples, y)
+        for examples, jobs in ((columns, 1), (evaluated, 1), (columns, 2))
     )
     # Equal columns tie; products of evaluated ones break ties by rounding, one processor otherwise
     # than another. So what must agree is the columns, not their numbers.
     first = _first_of_equal(columns)
-    assert_array_equal(first[found.support_], first[wanted.support_])
-    assert_allclose(found.coef_, wanted.coef_, rtol=1e-4, atol=1e-6)
-    assert all(len(step.feature) == 9 for step in found.path_)
-    assert [step.macs for step in found.path_] == [step.macs for step in wanted.path_]
-    assert_array_equal(threads.coef_, found.coef_)
-    assert_array_equal(threads.support_, found.support_)
+    assert_array_equal(first[computed.support_], first[stored.support_])
+    assert_allclose(computed.coef_, stored.coef_, rtol=1e-4, atol=1e-6)
+    assert all(len(step.feature) == 9 for step in computed.path_)
+    assert [step.macs for step in computed.path_] == [step.macs for step in stored.path_]
+    assert_array_equal(threads.coef_, computed.coef_)
+    assert_array_equal(threads.support_, computed.support_)
 
 
 def test_what_is_learned_becomes_a_classifier(family, digits, tmp_path):

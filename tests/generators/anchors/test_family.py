@@ -63,9 +63,9 @@ def test_inputs_are_scaled_and_projected():
     family = KernelAnchors(n_anchors=4, n_components=5).fit(X)
     rows = X.reshape(len(X), -1) / 255
     scaled = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-    found = family.vectors(X)
-    assert found.dtype == np.float32
-    assert_allclose(found, PCA(5, svd_solver="full").fit_transform(scaled), atol=1e-4)
+    vectors = family.vectors(X)
+    assert vectors.dtype == np.float32
+    assert_allclose(vectors, PCA(5, svd_solver="full").fit_transform(scaled), atol=1e-4)
     plain = KernelAnchors(n_anchors=4, scaling="none").fit(X).vectors(X)
     assert_array_equal(plain, rows.astype(np.float32))
 
@@ -97,10 +97,10 @@ def test_widths_are_quantiles_of_all_distances():
     family = KernelAnchors("gaussian", 4, 3, centers="sample", scaling="none").fit(X)
     distances = np.linalg.norm(X[:, None] - family.anchors_[None], axis=2).astype(np.float64)
     assert np.sum(distances == 0) == 4
-    wanted = np.quantile(distances[distances > 0], [1 / 3, 2 / 3, 1])
-    assert_allclose(family.radii_, np.tile(wanted, 4), rtol=1e-5)
+    quantiles = np.quantile(distances[distances > 0], [1 / 3, 2 / 3, 1])
+    assert_allclose(family.radii_, np.tile(quantiles, 4), rtol=1e-5)
     assert family.groups is None
-    assert_allclose(family.describe(1)["width"], wanted[1], rtol=1e-5)
+    assert_allclose(family.describe(1)["width"], quantiles[1], rtol=1e-5)
 
 
 def test_few_different_examples_are_all_anchors():
@@ -205,10 +205,10 @@ ARRAYS = ["offset", "scale", "anchors", "pairs", "radii", "ids", "components", "
 def test_foreign_arrays_are_refused(name):
     family = KernelAnchors(n_anchors=4, n_components=3).fit(INPUTS["numbers"])
     state, arrays = family.to_state()
-    held = arrays[name]
-    wrong = [held.astype(np.float64), held[None], held * np.float32(np.nan)]
-    wrong += [held + 10_000, held - 10_000] if name in ("pairs", "ids") else [held[..., :-1]]
-    wrong += [-held] if name == "radii" else []
+    stored = arrays[name]
+    wrong = [stored.astype(np.float64), stored[None], stored * np.float32(np.nan)]
+    wrong += [stored + 10_000, stored - 10_000] if name in ("pairs", "ids") else [stored[..., :-1]]
+    wrong += [-stored] if name == "radii" else []
     for array in wrong:
         with pytest.raises(InputError):
             KernelAnchors.from_state(state, {**arrays, name: array})

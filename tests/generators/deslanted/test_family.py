@@ -34,16 +34,16 @@ def digits():
 
 
 def test_rows_move_by_the_slope_of_their_means(digits):
-    found = deslanted(digits)
+    result = deslanted(digits)
     expected = np.array([_brute(image) for image in digits])
-    assert found.dtype == np.uint8
-    assert np.abs(found - expected).max() <= 0.5 + 1e-4
+    assert result.dtype == np.uint8
+    assert np.abs(result - expected).max() <= 0.5 + 1e-4
     floats = deslanted(digits / 255)
     assert floats.dtype == np.float32
     assert_allclose(floats, expected / 255, atol=1e-6)
-    assert_array_equal(deslanted(digits[..., None])[..., 0], found)
-    assert_array_equal(deslanted(digits, n_jobs=2), found)
-    assert_array_equal(np.concatenate([deslanted(part) for part in np.split(digits, 30)]), found)
+    assert_array_equal(deslanted(digits[..., None])[..., 0], result)
+    assert_array_equal(deslanted(digits, n_jobs=2), result)
+    assert_array_equal(np.concatenate([deslanted(part) for part in np.split(digits, 30)]), result)
 
 
 def test_what_leans_stands():

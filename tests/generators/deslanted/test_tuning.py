@@ -22,15 +22,17 @@ def family(images):
 def test_features_of_deslanted_images_move_as_others_do(family, images):
     straight = deslanted(images)
     features, alone = Deslanted.of(family).tunable(), family.tunable()
-    values, seen = features.forward(images)
-    expected, places = alone.forward(straight)
+    values, maxima = features.forward(images)
+    expected, expected_maxima = alone.forward(straight)
     np.testing.assert_array_equal(values, expected)
     G = np.random.default_rng(1).normal(size=values.shape).astype(np.float32)
-    found = features.backward(images, values, seen, G)
-    wanted = alone.backward(straight, values, places, G)
-    for held, other, gradient in zip(features.parameters, alone.parameters, wanted, strict=True):
-        np.testing.assert_array_equal(found.pop(0), gradient)
-        for moving in (held, other):
+    gradients = features.backward(images, values, maxima, G)
+    expected_gradients = alone.backward(straight, values, expected_maxima, G)
+    for parameter, other, gradient in zip(
+        features.parameters, alone.parameters, expected_gradients, strict=True
+    ):
+        np.testing.assert_array_equal(gradients.pop(0), gradient)
+        for moving in (parameter, other):
             moving -= 0.1 * gradient / np.abs(gradient).max()
     features.moved()
     alone.moved()

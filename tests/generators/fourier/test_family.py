@@ -39,9 +39,9 @@ def test_products_of_pairs_are_the_kernel(kernel, true):
     n = 20_000
     family = RandomFourier(n, kernel, (1.7,), scaling="none").fit(X)
     values = family.transform(X).astype(np.float64)
-    found = values @ values.T / n
+    products = values @ values.T / n
     # Each pair's cosine of a difference has a variance of at most 1.
-    assert_allclose(found, true(X[:, None] - X[None], 1.7), atol=5 / np.sqrt(n))
+    assert_allclose(products, true(X[:, None] - X[None], 1.7), atol=5 / np.sqrt(n))
 
 
 def test_features_are_the_definition():
@@ -50,9 +50,9 @@ def test_features_are_the_definition():
     rows = X.reshape(len(X), -1) / 255
     deviation = rows.std(axis=0)
     phase = ((rows - rows.mean(axis=0)) / deviation) @ family.frequencies_.T.astype(np.float64)
-    found = family.transform(X)
-    assert_allclose(found[:, ::2], np.cos(phase), atol=1e-4)
-    assert_allclose(found[:, 1::2], np.sin(phase), atol=1e-4)
+    features = family.transform(X)
+    assert_allclose(features[:, ::2], np.cos(phase), atol=1e-4)
+    assert_allclose(features[:, 1::2], np.sin(phase), atol=1e-4)
     chosen = family.take(np.array([7, 2, 3]))
     assert_array_equal(chosen.groups, [1, 0, 0])
     assert chosen.macs() == 2 * 30

@@ -39,8 +39,8 @@ def test_a_grid_is_every_combination():
 @pytest.mark.parametrize("parameters", [(0.3, 0.2, 2.0, 1.5, 0.0), (2.5, 0.11, 1.2, 3.0, 1.0)])
 def test_values_are_those_of_scikit_image(parameters):
     theta, f0, sigma_z, sigma_y, phase = parameters
-    held = gabor_kernel(f0, theta, sigma_x=sigma_z, sigma_y=sigma_y, n_stds=3, offset=phase)
-    true = held.real * 2 * np.pi * sigma_z * sigma_y
+    kernel = gabor_kernel(f0, theta, sigma_x=sigma_z, sigma_y=sigma_y, n_stds=3, offset=phase)
+    true = kernel.real * 2 * np.pi * sigma_z * sigma_y
     ours = gabor_values(np.array([parameters]), 40, 40)[0]
     rows, cols = (side // 2 for side in true.shape)
     assert_allclose(ours[39 - rows : 40 + rows, 39 - cols : 40 + cols], true, atol=1e-6)
@@ -50,7 +50,7 @@ def test_values_are_those_of_scikit_image(parameters):
 def test_features_are_the_definition(pooling):
     images = IMAGES["gray"]
     family = GaborBank(12, phases=True, pooling=pooling, step=2, sigmas=(0.6, 2.0)).fit(images)
-    reached, found = np.zeros(12, int), family.transform(images)
+    reached, features = np.zeros(12, int), family.transform(images)
     gray = images / 255
     for j, (theta, f0, sigma_z, sigma_y, phase) in enumerate(family.filters_.astype(float)):
         reach = int(np.ceil(3 * max(sigma_z, sigma_y)))
@@ -67,7 +67,7 @@ def test_features_are_the_definition(pooling):
                         reached[j] += 1
                 responses.append(np.abs(total))
         pooled = {"sum": np.sum, "mean": np.mean, "max": np.max}[pooling](responses, axis=0)
-        assert_allclose(found[:, j], pooled, rtol=2e-4, atol=1e-5)
+        assert_allclose(features[:, j], pooled, rtol=2e-4, atol=1e-5)
     assert [family.macs(np.array([j])) for j in range(12)] == reached.tolist()
 
 
@@ -83,7 +83,7 @@ def test_filters_inside_are_whole_and_positions_hold_them(reach, longest):
     images = rng.random((8, 12, 13), np.float32)
     options = {"sigmas": (0.4, 3.0), "border": "inside", "reach": reach, "zero_mean": True}
     family = GaborBank(15, phases=True, step=2, **options).fit(images)
-    found = family.transform(images)
+    features = family.transform(images)
     for j, parameters in enumerate(family.filters_.astype(float)):
         reach_j = min(int(np.ceil(3 * parameters[2:4].max())), longest)
         whole = family.describe(j)["filter"]
@@ -96,10 +96,10 @@ def test_filters_inside_are_whole_and_positions_hold_them(reach, longest):
                 under = images[:, y - reach_j : y + reach_j + 1, x - reach_j : x + reach_j + 1]
                 total += np.abs((under * taps).sum(axis=(1, 2)))
                 count += 1
-        assert_allclose(found[:, j], total, rtol=1e-4, atol=1e-4)
+        assert_allclose(features[:, j], total, rtol=1e-4, atol=1e-4)
         assert family.macs(np.array([j])) == count * taps.size
     # Brightness changes nothing.
-    assert_allclose(family.transform(images + 0.25), found, rtol=1e-3, atol=1e-4)
+    assert_allclose(family.transform(images + 0.25), features, rtol=1e-3, atol=1e-4)
 
 
 def test_the_whole_filter_is_the_one_without_its_mean():

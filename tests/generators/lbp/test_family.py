@@ -59,10 +59,10 @@ def _codes(image, family):
 @pytest.mark.parametrize("images", ["gray", "color", "flat"])
 @pytest.mark.parametrize("codes", METHODS)
 def test_features_are_the_definition(images, codes):
-    held = IMAGES[images][:6]
-    family = LocalBinaryPatterns(codes, radius=1.7, points=6, grid=2).fit(held)
-    features = family.transform(held).reshape(6, 4, family.n_codes)
-    for image, histograms in zip(held, features, strict=True):
+    inputs = IMAGES[images][:6]
+    family = LocalBinaryPatterns(codes, radius=1.7, points=6, grid=2).fit(inputs)
+    features = family.transform(inputs).reshape(6, 4, family.n_codes)
+    for image, histograms in zip(inputs, features, strict=True):
         by_pixel = _codes(image, family)
         assert (by_pixel >= 0).sum() == family.sizes.sum()
         for (y0, y1, x0, x1), histogram in zip(family.cells_, histograms, strict=True):
@@ -77,8 +77,8 @@ def test_codes_are_those_of_scikit_image(codes, points, radius):
     images = np.random.default_rng(1).integers(0, 256, (4, 40, 40), np.uint8)
     margin = int(np.ceil(radius))
     family = LocalBinaryPatterns(codes, radius=radius, points=points, grid=1).fit(images)
-    found = family.transform(images) * (40 - 2 * margin) ** 2
-    for image, counts in zip(images, found, strict=True):
+    histograms = family.transform(images) * (40 - 2 * margin) ** 2
+    for image, counts in zip(images, histograms, strict=True):
         theirs = local_binary_pattern(image, points, radius, METHODS[codes])
         inside = theirs[margin:-margin, margin:-margin].astype(int).ravel()
         expected = np.bincount(inside, minlength=family.n_codes)
@@ -91,9 +91,9 @@ def test_codes_are_those_of_scikit_image(codes, points, radius):
 def test_brightness_contrast_and_rotation_do_not_matter():
     images = rng.integers(0, 60, (9, 12, 12), np.uint8)
     family = LocalBinaryPatterns(grid=1).fit(images)
-    found = family.transform(images)
-    assert_array_equal(family.transform(images * 4 + 9), found)
-    assert_array_equal(family.transform(np.rot90(images, axes=(1, 2))), found)
+    features = family.transform(images)
+    assert_array_equal(family.transform(images * 4 + 9), features)
+    assert_array_equal(family.transform(np.rot90(images, axes=(1, 2))), features)
     one_each = LocalBinaryPatterns("uniform", grid=1).fit(images)
     rotated = one_each.transform(np.rot90(images, axes=(1, 2)))
     assert not np.array_equal(rotated, one_each.transform(images))

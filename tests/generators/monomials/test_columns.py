@@ -21,8 +21,8 @@ def test_products_are_numbered_by_entry():
     columns.enter(np.array([1]))
     assert [m.tolist() for m in columns.monomials(np.arange(6, 9))] == [[4, 4], [1, 4], [1, 1]]
     columns.enter(np.array([7]))
-    found = [m.tolist() for m in columns.monomials(np.arange(9, 12))]
-    assert found == [[1, 4, 4], [1, 1, 4], [1, 1, 4, 4]]
+    monomials = [m.tolist() for m in columns.monomials(np.arange(9, 12))]
+    assert monomials == [[1, 4, 4], [1, 1, 4], [1, 1, 4, 4]]
     values = columns.columns_of(np.array([3, 9, 0]), scaled=False)
     assert_allclose(values, [X[:, 3], X[:, 1] * X[:, 4] * X[:, 4], X[:, 0]], rtol=1e-5)
     with pytest.raises(InputError, match=r"^ids: got"):
@@ -71,8 +71,8 @@ def test_column_generation_multiplies_too():
     X, columns = _columns()
     y = 2 * X[:, 3] + X[:, 3] * X[:, 4] + X[:, 4]
     model = GroupFeatureRegressor(alpha=0.5, search="products", rounds=20).fit(columns, y)
-    held = [m.tolist() for m in columns.monomials(model.support_)]
-    assert [3, 4] in held
+    monomials = [m.tolist() for m in columns.monomials(model.support_)]
+    assert [3, 4] in monomials
     assert np.corrcoef(model.predict(columns), y)[0, 1] > 0.999
 
 

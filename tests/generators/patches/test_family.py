@@ -76,17 +76,17 @@ def test_bits_depend_on_nothing_else(shape, options):
 
 
 def test_float16_rounds_as_numpy_does():
-    from visionshare.generators.patches.kernels import _to_half
+    from visionshare.generators.patches.kernels import to_half
 
     rng = np.random.default_rng(3)
     values = np.concatenate([
         rng.random(3000) * 10.0 ** rng.integers(-9, 5, 3000),
         [0, 65504, 65519, 65520, 1e9, 2.0**-14, 2.0**-24, 2.0**-25, 2.0**-25 * 1.01, 6.1e-5],
     ]).astype(np.float32)  # fmt: skip
-    found = np.empty(len(values), np.uint16)
-    _to_half(values, np.empty_like(values), found)
+    halves = np.empty(len(values), np.uint16)
+    to_half(values, np.empty_like(values), halves)
     with np.errstate(over="ignore"):
-        assert_array_equal(found, values.astype(np.float16).view(np.uint16))
+        assert_array_equal(halves, values.astype(np.float16).view(np.uint16))
 
 
 @pytest.mark.parametrize(("shape", "options"), CASES)
@@ -96,8 +96,10 @@ def test_macs_count_what_the_restricted_kernel_computes(shape, options):
     rows, cols = mask_spans(family.row_masks_), mask_spans(family.col_masks_)
     total = 0
     for t in np.unique(family.layout_[ids, 0]):
-        mine = [j for j in ids if family.layout_[j, 0] == t]
-        reach = np.array([[*rows[family.layout_[j, 1]], *cols[family.layout_[j, 2]]] for j in mine])
+        of_template = [j for j in ids if family.layout_[j, 0] == t]
+        reach = np.array(
+            [[*rows[family.layout_[j, 1]], *cols[family.layout_[j, 2]]] for j in of_template]
+        )
         height = reach[:, 1].max() - reach[:, 0].min()
         width = reach[:, 3].max() - reach[:, 2].min()
         total += height * width * family.templates_[0].size

@@ -30,15 +30,15 @@ def test_features_are_the_definition():
     family = Products().fit(X)
     assert family.n_features_ == 7 + 28
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    for j, found in enumerate(family.transform(X).T):
+    for j, column in enumerate(family.transform(X).T):
         a, b = family.pairs_[j]
-        assert_allclose(found, scaled[:, a] * (scaled[:, b] if b >= 0 else 1), atol=1e-5)
+        assert_allclose(column, scaled[:, a] * (scaled[:, b] if b >= 0 else 1), atol=1e-5)
     assert Products(squares=False).fit(X).n_features_ == 7 + 21
     assert Products(inputs=False).fit(X).n_features_ == 28
     chosen = family.take(np.array([3, 8, 8 + 7]))
     assert chosen.pairs_.tolist() == [[3, -1], [0, 1], [1, 2]]
     assert chosen.macs() == 4 + 2
-    assert family.describe(8) == {"kind": "product", "places": [(0,), (1,)]}
+    assert family.describe(8) == {"kind": "product", "positions": [(0,), (1,)]}
 
 
 def test_exclusive_or_needs_a_product(tmp_path):

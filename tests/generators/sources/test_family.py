@@ -144,10 +144,10 @@ def test_a_forest_in_memory(tmp_path):
 def test_estimators_are_asked_for_scores(source, scores, method):
     pipeline = make_pipeline(StandardScaler(), source).fit(ROWS.astype(float), Y)
     given = getattr(pipeline, method)(ROWS).reshape(60, -1).astype(np.float32)
-    found = SourceClassifiers([pipeline]).fit(IMAGES)
-    assert found.n_features_ == scores
-    assert_allclose(found.transform(IMAGES), given, rtol=1e-5, atol=1e-5)
-    assert ("class" in found.describe(0)) == (method != "predict")
+    family = SourceClassifiers([pipeline]).fit(IMAGES)
+    assert family.n_features_ == scores
+    assert_allclose(family.transform(IMAGES), given, rtol=1e-5, atol=1e-5)
+    assert ("class" in family.describe(0)) == (method != "predict")
     vectors = SourceClassifiers([pipeline]).fit(ROWS)
     assert_allclose(vectors.transform(ROWS), given, rtol=1e-5, atol=1e-5)
 

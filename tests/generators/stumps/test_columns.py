@@ -22,18 +22,18 @@ IMAGES = {
 @pytest.mark.parametrize("images", IMAGES)
 @pytest.mark.parametrize("n_thresholds", [None, 3])
 def test_every_rule_of_columns(images, n_thresholds):
-    held = IMAGES[images]
-    columns = StumpColumns.from_images(held, n_thresholds)
-    check_columns(columns, columns.family.transform(held))
+    inputs = IMAGES[images]
+    columns = StumpColumns.from_images(inputs, n_thresholds)
+    check_columns(columns, columns.family.transform(inputs))
 
 
 @pytest.mark.parametrize("weights", ["equal", "some", "none of the lowest"])
 @pytest.mark.parametrize("kind", ["none", "unit_variance", "max_abs"])
 @pytest.mark.parametrize("images", IMAGES)
 def test_answers_are_those_of_columns_in_memory(images, kind, weights):
-    held = IMAGES[images]
-    columns = StumpColumns.from_images(held)
-    memory = ArrayColumns.from_family(columns.family, held)
+    inputs = IMAGES[images]
+    columns = StumpColumns.from_images(inputs)
+    memory = ArrayColumns.from_family(columns.family, inputs)
     m, d = memory.shape
     omega = np.random.default_rng(1).random(m) * (np.arange(m) % 3 > 0)
     if weights == "none of the lowest":
@@ -48,8 +48,10 @@ def test_answers_are_those_of_columns_in_memory(images, kind, weights):
     assert_array_equal(columns.flat(), memory.flat())
     ids = np.random.default_rng(2).integers(d, size=40)
     for asked in (None, ids):
-        for mine, theirs in zip(columns.scaling_of(asked), memory.scaling_of(asked), strict=True):
-            assert_allclose(mine, theirs, rtol=1e-9, atol=1e-14)
+        for computed, stored in zip(
+            columns.scaling_of(asked), memory.scaling_of(asked), strict=True
+        ):
+            assert_allclose(computed, stored, rtol=1e-9, atol=1e-14)
         assert_array_equal(columns.columns_of(asked, False), memory.columns_of(asked, False))
         assert_allclose(columns.columns_of(asked), memory.columns_of(asked), rtol=2e-6)
     R = np.random.default_rng(3).normal(size=(m, 3)).astype(np.float32)

@@ -82,7 +82,7 @@ def test_a_restricted_family_says_what_it_is():
     assert family.macs() == chosen.macs() == 0
     shown = chosen.describe(0)
     assert shown["kind"] == "stump"
-    values = _values(images).reshape(images.shape)[(slice(None), *shown["place"])]
+    values = _values(images).reshape(images.shape)[(slice(None), *shown["position"])]
     assert_array_equal(values <= shown["threshold"], chosen.transform(images)[:, 0])
     assert family_class("stumps") is Stumps is visionshare.Stumps
 
@@ -115,9 +115,9 @@ def test_inputs_without_a_stump_and_other_dtypes_are_refused():
 @pytest.mark.parametrize("name", ["inputs", "thresholds"])
 def test_foreign_arrays_are_refused(name):
     state, arrays = Stumps().fit(INPUTS["numbers"]).to_state()
-    held = arrays[name]
-    bad = np.where(held > 0, 100, -1) if name == "inputs" else np.full_like(held, np.nan)
-    for wrong in (bad, held[:-1], held.astype(np.float64), held[None]):
+    array = arrays[name]
+    bad = np.where(array > 0, 100, -1) if name == "inputs" else np.full_like(array, np.nan)
+    for wrong in (bad, array[:-1], array.astype(np.float64), array[None]):
         with pytest.raises(InputError):
             Stumps.from_state(state, {**arrays, name: wrong})
     with pytest.raises(InputError, match=name):

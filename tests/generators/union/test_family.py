@@ -59,8 +59,8 @@ def test_sums_of_parts_in_any_order():
     mixed = union.take(np.random.default_rng(2).permutation(union.n_features_))
     weights = np.random.default_rng(3).normal(size=(4, mixed.n_features_)).astype(np.float32)
     for family in (mixed, union):
-        wanted = family.transform(IMAGES).astype(np.float64) @ weights.T
-        assert_allclose(family.weighted_sums(IMAGES, weights, 2), wanted, rtol=1e-4, atol=1e-4)
+        expected = family.transform(IMAGES).astype(np.float64) @ weights.T
+        assert_allclose(family.weighted_sums(IMAGES, weights, 2), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_groups_of_different_parts_stay_apart():
@@ -70,9 +70,9 @@ def test_groups_of_different_parts_stay_apart():
     assert groups[:30].tolist() == list(range(30))
     assert groups[30:38].tolist() == [30, 30, 31, 31, 32, 32, 33, 33]
     assert groups[-6:].tolist() == (groups.max() - np.array([2, 2, 1, 1, 0, 0])).tolist()
-    own = union.take([37, 0, 36, 30]).groups
-    assert own[0] == own[2]
-    assert len(set(own.tolist())) == 3
+    taken = union.take([37, 0, 36, 30]).groups
+    assert taken[0] == taken[2]
+    assert len(set(taken.tolist())) == 3
 
 
 def test_a_copy_of_each_family_is_fitted():
@@ -160,9 +160,9 @@ def test_families_deep_inside_each_other_are_refused(depth, tmp_path):
     if depth == 100:
         values = {"family": state, "classes": [0, 1], "temperature": 1.0, "path": []}
         path = tmp_path / "c.safetensors"
-        held = {f"family.{name}": a for name, a in arrays.items()}
-        held |= {"weights": np.zeros((2, 30), np.float32), "intercept": np.zeros(2, np.float32)}
-        write_tensor_file(path, "visionshare-classifier", 1, {**values, "metadata": {}}, held)
+        tensors = {f"family.{name}": a for name, a in arrays.items()}
+        tensors |= {"weights": np.zeros((2, 30), np.float32), "intercept": np.zeros(2, np.float32)}
+        write_tensor_file(path, "visionshare-classifier", 1, {**values, "metadata": {}}, tensors)
         with pytest.raises(ClassifierFileError, match="levels"):
             visionshare.load(path)
     # Python itself would go through a deep state to free or show it.

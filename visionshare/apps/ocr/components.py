@@ -89,7 +89,7 @@ def find_pieces(ink: Ink, max_pieces: int = MAX_PIECES) -> list[Piece]:
 
 
 def typical_height(boxes: list[Box]) -> float:
-    """Return the height of a character, of these boxes: their median by ink, dust left out.
+    """Return the height of a character, of these boxes: their median by ink, without dust.
 
     Taller boxes weigh more, so that many specks and dots do not decide.
 

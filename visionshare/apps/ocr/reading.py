@@ -44,7 +44,7 @@ def read_page(
 
     Ink is told from paper, lines are leveled, pieces of ink are gathered to lines and
     characters, touching letters are cut and broken ones joined where the classifier finds the
-    result more probable. Punctuation is left out: the classes are digits and letters.
+    result more probable. Punctuation is ignored: the classes are digits and letters.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ __all__ = ["emit"]
 
 
 def emit(family: RandomFourier, writer: Writer) -> Unit:
-    """Return the unit of chosen cosines and sines; inputs that are always 0 are left out."""
+    """Return the unit of chosen cosines and sines; inputs that are always 0 are omitted."""
     pairs, pair = np.unique(family.ids_ // 2, return_inverse=True)
     inputs = np.flatnonzero(family.input_scale_)
     tables = input_tables(family.input_offset_, family.input_scale_, inputs, writer.bytes)

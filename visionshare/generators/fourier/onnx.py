@@ -14,7 +14,7 @@ __all__ = ["emit"]
 
 
 def emit(family: RandomFourier, graph: Graph) -> str:
-    """Return the chosen cosines and sines; inputs that are always 0 are left out."""
+    """Return the chosen cosines and sines; inputs that are always 0 are omitted."""
     # Where all scales are 0 one input gives the phases, which are 0 too.
     indices = np.flatnonzero(family.input_scale_) if family.input_scale_.any() else np.array([0])
     inputs = graph.inputs(indices, family.input_offset_, family.input_scale_)

@@ -31,7 +31,7 @@ _AT_ONCE = 256
 class LocalBinaryPatterns(FeatureFamily):
     """How often a code of local binary patterns occurs in a cell of the image.
 
-    The pattern of a pixel says which points on a circle around it are at least as bright as it is;
+    The pattern of a pixel says which points on a circle around it are at least as bright;
     brightness and contrast of the image do not matter. Patterns that change at most twice around
     the circle, edges, corners and spots, have codes of their own. A feature is the fraction of a
     cell's pixels that have one code. Feature ``(r · grid + c) · n_codes + code`` is of the cell in

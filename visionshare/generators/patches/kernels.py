@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to", "raise_to_rows"]
+__all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to", "raise_to_rows", "to_half"]
 
 BLOCK = 16
 # Images whose features are turned into columns together: 32 float16 fill a cache line.
@@ -157,7 +157,7 @@ def _peaks(profile: np.ndarray, mask: np.ndarray, lo: int, hi: int, out: np.ndar
 
 
 @njit(cache=True, nogil=True)
-def _to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
+def to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
     """Write the float16 bits nearest to float32 values ≥ 0, ties to even."""
     # Adding one half lines the bits up so that the adder itself rounds a subnormal.
     for i in range(values.shape[0]):
@@ -187,7 +187,7 @@ def _write_columns(tile: np.ndarray, first: int, count: int, row_of: np.ndarray,
             for t in range(BLOCK):
                 r = row_of[(b * BLOCK + t) * n_masks + g]
                 if r >= 0 and half:
-                    _to_half(turned[t], shifted, out[r, first : first + count])
+                    to_half(turned[t], shifted, out[r, first : first + count])
                 elif r >= 0:
                     for i in range(count):
                         out[r, first + i] = turned[t, i]

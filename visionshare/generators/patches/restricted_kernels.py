@@ -166,7 +166,7 @@ def chosen_features_alone(
     windows : ndarray of shape (n_windows, 5), int64
         Strip, first row, rows, first column and columns of the positions of a template's responses.
     pairs : ndarray of shape (n_pairs, 2), int64
-        Windows that are computed together, as they are the same rectangle; −1 for none.
+        Windows that are computed together, because they are the same rectangle; −1 for none.
     members : ndarray of shape (n_windows + 1,), int64
         Which rows of ``features`` belong to each window.
     features : ndarray of shape (n_features, 7), int64

@@ -59,7 +59,7 @@ class Pixels(FeatureFamily):
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the pixel's row, column and channel."""
-        return {"kind": "pixel", "place": pixel_position(self.ids_[feature], self.image_shape_)}
+        return {"kind": "pixel", "position": pixel_position(self.ids_[feature], self.image_shape_)}
 
     def take(self, features: np.ndarray) -> Pixels:
         """Return the family restricted to these features, in this order."""

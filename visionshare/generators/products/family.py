@@ -154,7 +154,7 @@ class Products(FeatureFamily):
         """Return the row, column and channel of each input."""
         inputs = self.pairs_[check_feature(feature, self.n_features_)]
         positions = [pixel_position(i, self.image_shape_) for i in inputs if i >= 0]
-        return {"kind": "product", "places": positions}
+        return {"kind": "product", "positions": positions}
 
     def take(self, features: np.ndarray) -> Products:
         """Return the family restricted to these features, in this order."""

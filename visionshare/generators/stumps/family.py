@@ -152,7 +152,7 @@ class Stumps(FeatureFamily):
         number = check_feature(feature, self.n_features_)
         return {
             "kind": "stump",
-            "place": pixel_position(self.inputs_[number], self.image_shape_),
+            "position": pixel_position(self.inputs_[number], self.image_shape_),
             "threshold": float(self.thresholds_[number]),
         }
 

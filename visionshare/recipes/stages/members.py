@@ -1,4 +1,4 @@
-"""Classifiers of a run: one, the mean of several members, and those that teach."""
+"""Classifiers of a run: one, the mean of several members, and their teachers."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def _chosen(run: Run, images: RunImages, sources: Sequence[LinearSource]) -> Com
 
 
 def teacher_recipe(recipe: Recipe) -> Recipe | None:
-    """Return the recipe of the classifiers that teach; None where nobody does.
+    """Return the recipe of the teachers; None without a teacher.
 
-    Settings that ``[teacher]`` leaves out are those of the recipe; the seed is the next one.
+    Settings missing in ``[teacher]`` are those of the recipe; the seed is the next one.
     """
     part = recipe.teacher
     if part is None:
@@ -105,7 +105,7 @@ def teacher_recipe(recipe: Recipe) -> Recipe | None:
 def learn_teacher(
     run: Run, images: RunImages, sources: Sequence[LinearSource] = ()
 ) -> CompactClassifier | None:
-    """Return what teaches in the fine-tuning; a resumed run finds it in the work folder."""
+    """Return the teacher of the fine-tuning; a resumed run finds it in the work folder."""
     recipe = teacher_recipe(run.recipe)
     if recipe is None:
         return None

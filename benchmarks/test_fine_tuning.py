@@ -20,8 +20,8 @@ def test_features_with_their_positions(paired: Paired) -> None:
     features = TunableTemplates(synthetic(0.5).family)
     plan = features._plan
     images = np.random.default_rng(1).integers(0, 256, (128, 28, 28, 1), np.uint8)
-    out = np.empty((128, len(plan.features)), np.float32)
-    places = np.empty(out.shape, np.int32)
+    out = np.empty((128, plan.n_features), np.float32)
+    positions = np.empty(out.shape, np.int32)
 
     def ours() -> None:
         for _ in range(8):
@@ -30,10 +30,8 @@ def test_features_with_their_positions(paired: Paired) -> None:
     def plain() -> None:
         for _ in range(8):
             chosen_features_alone(
-                images, np.float32(1 / 255), *plan.pads, plan.height, plan.q, plan.taps,
-                plan.strips, plan.starts, plan.scratch, plan.windows, plan.pairs, plan.members,
-                plan.features, plan.row_masks, plan.col_masks, out, places,
-            )  # fmt: skip
+                images, plan.tables, plan.taps, plan.row_masks, plan.col_masks, out, positions
+            )
 
     with thread_limit(1):
         paired(ours, plain, "no figure asked")

@@ -13,7 +13,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.pixels import Pixels
 from visionshare.generators.stumps import StumpColumns
-from visionshare.learners.registry import CLASSIFIERS
+from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.losses import Logistic
 from visionshare.penalties import GroupNorm, Ridge
 from visionshare.search import (
@@ -77,7 +77,7 @@ def test_columns_train_what_becomes_a_compact_classifier(name, two, data):
     y = y == "c" if two else y
     stumps = name == "jointboost"
     columns = StumpColumns.from_images(X) if stumps else ArrayColumns(X)
-    model = CLASSIFIERS[name](**SMALL[name]).fit(columns, y, np.ones(len(y)))
+    model = classifier_class(name)(**SMALL[name]).fit(columns, y, np.ones(len(y)))
     family = columns.family if stumps else Pixels().fit(X)
     names = None if two else ["A", "B", "C"]
     compact = model.to_classifier(family, names, {"made": "here"})
@@ -91,11 +91,11 @@ def test_columns_train_what_becomes_a_compact_classifier(name, two, data):
 
 @pytest.mark.parametrize(("name", "named", "objects"), EQUALS)
 def test_objects_are_what_their_names_are(name, named, objects, data):
-    learner = CLASSIFIERS[name](**{**SMALL[name], **objects})
+    learner = classifier_class(name)(**{**SMALL[name], **objects})
     again = clone(learner)
     for key, value in objects.items():
         assert again.get_params()[key] == value
-    expected = CLASSIFIERS[name](**{**SMALL[name], **named}).fit(*data)
+    expected = classifier_class(name)(**{**SMALL[name], **named}).fit(*data)
     for model in (learner.fit(*data), again.fit(*data), learner.fit(*data)):
         assert_array_equal(model.coef_, expected.coef_)
         assert_array_equal(model.support_, expected.support_)
@@ -104,13 +104,13 @@ def test_objects_are_what_their_names_are(name, named, objects, data):
 
 @pytest.mark.parametrize(("name", "named", "objects"), EQUALS)
 def test_a_checkpoint_knows_equal_settings(name, named, objects, data, tmp_path):
-    if "checkpoint" not in CLASSIFIERS[name]().get_params():
+    if "checkpoint" not in classifier_class(name)().get_params():
         pytest.skip("without checkpoints")
     kept = {**SMALL[name], "checkpoint": tmp_path / "rounds"}
-    CLASSIFIERS[name](**{**kept, **named}).fit(*data)
-    CLASSIFIERS[name](**{**kept, **objects}).fit(*data)
+    classifier_class(name)(**{**kept, **named}).fit(*data)
+    classifier_class(name)(**{**kept, **objects}).fit(*data)
     with pytest.raises(InputError, match=r"^checkpoint: got"):
-        CLASSIFIERS[name](**{**kept, **named, "scaling": "none"}).fit(*data)
+        classifier_class(name)(**{**kept, **named, "scaling": "none"}).fit(*data)
 
 
 def test_a_folder_of_an_earlier_format_is_refused(data, tmp_path):
@@ -162,9 +162,9 @@ def test_a_solver_may_be_a_class_with_settings(data):
 def test_one_against_rest_takes_any_classifier(name, data):
     X, y = data
     settings = {**SMALL[name], **({"rounds": 3} if name != "mixed_norm" else {})}
-    model = CLASSIFIERS["one_against_rest"](3, CLASSIFIERS[name](**settings)).fit(X, y)
+    model = classifier_class("one_against_rest")(3, classifier_class(name)(**settings)).fit(X, y)
     scores = model.decision_function(X)
     for q, c in enumerate(model.classes_):
-        alone = CLASSIFIERS[name](**settings).fit(X, y == c)
+        alone = classifier_class(name)(**settings).fit(X, y == c)
         np.testing.assert_allclose(scores[:, q], alone.decision_function(X), rtol=1e-6, atol=1e-6)
     assert model.score(X, y) > 0.6

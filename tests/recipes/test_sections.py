@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from visionshare.errors import InputError
-from visionshare.learners.registry import CLASSIFIERS
+from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.recipes.registry import learner_section
 from visionshare.recipes.sections import RUNTIME, section_of
 
@@ -94,7 +94,7 @@ def test_names_that_only_type_checkers_know():
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_every_learner_has_a_section_of_its_defaults(kind):
-    section, learner = learner_section(kind), CLASSIFIERS[kind]()
+    section, learner = learner_section(kind), classifier_class(kind)()
     built = section().build(n_jobs=2, random_state=3, checkpoint="x", progress=False)
     built.check_parameters()
     for name in section.section_keys:

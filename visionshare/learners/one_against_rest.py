@@ -14,8 +14,9 @@ from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
-from visionshare.learners.parameters import check_choice, check_whole_numbers
+from visionshare.learners.parameters import check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path
+from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.scores import two_sided
 
 __all__ = ["OneAgainstRest"]
@@ -80,12 +81,9 @@ class OneAgainstRest(Classifier):
 
     def _template(self) -> Classifier:
         """Return the learner of a class, unfitted."""
-        from visionshare.learners.registry import CLASSIFIERS
-
         given = "shareboost" if self.learner is None else self.learner
         if isinstance(given, str):
-            check_choice("learner", given, CLASSIFIERS)
-            template: Any = CLASSIFIERS[given]()
+            template: Any = classifier_class(given)()
         elif isinstance(given, Classifier) and not isinstance(given, OneAgainstRest):
             template = clone(given)
         else:

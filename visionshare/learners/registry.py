@@ -1,26 +1,46 @@
-"""The classifiers by name, as recipes and :class:`OneAgainstRest` ask for them."""
+"""The classifiers by name, as recipes and :class:`OneAgainstRest` ask for them.
+
+Modules are named and imported when asked for: a learner may look up another.
+"""
 
 from __future__ import annotations
 
-from visionshare.learners.base import Classifier
-from visionshare.learners.forward_greedy import ForwardGreedyClassifier
-from visionshare.learners.greedytl import GreedyTL
-from visionshare.learners.group_features import GroupFeatureClassifier
-from visionshare.learners.jointboost import JointBoost
-from visionshare.learners.mixed_norm import MixedNormClassifier
-from visionshare.learners.one_against_rest import OneAgainstRest
-from visionshare.learners.shareboost import ShareBoost
-from visionshare.learners.structural_boosting import StructuralBoostingClassifier
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["CLASSIFIERS"]
+from visionshare.learners.parameters import check_choice
 
-CLASSIFIERS: dict[str, type[Classifier]] = {
-    "forward_greedy": ForwardGreedyClassifier,
-    "greedytl": GreedyTL,
-    "grfl": GroupFeatureClassifier,
-    "jointboost": JointBoost,
-    "mixed_norm": MixedNormClassifier,
-    "one_against_rest": OneAgainstRest,
-    "shareboost": ShareBoost,
-    "structural_boosting": StructuralBoostingClassifier,
+if TYPE_CHECKING:
+    from visionshare.learners.base import Classifier
+
+__all__ = ["CLASSIFIERS", "classifier_class"]
+
+CLASSIFIERS = {
+    "forward_greedy": "visionshare.learners.forward_greedy:ForwardGreedyClassifier",
+    "greedytl": "visionshare.learners.greedytl:GreedyTL",
+    "grfl": "visionshare.learners.group_features:GroupFeatureClassifier",
+    "jointboost": "visionshare.learners.jointboost:JointBoost",
+    "mixed_norm": "visionshare.learners.mixed_norm:MixedNormClassifier",
+    "one_against_rest": "visionshare.learners.one_against_rest:OneAgainstRest",
+    "shareboost": "visionshare.learners.shareboost:ShareBoost",
+    "structural_boosting": "visionshare.learners.structural_boosting:StructuralBoostingClassifier",
 }
+
+
+def classifier_class(name: str) -> type[Classifier]:
+    """Return the class of the learner with a name in ``CLASSIFIERS``.
+
+    Raises
+    ------
+    InputError
+        If no learner has that name.
+
+    Examples
+    --------
+    >>> classifier_class("shareboost").__name__
+    'ShareBoost'
+    """
+    check_choice("learner", name, CLASSIFIERS)
+    module, attribute = CLASSIFIERS[name].split(":")
+    learner: type[Classifier] = getattr(import_module(module), attribute)
+    return learner

@@ -52,14 +52,14 @@ def learner_section(kind: str) -> Any:
     JointBoost(n_jobs=2, rounds=5)
     """
     from visionshare.learners.base import Classifier
-    from visionshare.learners.registry import CLASSIFIERS
+    from visionshare.learners.registry import classifier_class
 
     nested: dict[type, Any] = {}
     if kind != DEFAULT_LEARNER:
         # A learner of many classifiers takes one of them as a template.
         nested[Classifier] = learner_section(DEFAULT_LEARNER)
     return section_of(
-        CLASSIFIERS[kind],
+        classifier_class(kind),
         leave_out=_OF_ARRAYS.get(kind, ()),
         nested=nested,
         base=LearnerSection,

@@ -33,47 +33,49 @@ def responses(family, image):
     return out
 
 
-def test_places_are_where_the_maxima_are(family, images):
+def test_positions_are_where_the_maxima_are(family, images):
     features = TunableTemplates(family)
-    values, maxima = features.forward(images)
+    values, positions = features.forward(images)
     assert np.array_equal(values, family.transform(images))
     cols = family.positions_[1]
     for i in range(12):
         masked = responses(family, images[i])
         for f in range(family.n_features_):
-            if maxima[i, f] < 0:
+            if positions[i, f] < 0:
                 assert values[i, f] == 0
                 assert masked[f].max() <= 1e-6
             else:
-                response = masked[f, maxima[i, f] // cols, maxima[i, f] % cols]
-                np.testing.assert_allclose(response, masked[f].max(), rtol=1e-5)
+                maximum = masked[f, positions[i, f] // cols, positions[i, f] % cols]
+                np.testing.assert_allclose(maximum, masked[f].max(), rtol=1e-5)
                 np.testing.assert_allclose(values[i, f], masked[f].max(), rtol=1e-5)
-    assert (maxima >= 0).any()
+    assert (positions >= 0).any()
 
 
-def test_no_place_where_a_feature_is_zero(family):
+def test_no_position_where_a_feature_is_zero(family):
     dark = np.zeros((3, 11, 9, 2), np.uint8)
     features = TunableTemplates(family)
-    values, maxima = features.forward(dark)
+    values, positions = features.forward(dark)
     assert not values.any()
-    assert (maxima == -1).all()
-    assert not any(g.any() for g in features.backward(dark, values, maxima, np.ones_like(values)))
+    assert (positions == -1).all()
+    assert not any(
+        g.any() for g in features.backward(dark, values, positions, np.ones_like(values))
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_gradients_are_those_of_differences(family, images, dtype, number):
-    scaled = images if dtype == np.uint8 else (images / np.float32(255)).astype(dtype)
+    typed = images if dtype == np.uint8 else (images / np.float32(255)).astype(dtype)
     features = TunableTemplates(family)
-    G = np.random.default_rng(1).normal(size=(len(scaled), family.n_features_))
-    gradient = features.backward(scaled, *features.forward(scaled), G)[number]
+    G = np.random.default_rng(1).normal(size=(len(typed), family.n_features_))
+    gradient = features.backward(typed, *features.forward(typed), G)[number]
     direction = np.random.default_rng(2).normal(size=gradient.shape)
     start, step = features.parameters[number].copy(), 1e-3
 
     def value(by):
         features.parameters[number][...] = start + by * direction
         features.moved()
-        return float(np.sum(G * features.forward(scaled)[0].astype(np.float64)))
+        return float(np.sum(G * features.forward(typed)[0].astype(np.float64)))
 
     slope = (value(step) - value(-step)) / (2 * step)
     # Where two positions tie a maximum has no derivative; a few such images move the slope.

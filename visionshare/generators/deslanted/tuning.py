@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visionshare.generators.deslanted.family import Deslanted
+if TYPE_CHECKING:
+    from visionshare.generators.deslanted.family import Deslanted
 
 __all__ = ["TunableDeslanted"]
 
@@ -47,4 +48,4 @@ class TunableDeslanted:
 
     def family(self) -> Deslanted:
         """Return the family with the current parameters."""
-        return Deslanted.of(self._part.family())
+        return type(self._family).of(self._part.family())

@@ -226,9 +226,8 @@ class PatchTemplates(FeatureFamily):
             return self.take(ids)._plan_of(None)
         if self._plan is None:
             self._plan = RestrictedPlan(
-                self.templates_, self.row_masks_, self.col_masks_, self.layout_,
-                self.pads_, self.image_shape_,
-            )  # fmt: skip
+                self.templates_, self.row_masks_, self.col_masks_, self.layout_
+            )
         return self._plan
 
     def transform_columns(
@@ -253,20 +252,18 @@ class PatchTemplates(FeatureFamily):
         n_masks = self.n_features_ // len(self.templates_)
         blocks = self._blocks()
         out = np.empty((len(ids), len(raster)), np.uint16 if dtype == "float16" else np.float32)
-        row_of = np.full(len(blocks) * BLOCK * n_masks, -1, np.int64)
-        row_of[ids] = np.arange(len(ids))
-        per_block = row_of.reshape(len(blocks), -1)
-        used = np.flatnonzero((per_block >= 0).any(axis=1))
+        row_of = np.full((len(blocks), BLOCK, len(self.row_masks_), self.grid), -1, np.int64)
+        row_of.ravel()[ids] = np.arange(len(ids))
+        used = np.flatnonzero((row_of >= 0).any(axis=(1, 2, 3)))
         # So many blocks at once that a thread's tile of features stays within a few megabytes.
         together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
-        spans = mask_spans(self.row_masks_), mask_spans(self.col_masks_)
+        spans = np.stack([mask_spans(self.row_masks_), mask_spans(self.col_masks_)])
         with thread_limit(n_jobs):
             for start in range(0, len(used), together):
                 batch = used[start : start + together]
                 pool_columns(
-                    raster, _unit(raster), *self.pads_, self.patch_size,
-                    blocks[batch], self.row_masks_, spans[0], self.col_masks_, spans[1],
-                    self.grid, per_block[batch].ravel(), out, dtype == "float16",
+                    raster, self.patch_size, blocks[batch], self.row_masks_, self.col_masks_, spans,
+                    row_of[batch], out,
                 )  # fmt: skip
         return out.view(np.float16) if dtype == "float16" else out
 

@@ -12,6 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from visionshare.generators.patches.record_kernels import margin, pixel_unit
+from visionshare.generators.patches.tables import Masks
+
 __all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to", "raise_to_rows", "to_half"]
 
 BLOCK = 16
@@ -173,88 +176,86 @@ def to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _write_columns(tile: np.ndarray, first: int, count: int, row_of: np.ndarray, out: np.ndarray,
-                   half: bool) -> None:  # fmt: skip
-    """Turn the features of a tile's images (images, blocks, masks, 16) into columns of ``out``."""
-    n_blocks, n_masks = tile.shape[1], tile.shape[2]
+def _write_columns(tile: np.ndarray, first: int, row_of: np.ndarray, out: np.ndarray) -> None:
+    """Turn the features of a tile (images, blocks, masks, masks, 16) into columns of ``out``."""
+    count, n_blocks, n_rows, n_cols, _ = tile.shape
     turned = np.zeros((BLOCK, TILE_IMAGES), np.float32)
     shifted = np.empty(TILE_IMAGES, np.float32)
+    half = out.itemsize == 2
     for b in range(n_blocks):
-        for g in range(n_masks):
-            for i in range(count):
+        for a in range(n_rows):
+            for c in range(n_cols):
+                for i in range(count):
+                    for t in range(BLOCK):
+                        turned[t, i] = tile[i, b, a, c, t]
                 for t in range(BLOCK):
-                    turned[t, i] = tile[i, b, g, t]
-            for t in range(BLOCK):
-                r = row_of[(b * BLOCK + t) * n_masks + g]
-                if r >= 0 and half:
-                    to_half(turned[t], shifted, out[r, first : first + count])
-                elif r >= 0:
-                    for i in range(count):
-                        out[r, first + i] = turned[t, i]
+                    r = row_of[b, t, a, c]
+                    if r >= 0 and half:
+                        to_half(turned[t], shifted, out[r, first : first + count])
+                    elif r >= 0:
+                        for i in range(count):
+                            out[r, first + i] = turned[t, i]
+
+
+@njit(cache=True, nogil=True)
+def _pool_tile(
+    images: np.ndarray, q: int, blocks: np.ndarray, masks: Masks, spans: np.ndarray,
+    tile: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the features of a few images, (images, blocks, row masks, grid, 16)."""
+    _, height, width, channels = images.shape
+    n_rows, rows = masks.rows.shape
+    cols, grid, unit = masks.cols.shape[1], tile.shape[3], pixel_unit(images)
+    pad_y, pad_x = margin(height, rows, q), margin(width, cols, q)
+    canvas = np.zeros((height + 2 * pad_y, (width + 2 * pad_x) * channels), np.float32)
+    patches = np.empty((rows * cols, q * q * channels), np.float32)
+    responses = np.empty((ROWS * cols, BLOCK), np.float32)
+    ranges = np.empty((rows, 3), np.int64)
+    profiles = np.empty((n_rows, cols * BLOCK), np.float32)
+    for i in range(images.shape[0]):
+        _ranges(images[i], pad_y, pad_x, q, ranges)
+        _pad(images[i], unit, pad_y, pad_x, canvas)
+        _patches(canvas, q, channels, ranges, patches)
+        for b in range(blocks.shape[0]):
+            _profiles(patches, blocks[b], ranges, masks.rows, spans[0], responses, profiles)
+            for a in range(n_rows):
+                for c in range(grid):
+                    k = (a // grid) * grid + c
+                    lo, hi = spans[1, k, 0], spans[1, k, 1]
+                    _peaks(profiles[a], masks.cols[k], lo, hi, tile[i, b, a, c])
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def pool_columns(
     images: np.ndarray,
-    unit: np.float32,
-    pad_y: int,
-    pad_x: int,
     q: int,
     blocks: np.ndarray,
     row_masks: np.ndarray,
-    row_spans: np.ndarray,
     col_masks: np.ndarray,
-    col_spans: np.ndarray,
-    grid: int,
+    spans: np.ndarray,
     row_of: np.ndarray,
     out: np.ndarray,
-    half: bool,
 ) -> None:
     """Write the columns of whole blocks of templates, each with all its masks.
 
     Parameters
     ----------
     images : ndarray of shape (n, H, W, C), uint8 or float32
-    unit : float32
-        Factor of the pixels.
-    pad_y, pad_x : int
-        Zero pixels on each side.
     q : int
         Patch size.
     blocks : ndarray of shape (n_blocks, q·q·C, 16), float32
         Templates.
     row_masks, col_masks : ndarray of shape (widths × grid, rows) and (widths × grid, cols)
-    row_spans, col_spans : ndarray of shape (widths × grid, 2), int64
-        Where each mask is not zero.
-    grid : int
-        Masks a side.
-    row_of : ndarray of int64, shape (n_blocks · 16 · masks,)
-        The row of ``out`` for each column, template-major; −1 to leave it out.
+    spans : ndarray of shape (2, widths × grid, 2), int64
+        Where each row mask, and each column mask, is not zero.
+    row_of : ndarray of int64, shape (n_blocks, 16, widths × grid, grid)
+        The row of ``out`` for each template, row mask and column of the grid; −1 to leave it out.
     out : ndarray of shape (n_columns, n), float32, or uint16 for float16 bits
-    half : bool
-        Whether ``out`` holds float16 bits.
     """
-    n, height, width, channels = images.shape
-    rows, cols = row_masks.shape[1], col_masks.shape[1]
-    n_blocks, n_rows = blocks.shape[0], row_masks.shape[0]
+    n, (n_blocks, _, n_rows, grid) = images.shape[0], row_of.shape
     for group in prange((n + TILE_IMAGES - 1) // TILE_IMAGES):
-        canvas = np.zeros((height + 2 * pad_y, (width + 2 * pad_x) * channels), np.float32)
-        patches = np.empty((rows * cols, q * q * channels), np.float32)
-        responses = np.empty((ROWS * cols, BLOCK), np.float32)
-        ranges = np.empty((rows, 3), np.int64)
-        profiles = np.empty((n_rows, cols * BLOCK), np.float32)
-        tile = np.empty((TILE_IMAGES, n_blocks, n_rows * grid, BLOCK), np.float32)
         first = group * TILE_IMAGES
-        count = min(TILE_IMAGES, n - first)
-        for i in range(count):
-            _ranges(images[first + i], pad_y, pad_x, q, ranges)
-            _pad(images[first + i], unit, pad_y, pad_x, canvas)
-            _patches(canvas, q, channels, ranges, patches)
-            for b in range(n_blocks):
-                _profiles(patches, blocks[b], ranges, row_masks, row_spans, responses, profiles)
-                for a in range(n_rows):
-                    for c in range(grid):
-                        k = (a // grid) * grid + c
-                        _peaks(profiles[a], col_masks[k], col_spans[k, 0], col_spans[k, 1],
-                               tile[i, b, a * grid + c])  # fmt: skip
-        _write_columns(tile, first, count, row_of, out, half)
+        part = images[first : min(n, first + TILE_IMAGES)]
+        tile = np.empty((part.shape[0], n_blocks, n_rows, grid, BLOCK), np.float32)
+        _pool_tile(part, q, blocks, Masks(row_masks, col_masks), spans, tile)
+        _write_columns(tile, first, row_of, out)

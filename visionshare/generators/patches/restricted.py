@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
+from visionshare.generators.patches.tables import Tables
 from visionshare.resources import thread_limit
 
 __all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
@@ -184,6 +185,21 @@ def _pairs(windows: np.ndarray) -> np.ndarray:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
+def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the strips of the padded image that windows (y0, y1, x0, x1) read, and each rectangle.
+
+    Both as in :class:`Tables`; a column of the padded image has ``column`` values.
+    """
+    widths = windows[:, 3] - windows[:, 2] + q - 1
+    strips, strip = np.unique(
+        np.stack([windows[:, 2], widths], axis=1), axis=0, return_inverse=True
+    )
+    sizes = strips[:, 1] * column
+    heights = windows[:, 1] - windows[:, 0]
+    rectangle = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2], widths - q + 1)
+    return np.column_stack([strips, np.cumsum(sizes) - sizes]), np.stack(rectangle, axis=1)
+
+
 class RestrictedPlan:
     """Everything about chosen features that does not depend on the image, made once.
 
@@ -193,10 +209,6 @@ class RestrictedPlan:
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     layout : ndarray of shape (n_features, 3), int64
         Template, row mask and column mask of each feature.
-    pads : tuple of int
-        Zero pixels around the image, vertical and horizontal.
-    shape : tuple of int
-        Shape of one image.
     """
 
     def __init__(
@@ -205,41 +217,31 @@ class RestrictedPlan:
         row_masks: np.ndarray,
         col_masks: np.ndarray,
         layout: np.ndarray,
-        pads: tuple[int, ...],
-        shape: tuple[int, ...],
     ) -> None:
         used, windows, window_of, rectangles = template_windows(layout, row_masks, col_masks)
         _, q, _, channels = templates.shape
-        self._used = used
-        self.q, self.pads = q, pads
-        sides = (1, *shape) if len(shape) == 1 else shape
-        self.height, self.width = sides[0] + 2 * pads[0], sides[1] + 2 * pads[1]
-        n_taps = -(-q // 4) * 4
-        self.taps = np.zeros((len(used), channels, q, n_taps), np.float32)
+        self._used, self.n_features = used, len(layout)
+        # Kernels take four taps at a time.
+        self.taps = np.zeros((len(used), channels, q, -(-q // 4) * 4), np.float32)
         self.set_parameters(templates, row_masks, col_masks)
-        widths = windows[:, 3] - windows[:, 2] + q - 1
-        pairs = np.stack([windows[:, 2], widths], axis=1)
-        self.strips, strip = np.unique(pairs, axis=0, return_inverse=True)
-        sizes = self.strips[:, 1] * self.height * channels
-        self.starts = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.int64)
-        # The four taps at a time read a little past a strip's end.
-        self.scratch = int(sizes.sum()) + n_taps
-        heights = windows[:, 1] - windows[:, 0]
-        columns = (strip.reshape(-1), windows[:, 0], heights, windows[:, 2], widths - q + 1)
-        self.windows = np.stack(columns, axis=1).astype(np.int64)
-        self.pairs = _pairs(self.windows)
         order = np.argsort(window_of, kind="stable")
-        self.members = np.searchsorted(window_of[order], np.arange(len(used) + 1)).astype(np.int64)
+        members = np.searchsorted(window_of[order], np.arange(len(used) + 1))
+        height = row_masks.shape[1] + q - 1
+        strips, rectangle = _strips(windows, q, height * channels)
         y0, y1, x0, x1 = rectangles.T
         fields = (layout[:, 1], y0, y1, layout[:, 2], x0, x1, np.arange(len(layout)))
-        numbered = np.stack(fields, axis=1)
-        self.features = np.ascontiguousarray(numbered[order].astype(np.int64))
+        self.tables = Tables(
+            strips,
+            np.column_stack([rectangle, members[:-1], members[1:]]),
+            _pairs(rectangle),
+            np.stack(fields, axis=1)[order],
+        ).packed()
 
     def set_parameters(
         self, templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
     ) -> None:
         """Take on other templates, and masks that reach as far."""
-        self.taps[..., : self.q] = templates[self._used].transpose(0, 3, 1, 2)
+        self.taps[..., : templates.shape[1]] = templates[self._used].transpose(0, 3, 1, 2)
         self.row_masks, self.col_masks = row_masks, col_masks
 
     def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -254,27 +256,21 @@ class RestrictedPlan:
         A position is row · columns + column of the template's response; −1 where the feature
         is 0.
         """
-        positions = np.empty((len(images), len(self.features)), np.int32)
+        positions = np.empty((len(images), self.n_features), np.int32)
         return self._transform(images, n_jobs, positions), positions
 
     def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
         from visionshare.generators.patches.restricted_kernels import chosen_features_alone
         from visionshare.generators.patches.side_by_side_kernels import chosen_features_side_by_side
 
-        out = np.empty((len(images), len(self.features)), np.float32)
-        unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
-        chosen = (
-            self.windows, self.pairs, self.members, self.features, self.row_masks, self.col_masks,
-            out, positions,
-        )  # fmt: skip
+        out = np.empty((len(images), self.n_features), np.float32)
         if len(images) < _FEW:
             chosen_features_alone(
-                images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
-                self.scratch, *chosen,
-            )  # fmt: skip
+                images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
+            )
         else:
             with thread_limit(n_jobs):
                 chosen_features_side_by_side(
-                    images, unit, *self.pads, self.height, self.width, self.q, self.taps, *chosen
+                    images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
                 )
         return out

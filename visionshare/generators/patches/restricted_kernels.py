@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from visionshare.generators.patches.kernels import raise_to, raise_to_rows
+from visionshare.generators.patches.record_kernels import margin, pixel_unit, unpacked
+from visionshare.generators.patches.tables import Masks
 
 __all__ = ["chosen_features_alone"]
 
 
+class Strip(NamedTuple):
+    """Pixels of a strip from the first that a window reads, floats of a plane, and of a row."""
+
+    pixels: np.ndarray
+    plane: int
+    width: int
+
+
+class Window(NamedTuple):
+    """First row and column of the positions of responses, and floats from row to row."""
+
+    top: int
+    left: int
+    width: int
+
+
 @njit(cache=True, nogil=True)
-def _strips(image: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, strips: np.ndarray,
-            starts: np.ndarray, height: int, out: np.ndarray) -> None:  # fmt: skip
+def _copy_strips(
+    image: np.ndarray, strips: np.ndarray, pad_y: int, pad_x: int, height: int, out: np.ndarray
+) -> None:
     """Copy the padded image's vertical strips, each channel a plane, one after the other."""
     H, W, channels = image.shape
+    unit = pixel_unit(image)
     for s in range(strips.shape[0]):
         x0, width = strips[s, 0], strips[s, 1]
         for c in range(channels):
-            base = starts[s] + c * height * width
+            base = strips[s, 2] + c * height * width
             for y in range(height):
                 v = y - pad_y
                 for x in range(width):
@@ -54,27 +76,26 @@ def _add_taps_of_two(
 
 @njit(cache=True, nogil=True)
 def _respond(
-    pixels: np.ndarray, base: int, plane: int, width: int, q: int, taps: np.ndarray, t: int, u: int,
-    first: np.ndarray, second: np.ndarray,
-) -> None:  # fmt: skip
+    strip: Strip, taps: np.ndarray, t: int, u: int, first: np.ndarray, second: np.ndarray
+) -> None:
     """Write the responses of template t, and of u where that is not −1, on one window."""
     first[:] = np.float32(0)
     second[:] = np.float32(0)
     for c in range(taps.shape[1]):
-        for dy in range(q):
-            row = base + c * plane + dy * width
+        for dy in range(taps.shape[2]):
+            row = c * strip.plane + dy * strip.width
             for dx in range(0, taps.shape[3], 4):
                 weights = taps[t, c, dy, dx : dx + 4]
                 if u < 0:
-                    _add_taps(pixels[row + dx :], weights, first)
+                    _add_taps(strip.pixels[row + dx :], weights, first)
                 else:
                     other = taps[u, c, dy, dx : dx + 4]
-                    _add_taps_of_two(pixels[row + dx :], weights, other, first, second)
+                    _add_taps_of_two(strip.pixels[row + dx :], weights, other, first, second)
 
 
 @njit(cache=True, nogil=True)
 def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response: np.ndarray,
-           row_mask: np.ndarray, width: int) -> int:  # fmt: skip
+              row_mask: np.ndarray, width: int) -> int:  # fmt: skip
     """Return row · width + column of the first position whose weighted response is the maximum.
 
     −1 where no response is above zero. The products are those that the maximum is of.
@@ -91,54 +112,43 @@ def _position(best: np.float32, peak: np.ndarray, col_mask: np.ndarray, response
 
 @njit(cache=True, nogil=True)
 def _pool(
-    response: np.ndarray, y0: int, x0: int, width: int, features: np.ndarray,
-    row_masks: np.ndarray, col_masks: np.ndarray, profile: np.ndarray, out: np.ndarray,
-    maxima: np.ndarray,
+    response: np.ndarray, window: Window, features: np.ndarray, masks: Masks, profile: np.ndarray,
+    out: np.ndarray, maxima: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write the features of one template's response on a window that begins at (y0, x0)."""
+    """Write the features of one template's response on a window."""
+    width = window.width
     for f in range(features.shape[0]):
         a, top, end = features[f, 0], features[f, 1], features[f, 2]
         b, left, right = features[f, 3], features[f, 4], features[f, 5]
         peak = profile[: right - left]
         peak[:] = np.float32(0)
-        offset, y = (top - y0) * width + left - x0, top
+        start = (top - window.top) * width + left - window.left
+        offset, y = start, top
         while y + 4 <= end:
             # Four rows a pass: the maxima so far are read and written once for all.
-            w = row_masks[a, y : y + 4]
+            w = masks.rows[a, y : y + 4]
             raise_to_rows(response[offset:], width, w[0], w[1], w[2], w[3], peak)
             offset, y = offset + 4 * width, y + 4
         for row in range(y, end):
-            raise_to(response[offset : offset + right - left], row_masks[a, row], peak)
+            raise_to(response[offset : offset + right - left], masks.rows[a, row], peak)
             offset += width
         best = np.float32(0)
         for x in range(right - left):
-            v = peak[x] * col_masks[b, left + x]
+            v = peak[x] * masks.cols[b, left + x]
             best = v if v > best else best
         out[features[f, 6]] = best
         if maxima.size:
-            first = (top - y0) * width + left - x0
-            index = _position(best, peak, col_masks[b, left:right], response[first:],
-                           row_masks[a, top:end], width)  # fmt: skip
-            position = (top + index // width) * col_masks.shape[1] + left + index % width
+            index = _position(best, peak, masks.cols[b, left:right], response[start:],
+                              masks.rows[a, top:end], width)  # fmt: skip
+            position = (top + index // width) * masks.cols.shape[1] + left + index % width
             maxima[features[f, 6]] = position if index >= 0 else -1
 
 
 @njit(cache=True, nogil=True)
 def chosen_features_alone(
     images: np.ndarray,
-    unit: np.float32,
-    pad_y: int,
-    pad_x: int,
-    height: int,
-    q: int,
+    packed: np.ndarray,
     taps: np.ndarray,
-    strips: np.ndarray,
-    starts: np.ndarray,
-    scratch: int,
-    windows: np.ndarray,
-    pairs: np.ndarray,
-    members: np.ndarray,
-    features: np.ndarray,
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     out: np.ndarray,
@@ -150,27 +160,11 @@ def chosen_features_alone(
 
     Parameters
     ----------
-    images : ndarray of shape (n, H, W, C)
-    unit, pad_y, pad_x, q
-        As in :func:`pool_columns`.
-    height : int
-        Height of the padded image.
+    images : ndarray of shape (n, H, W, C), uint8 or float32
+    packed : ndarray of int64
+        See :meth:`Tables.packed`.
     taps : ndarray of shape (n_windows, C, q, n_taps), float32
         Rows of each window's template, filled up with zeros to a multiple of four.
-    strips : ndarray of shape (n_strips, 2), int64
-        First column and width of the vertical strips of the padded image that templates read.
-    starts : ndarray of shape (n_strips,), int64
-        Where each strip begins in the scratch buffer.
-    scratch : int
-        Floats of the scratch buffer.
-    windows : ndarray of shape (n_windows, 5), int64
-        Strip, first row, rows, first column and columns of the positions of a template's responses.
-    pairs : ndarray of shape (n_pairs, 2), int64
-        Windows that are computed together, because they are the same rectangle; −1 for none.
-    members : ndarray of shape (n_windows + 1,), int64
-        Which rows of ``features`` belong to each window.
-    features : ndarray of shape (n_features, 7), int64
-        Row mask and its span, column mask and its span, index in ``out``.
     row_masks, col_masks : ndarray of shape (n_masks, rows) and (n_masks, cols), float32
     out : ndarray of shape (n, n_features), float32
     maxima : ndarray of shape (n, n_features), int32, or (0, 0)
@@ -178,21 +172,30 @@ def chosen_features_alone(
         Not written when empty.
     """
     nowhere = np.empty(0, np.int32)
+    strips, windows, pairs, features = unpacked(packed)
+    masks = Masks(row_masks, col_masks)
+    channels, q = taps.shape[1], taps.shape[2]
+    height = row_masks.shape[1] + q - 1
+    pad_y = margin(images.shape[1], row_masks.shape[1], q)
+    pad_x = margin(images.shape[2], col_masks.shape[1], q)
+    # Four taps at a time read a little past the last strip's end.
+    scratch = strips[:, 1].sum() * height * channels + taps.shape[3]
     for i in range(images.shape[0]):
         pixels = np.zeros(scratch, np.float32)
         one, two = np.empty(scratch, np.float32), np.empty(scratch, np.float32)
         profile = np.empty(col_masks.shape[1], np.float32)
-        _strips(images[i], unit, pad_y, pad_x, strips, starts, height, pixels)
+        _copy_strips(images[i], strips, pad_y, pad_x, height, pixels)
         positions = maxima[i] if maxima.size else nowhere
         for pair in range(pairs.shape[0]):
             t, u = pairs[pair, 0], pairs[pair, 1]
-            strip, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]
-            width = strips[strip, 1]
+            number, y0, n_rows, x0 = windows[t, 0], windows[t, 1], windows[t, 2], windows[t, 3]
+            width = strips[number, 1]
             size = (n_rows - 1) * width + width - q + 1
-            base = starts[strip] + y0 * width
-            _respond(pixels, base, height * width, width, q, taps, t, u, one[:size], two[:size])
+            strip = Strip(pixels[strips[number, 2] + y0 * width :], height * width, width)
+            _respond(strip, taps, t, u, one[:size], two[:size])
             for k in range(2):
-                if pairs[pair, k] >= 0:
-                    served = features[members[pairs[pair, k]] : members[pairs[pair, k] + 1]]
-                    _pool(one if k == 0 else two, y0, x0, width, served, row_masks, col_masks,
-                          profile, out[i], positions)  # fmt: skip
+                w = pairs[pair, k]
+                if w >= 0:
+                    served = features[windows[w, 5] : windows[w, 6]]
+                    _pool(one if k == 0 else two, Window(y0, x0, width), served, masks, profile,
+                          out[i], positions)  # fmt: skip

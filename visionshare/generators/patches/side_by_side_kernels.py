@@ -7,21 +7,51 @@ bits are the same.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, prange
 
 from visionshare.generators.patches.kernels import raise_to, raise_to_rows
+from visionshare.generators.patches.record_kernels import margin, pixel_unit, unpacked
+from visionshare.generators.patches.tables import Masks
 
 __all__ = ["chosen_features_side_by_side"]
 
 WIDE = 16
 
 
+class Planes(NamedTuple):
+    """Pixels from the first that a window reads, floats of a plane, and of a row of pixels."""
+
+    pixels: np.ndarray
+    plane: int
+    row: int
+
+
+class Window(NamedTuple):
+    """First row and column of the positions of responses, and floats of a row of them."""
+
+    top: int
+    left: int
+    size: int
+
+
+class Scratch(NamedTuple):
+    """Buffers of one block of images: maxima over rows, over all, and the columns of those."""
+
+    peaks: np.ndarray
+    best: np.ndarray
+    column: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def _interleave(images: np.ndarray, unit: np.float32, pad_y: int, pad_x: int, height: int,
-                width: int, out: np.ndarray) -> None:  # fmt: skip
+def _interleave(
+    images: np.ndarray, pad_y: int, pad_x: int, height: int, width: int, out: np.ndarray
+) -> None:
     """Write up to sixteen images (n, H, W, C) into planes (C, height, width, 16) of zeros."""
     n, H, W, channels = images.shape
+    unit = pixel_unit(images)
     for c in range(channels):
         for y in range(H):
             for x in range(W):
@@ -108,20 +138,21 @@ def _add_row_of_two(
 
 @njit(cache=True, nogil=True)
 def _respond(
-    pixels: np.ndarray, plane: int, row: int, q: int, taps: np.ndarray, t: int, u: int, size: int,
+    planes: Planes, taps: np.ndarray, t: int, u: int, size: int,
     first: np.ndarray, second: np.ndarray,
 ) -> None:  # fmt: skip
     """Write the responses of template t, and of u where that is not −1, on a window.
 
-    The window begins with ``pixels``; a row of it has ``size`` floats in the responses.
+    A row of the window has ``size`` floats in the responses.
     """
+    q = taps.shape[2]
     first[:] = np.float32(0)
     second[:] = np.float32(0)
     for y in range(first.shape[0] // size):
         one, two = first[y * size : (y + 1) * size], second[y * size : (y + 1) * size]
         for c in range(taps.shape[1]):
             for dy in range(q):
-                start = pixels[c * plane + (y + dy) * row :]
+                start = planes.pixels[c * planes.plane + (y + dy) * planes.row :]
                 if u < 0:
                     _add_row(start, q, taps[t, c, dy], one)
                 else:
@@ -154,52 +185,78 @@ def _first_row(response: np.ndarray, size: int, row_mask: np.ndarray, peak: np.f
 
 @njit(cache=True, nogil=True)
 def _pool(
-    response: np.ndarray, y0: int, x0: int, size: int, features: np.ndarray,
-    row_masks: np.ndarray, col_masks: np.ndarray, peaks: np.ndarray, best: np.ndarray,
-    column: np.ndarray, out: np.ndarray, maxima: np.ndarray,
+    response: np.ndarray, window: Window, features: np.ndarray, masks: Masks, scratch: Scratch,
+    out: np.ndarray, maxima: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write the features of one template's response on a window that begins at (y0, x0)."""
+    """Write the features of one template's response on a window."""
+    size, best, column = window.size, scratch.best, scratch.column
     for f in range(features.shape[0]):
         a, top, end = features[f, 0], features[f, 1], features[f, 2]
         b, left, right, name = features[f, 3], features[f, 4], features[f, 5], features[f, 6]
-        peak = peaks[: (right - left) * WIDE]
+        peak = scratch.peaks[: (right - left) * WIDE]
         peak[:] = np.float32(0)
-        begin = (top - y0) * size + (left - x0) * WIDE
+        begin = (top - window.top) * size + (left - window.left) * WIDE
         offset, y = begin, top
         while y + 4 <= end:
-            w = row_masks[a, y : y + 4]
+            w = masks.rows[a, y : y + 4]
             raise_to_rows(response[offset:], size, w[0], w[1], w[2], w[3], peak)
             offset, y = offset + 4 * size, y + 4
         for row in range(y, end):
-            raise_to(response[offset : offset + peak.shape[0]], row_masks[a, row], peak)
+            raise_to(response[offset : offset + peak.shape[0]], masks.rows[a, row], peak)
             offset += size
-        _highest(peak, col_masks[b, left:right], best, column)
+        _highest(peak, masks.cols[b, left:right], best, column)
         for i in range(out.shape[0]):
             out[i, name] = best[i]
         for i in range(maxima.shape[0]):
             maxima[i, name] = -1
             if column[i] >= 0:
                 offset = column[i] * WIDE + i
-                first_row = _first_row(response[begin + offset :], size, row_masks[a, top:end],
-                                   peak[offset])  # fmt: skip
-                position = (top + first_row) * col_masks.shape[1] + left + column[i]
+                first_row = _first_row(response[begin + offset :], size, masks.rows[a, top:end],
+                                       peak[offset])  # fmt: skip
+                position = (top + first_row) * masks.cols.shape[1] + left + column[i]
                 maxima[i, name] = position
+
+
+@njit(cache=True, nogil=True)
+def _evaluate_block(
+    images: np.ndarray, packed: np.ndarray, taps: np.ndarray, masks: Masks,
+    out: np.ndarray, maxima: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the chosen features of up to sixteen images."""
+    _, windows, pairs, features = unpacked(packed)
+    _, channels, q, n_taps = taps.shape
+    rows, cols = masks.rows.shape[1], masks.cols.shape[1]
+    height, width = rows + q - 1, cols + q - 1
+    row, largest = width * WIDE, 0
+    for t in range(windows.shape[0]):
+        largest = max(largest, windows[t, 2] * windows[t, 4] * WIDE)
+    plane = height * row
+    # Taps filled up with zeros read a little past the last pixel.
+    pixels = np.zeros(channels * plane + n_taps * WIDE, np.float32)
+    one, two = np.empty(largest, np.float32), np.empty(largest, np.float32)
+    scratch = Scratch(
+        np.empty(cols * WIDE, np.float32), np.empty(WIDE, np.float32), np.empty(WIDE, np.int32)
+    )
+    pad_y, pad_x = margin(images.shape[1], rows, q), margin(images.shape[2], cols, q)
+    _interleave(images, pad_y, pad_x, height, width, pixels)
+    for pair in range(pairs.shape[0]):
+        t, u = pairs[pair, 0], pairs[pair, 1]
+        y0, n_rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE
+        planes, area = Planes(pixels[y0 * row + x0 * WIDE :], plane, row), n_rows * size
+        _respond(planes, taps, t, u, size, one[:area], two[:area])
+        for k in range(2):
+            w = pairs[pair, k]
+            if w >= 0:
+                served = features[windows[w, 5] : windows[w, 6]]
+                _pool(one if k == 0 else two, Window(y0, x0, size), served, masks, scratch,
+                      out, maxima)  # fmt: skip
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def chosen_features_side_by_side(
     images: np.ndarray,
-    unit: np.float32,
-    pad_y: int,
-    pad_x: int,
-    height: int,
-    width: int,
-    q: int,
+    packed: np.ndarray,
     taps: np.ndarray,
-    windows: np.ndarray,
-    pairs: np.ndarray,
-    members: np.ndarray,
-    features: np.ndarray,
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     out: np.ndarray,
@@ -207,38 +264,12 @@ def chosen_features_side_by_side(
 ) -> None:
     """Write chosen features: a template once for all its masks, only where they reach.
 
-    Parameters
-    ----------
-    images, unit, pad_y, pad_x
-        As in ``chosen_features_alone`` of ``restricted_kernels``, as are all that are not listed
-        here.
-    height, width : int
-        Of the padded image.
-    maxima : ndarray of shape (n, n_features) or (0, 0), int32
-        Not written when empty.
+    Parameters are those of ``chosen_features_alone`` of ``restricted_kernels``.
     """
-    channels, row, largest = taps.shape[1], width * WIDE, 0
-    for t in range(windows.shape[0]):
-        largest = max(largest, windows[t, 2] * windows[t, 4] * WIDE)
-    plane = height * row
     for block in prange((images.shape[0] + WIDE - 1) // WIDE):
         start = block * WIDE
         end = min(start + WIDE, images.shape[0])
-        # Taps filled up with zeros read a little past the last pixel.
-        pixels = np.zeros(channels * plane + taps.shape[3] * WIDE, np.float32)
-        one, two = np.empty(largest, np.float32), np.empty(largest, np.float32)
-        peaks = np.empty(col_masks.shape[1] * WIDE, np.float32)
-        best, column = np.empty(WIDE, np.float32), np.empty(WIDE, np.int32)
-        _interleave(images[start:end], unit, pad_y, pad_x, height, width, pixels)
         positions = maxima[start:end] if maxima.size else maxima
-        for pair in range(pairs.shape[0]):
-            t, u = pairs[pair, 0], pairs[pair, 1]
-            y0, rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE
-            window, area = pixels[y0 * row + x0 * WIDE :], rows * size
-            _respond(window, plane, row, q, taps, t, u, size, one[:area], two[:area])
-            for k in range(2):
-                w = pairs[pair, k]
-                if w >= 0:
-                    served = features[members[w] : members[w + 1]]
-                    _pool(one if k == 0 else two, y0, x0, size, served, row_masks, col_masks, peaks,
-                          best, column, out[start:end], positions)  # fmt: skip
+        # A record is made here: threads are handed arrays alone.
+        _evaluate_block(images[start:end], packed, taps, Masks(row_masks, col_masks),
+                        out[start:end], positions)  # fmt: skip

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from visionshare.generators.base import check_images
-from visionshare.generators.patches.family import PatchTemplates
 from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.resources import thread_limit
+
+if TYPE_CHECKING:
+    from visionshare.generators.patches.family import PatchTemplates
 
 __all__ = ["TunableTemplates"]
 
@@ -56,14 +60,11 @@ class TunableTemplates:
             )
         ]
         self.parameters: list[np.ndarray] = [copy.templates_ / self._size, *logs]
-        self._plan = RestrictedPlan(
-            copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_,
-            copy.pads_, copy.image_shape_,
-        )  # fmt: skip
+        self._plan = RestrictedPlan(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
         template = copy.layout_[:, 0]
-        self._order = np.argsort(template, kind="stable")
-        numbers = np.arange(len(copy.templates_) + 1)
-        self._starts = np.searchsorted(template[self._order], numbers)
+        order = np.argsort(template, kind="stable")
+        self._features = np.column_stack([order, copy.layout_[order, 1:]])
+        self._starts = np.searchsorted(template[order], np.arange(len(copy.templates_) + 1))
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return features (n, n_features), float32, and where each maximum is."""
@@ -98,12 +99,11 @@ class TunableTemplates:
         templates = np.empty((n_templates, q, q * channels), np.float32)
         rows, cols = (np.empty_like(logs) for logs in self.parameters[1:])
         pixels = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
-        unit = np.float32(1 / 255) if raster.dtype == np.uint8 else np.float32(1)
         G = np.asarray(G, np.float32)
         with thread_limit(n_jobs):
             template_gradients(
-                pixels, unit, *family.pads_, seen, G, self._order, self._starts,
-                family.layout_, family.row_masks_, family.col_masks_, templates,
+                pixels, seen, G, self._features, self._starts,
+                family.row_masks_, family.col_masks_, templates,
             )  # fmt: skip
             mask_gradients(values, seen, G, rows, cols)
         return [templates.reshape(family.templates_.shape) * self._size, rows, cols]

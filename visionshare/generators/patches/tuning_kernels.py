@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from visionshare.generators.patches.record_kernels import margin, pixel_unit
+
 __all__ = ["mask_gradients", "template_gradients"]
 
 
@@ -23,14 +25,10 @@ def _add_patch(image: np.ndarray, y: int, x: int, factor: np.float32, out: np.nd
 @njit(cache=True, nogil=True, parallel=True)
 def template_gradients(
     images: np.ndarray,
-    unit: np.float32,
-    pad_y: int,
-    pad_x: int,
     maxima: np.ndarray,
     G: np.ndarray,
-    order: np.ndarray,
+    features: np.ndarray,
     starts: np.ndarray,
-    layout: np.ndarray,
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     out: np.ndarray,
@@ -44,29 +42,27 @@ def template_gradients(
     Parameters
     ----------
     images : ndarray of shape (n, H, W · C), uint8 or float32
-    unit : float32
-        Factor of the pixels.
-    pad_y, pad_x : int
-        Zero pixels on each side.
     maxima : ndarray of shape (n, n_features), int32
         p_if as row · positions + column, −1 where the feature is zero.
     G : ndarray of shape (n, n_features), float32
         Derivatives in the features.
-    order : ndarray of shape (n_features,), int64
-        Features by template.
+    features : ndarray of shape (n_features, 3), int64
+        Features by template, each with its row mask and its column mask.
     starts : ndarray of shape (n_templates + 1,), int64
-        Where each template's features begin in ``order``.
-    layout : ndarray of shape (n_features, 3), int64
-        Template, row mask and column mask of each feature.
+        Where each template's rows begin in ``features``.
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     out : ndarray of shape (n_templates, q, q · C), float32
     """
-    positions, channels = col_masks.shape[1], out.shape[2] // out.shape[1]
+    n, height, width = images.shape
+    q, positions = out.shape[1], col_masks.shape[1]
+    channels, unit = out.shape[2] // q, pixel_unit(images)
+    pad_y = margin(height, row_masks.shape[1], q)
+    pad_x = margin(width // channels, positions, q)
     for t in prange(out.shape[0]):
         out[t] = np.float32(0)
-        for f in order[starts[t] : starts[t + 1]]:
-            rows, cols = row_masks[layout[f, 1]], col_masks[layout[f, 2]]
-            for i in range(images.shape[0]):
+        for r in range(starts[t], starts[t + 1]):
+            f, rows, cols = features[r, 0], row_masks[features[r, 1]], col_masks[features[r, 2]]
+            for i in range(n):
                 if maxima[i, f] >= 0 and G[i, f] != 0:
                     y, x = maxima[i, f] // positions, maxima[i, f] % positions
                     factor = G[i, f] * rows[y] * cols[x] * unit

@@ -135,13 +135,7 @@ class KernelAnchors(FeatureFamily):
         return self.anchors_.shape[1] + 1 if self.kind == "linear" else 1
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without inputs."""
         check_choice("kind", self.kind, KINDS)
         check_choice("centers", self.centers, fitting.CENTERS)
         check_whole("n_anchors", self.n_anchors, most=_LARGEST_POOL)
@@ -151,11 +145,6 @@ class KernelAnchors(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> KernelAnchors:
         """Learn scaling, projection, anchors, and radii or widths.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------
@@ -279,16 +268,7 @@ class KernelAnchors(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return features (n_images, n), float32."""
         family = self if features is None else self.take(features)
         images = check_images(images, self.image_shape_)
         with _threads(n_jobs, len(images)):
@@ -409,13 +389,7 @@ class KernelAnchors(FeatureFamily):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> KernelAnchors:
-        """Return the family that :meth:`to_state` described.
-
-        Raises
-        ------
-        InputError
-            If the description is of another family or its parts do not fit together.
-        """
+        """Return the family that :meth:`to_state` described."""
         dimensions = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
         family = unfitted(cls, state, arrays, dimensions)
         p = q = int(np.prod(family.image_shape_))

@@ -129,13 +129,7 @@ class Deslanted(FeatureFamily):
         return self.part_.groups
 
     def check_parameters(self) -> None:
-        """Check the family's parameters without images.
-
-        Raises
-        ------
-        InputError
-            If it is no family, or one of its parameters is out of range.
-        """
+        """Check the family's parameters without images."""
         if not isinstance(self.family, FeatureFamily):
             raise InputError("family", self.family, "a family such as PatchTemplates()")
         self.family.check_parameters()

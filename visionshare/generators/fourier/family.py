@@ -112,13 +112,7 @@ class RandomFourier(FeatureFamily):
         return 2
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without inputs."""
         check_whole("n_pairs", self.n_pairs)
         check_choice("kernel", self.kernel, KERNELS)
         check_positive("bandwidths", self.bandwidths)
@@ -126,11 +120,6 @@ class RandomFourier(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> RandomFourier:
         """Learn the scaling of the inputs and draw the frequencies.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------
@@ -188,16 +177,7 @@ class RandomFourier(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return features (n_images, n), float32."""
         ids = check_features(features, self.n_features_)
         if self._whole_pool:
             return np.ascontiguousarray(self.transform_columns(images, ids, n_jobs).T)

@@ -180,13 +180,7 @@ class GaborBank(FeatureFamily):
         return True
 
     def check_parameters(self) -> None:
-        """Check all parameters without images.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without images."""
         check_whole("n_filters", self.n_filters)
         check_whole("step", self.step)
         check_whole("values", self.values, optional=True)
@@ -204,11 +198,6 @@ class GaborBank(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> GaborBank:
         """Take the size of the images and draw the filters.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------
@@ -331,20 +320,6 @@ class GaborBank(FeatureFamily):
         """Return the features of windows of a larger image.
 
         With border "inside" each response is computed once.
-
-        Parameters
-        ----------
-        image : ndarray of shape (height, width) or (height, width, C), uint8 or float
-        ys, xs : ndarray of int
-            First rows and first columns of the windows, evenly spaced, ascending.
-        n_jobs : int, default 1
-            Threads.
-
-        Returns
-        -------
-        ndarray of shape (n_features_, len(ys), len(xs)), float32
-            What :meth:`transform` gives for each window, but for rounding.
-
         """
         from visionshare.generators.gabor.kernels import shared_responses
 

@@ -92,13 +92,7 @@ class LocalBinaryPatterns(FeatureFamily):
         self.grid = grid
 
     def check_parameters(self) -> None:
-        """Check all parameters without images.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without images."""
         check_choice("codes", self.codes, CODES)
         check_whole("grid", self.grid)
         check_whole("points", self.points, least=4, most=_MOST_POINTS)
@@ -107,11 +101,6 @@ class LocalBinaryPatterns(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> LocalBinaryPatterns:
         """Take the size of the images and divide it into cells.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------
@@ -168,16 +157,7 @@ class LocalBinaryPatterns(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32; only cells with features are looked at.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return features (n_images, n), float32; only cells with features are looked at."""
         from visionshare.generators.lbp.kernels import cell_histograms
 
         ids = check_features(features, self.n_features_)

@@ -73,13 +73,7 @@ class Monomials(FeatureFamily):
         self.monomials = monomials
 
     def check_parameters(self) -> None:
-        """Check all parameters without images.
-
-        Raises
-        ------
-        InputError
-            If there is no family, or a monomial without factors.
-        """
+        """Check all parameters without images."""
         if not isinstance(self.family, FeatureFamily):
             raise InputError("family", type(self.family).__name__, "a feature family")
         self.family.check_parameters()
@@ -89,12 +83,6 @@ class Monomials(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Monomials:
         """Fit the family of the factors to images.
-
-        Parameters
-        ----------
-        images : ndarray
-        y : ndarray, optional
-            Handed on.
 
         Raises
         ------
@@ -162,16 +150,7 @@ class Monomials(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return features (n_images, n), float32."""
         images = np.asarray(images)
         check_images(images, self.image_shape_)
         if features is None:
@@ -185,13 +164,6 @@ class Monomials(FeatureFamily):
         """Return sums of all monomials times weights, (n_images, k), float32.
 
         Of many images no products are written down.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        weights : ndarray of shape (k, n_features_), float32
-        n_jobs : int, default 1
-            Threads.
         """
         from visionshare.generators.monomials.kernels import weighted_products
 

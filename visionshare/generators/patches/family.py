@@ -115,11 +115,6 @@ class PatchTemplates(FeatureFamily):
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PatchTemplates:
         """Collect patches from images and cluster them into templates.
 
-        Parameters
-        ----------
-        images : ndarray of shape (n, H, W), (n, H, W, C) or (n, p)
-        y : ignored
-
         Raises
         ------
         InputError
@@ -141,13 +136,7 @@ class PatchTemplates(FeatureFamily):
         return self
 
     def check_parameters(self) -> None:
-        """Check all parameters without images.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without images."""
         check_whole("patch_size", self.patch_size)
         check_whole("n_templates", self.n_templates)
         check_whole("grid", self.grid)
@@ -206,16 +195,7 @@ class PatchTemplates(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return features (n_images, n), float32."""
         if self._whole_pool:
             return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
         ids = None if features is None else check_features(features, self.n_features_)

@@ -72,24 +72,13 @@ class Products(FeatureFamily):
         self.scaling = scaling
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without inputs."""
         check_flag("inputs", self.inputs)
         check_flag("squares", self.squares)
         check_scaling(self.scaling)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Products:
         """Learn the scaling of the inputs and list the pairs.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------

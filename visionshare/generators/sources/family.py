@@ -89,13 +89,7 @@ class SourceClassifiers(FeatureFamily):
         return SourceClassifiers(self.sources, self.macs_per_source, self.opposites)
 
     def check_parameters(self) -> None:
-        """Check what can be checked without images.
-
-        Raises
-        ------
-        InputError
-            If there are no sources or the cost is out of range.
-        """
+        """Check what can be checked without images."""
         if not isinstance(self.sources, (list, tuple)) or not self.sources:
             raise InputError("sources", self.sources, "a list of one or more predictors")
         check_flag("opposites", self.opposites)
@@ -103,11 +97,6 @@ class SourceClassifiers(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> SourceClassifiers:
         """Ask each source for the scores of a few images, to see how many there are.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------
@@ -135,21 +124,7 @@ class SourceClassifiers(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32; each source is asked once.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads of compact classifiers.
-
-        Raises
-        ------
-        InputError
-            If the images do not fit, or scores are not finite or other in number.
-        """
+        """Return features (n_images, n), float32; each source is asked once."""
         layout = self.layout_[check_features(features, self.n_features_)]
         images = np.asarray(images)
         check_images(images, self.image_shape_)

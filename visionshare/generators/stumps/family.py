@@ -72,22 +72,11 @@ class Stumps(FeatureFamily):
         self.n_thresholds = n_thresholds
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
+        """Check all parameters without inputs."""
         check_whole("n_thresholds", self.n_thresholds, optional=True)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Stumps:
         """Learn the thresholds of every input.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
-        y : ignored
 
         Raises
         ------
@@ -113,17 +102,7 @@ class Stumps(FeatureFamily):
         n_jobs: int = 1,
         dtype: str = "float32",
     ) -> np.ndarray:
-        """Return features transposed, (n, n_images), float32 or float16.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        dtype : {"float32", "float16"}, default "float32"
-        """
+        """Return features transposed, (n, n_images), float32 or float16."""
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
         flat = flattened(check_images(images, self.image_shape_))
@@ -176,13 +155,7 @@ class Stumps(FeatureFamily):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stumps:
-        """Return the family that :meth:`to_state` described.
-
-        Raises
-        ------
-        InputError
-            If values and arrays are not of this family or do not fit together.
-        """
+        """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"inputs": 1, "thresholds": 1})
         inputs, thresholds = arrays["inputs"], arrays["thresholds"]
         p = int(np.prod(family.image_shape_))

@@ -81,14 +81,7 @@ class UnionOfFamilies(FeatureFamily):
         return numbers
 
     def check_parameters(self) -> None:
-        """Check the parameters of all families without images.
-
-        Raises
-        ------
-        InputError
-            If there are none, one of them is no family, unions lie too deep in each other, or a
-            parameter is out of range.
-        """
+        """Check the parameters of all families without images."""
         if not self._listed():
             raise InputError("families", self.families, "a list of one or more families")
         level: list[Any] = [self]
@@ -108,12 +101,6 @@ class UnionOfFamilies(FeatureFamily):
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> UnionOfFamilies:
         """Fit a copy of each family to the same images.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n, p), (n, H, W) or (n, H, W, C)
-        y : ndarray, optional
-            Classes, for families that learn from them.
 
         Raises
         ------
@@ -156,16 +143,7 @@ class UnionOfFamilies(FeatureFamily):
     def transform(
         self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return features (n_images, n), float32.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        features : ndarray of int, optional
-            Ids; all when omitted.
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return features (n_images, n), float32."""
         images = np.asarray(images)
         check_images(images, self.image_shape_)
         n = len(check_features(features, self.n_features_))
@@ -177,15 +155,7 @@ class UnionOfFamilies(FeatureFamily):
         return out
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return sums of all features times weights, (n_images, k), float32: the parts' sums.
-
-        Parameters
-        ----------
-        images : ndarray of shape (n_images, *image_shape_), uint8 or float
-        weights : ndarray of shape (k, n_features_), float32
-        n_jobs : int, default 1
-            Threads.
-        """
+        """Return sums of all features times weights, (n_images, k), float32: the parts' sums."""
         images = np.asarray(images)
         check_images(images, self.image_shape_)
         out = np.zeros((len(images), len(weights)), np.float32)

@@ -49,7 +49,8 @@ def test_a_union_trains_from_end_to_end(tmp_path):
 def test_train_writes_everything(tmp_path):
     result = train(load_recipe("digits", SMALL), tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert names == {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    results = {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    assert names == results | {"run.json", "run.lock"}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert metrics["rounds"] == metrics["features"] == 6
     assert metrics["test_error_rate"] == metrics["test_errors"] / metrics["test_images"]

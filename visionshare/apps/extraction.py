@@ -14,9 +14,17 @@ from typing import Any
 import numpy as np
 
 from visionshare.apps.extraction_parts import (
-    Part, committed_parts, digests, first_change, part_columns, read_broken, read_contents,
-    write_contents, write_part,
-)  # fmt: skip
+    Part,
+    committed_parts,
+    digests,
+    first_change,
+    holds_parts_alone,
+    part_columns,
+    read_broken,
+    read_contents,
+    write_contents,
+    write_part,
+)
 from visionshare.datasets.folders import Fit, as_preprocessing, read_images
 from visionshare.durable import is_partial, remove_folder, write_text
 from visionshare.errors import DataError, InputError, StoreError
@@ -160,7 +168,7 @@ def _claim(job: _Job) -> None:
     }
     file = job.folder / _IDENTITY
     if file.exists():
-        if file.read_text("utf-8") != json.dumps(identity):
+        if file.read_bytes() != json.dumps(identity).encode():
             raise StoreError(
                 f"{job.folder}: holds an extraction of other features, images or settings; "
                 "choose another folder"
@@ -250,7 +258,8 @@ def _assembled(
             values[:, start:stop] = part_columns(job.folder / _PARTS_FOLDER, number)[ids]
             start = stop
         columns.commit(ids, values)
-    remove_folder(job.folder / _PARTS_FOLDER)
+    if holds_parts_alone(job.folder / _PARTS_FOLDER):
+        remove_folder(job.folder / _PARTS_FOLDER)
     return Extraction(job.folder, *columns.shape, tuple(read_broken(job.folder)))
 
 

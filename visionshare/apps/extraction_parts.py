@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.durable import replace_file, write_text
+from visionshare.durable import is_partial, replace_file, write_text
 from visionshare.errors import StoreError
 from visionshare.fingerprints import file_digest, spec_fingerprint
 
@@ -21,6 +21,7 @@ __all__ = [
     "committed_parts",
     "digests",
     "first_change",
+    "holds_parts_alone",
     "part_columns",
     "read_broken",
     "read_contents",
@@ -139,6 +140,16 @@ def _read_part(folder: Path, number: int) -> Part | None:
     except OSError:
         return None
     return part if intact else None
+
+
+def holds_parts_alone(folder: Path) -> bool:
+    """Return whether a folder holds nothing that an extraction did not write, or does not exist."""
+    if not folder.exists():
+        return True
+    return all(
+        is_partial(path) or (path.stem.isdigit() and path.suffix in (".json", ".npy"))
+        for path in folder.iterdir()
+    )
 
 
 def part_columns(folder: Path, number: int) -> np.ndarray:

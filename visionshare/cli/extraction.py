@@ -11,6 +11,7 @@ import typer
 
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Jobs
+from visionshare.cli.text import portable
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def extract(
         progress=sys.stderr.isatty(),
     )
     for path in extraction.broken:
-        typer.echo(f"skipped      {path}", err=True)
+        typer.echo(f"skipped      {portable(path)}", err=True)
     typer.echo(f"images       {extraction.images}")
     typer.echo(f"features     {extraction.features}")
     typer.echo(f"store        {extraction.folder}")

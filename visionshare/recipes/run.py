@@ -114,6 +114,6 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
     file = run.work / IDENTITY
     if not resume:
         remove_folder(run.work)
-    elif file.exists() and file.read_text("utf-8") != identity:
+    elif file.exists() and file.read_bytes() != identity.encode():
         raise RecipeError(f"{run.work}: holds another run; leave --resume out to restart")
     write_text(file, identity)

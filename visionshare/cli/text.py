@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import sys
+from contextlib import suppress
 from typing import Any
 
 __all__ = ["accept_every_name", "cell", "one_line", "portable"]
@@ -48,7 +49,9 @@ def accept_every_name() -> None:
         (sys.stderr, _HANDLER),
     ):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors=errors)
+            # A stream that was read from already keeps what it has.
+            with suppress(io.UnsupportedOperation):
+                stream.reconfigure(errors=errors)
 
 
 def one_line(text: str) -> str:

@@ -15,6 +15,7 @@ from visionshare.datasets.folders import iter_images
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.generators.family_file import read_family, write_family
 from visionshare.store import StoreColumns, open_store
+from visionshare.store.writer_lock import writer_lock
 
 N = 600
 
@@ -175,6 +176,21 @@ def test_a_work_folder_of_somebody_else_stays(own_paths, family, tmp_path):
     (tmp_path / "s" / "work" / "thesis.tex").touch()
     extract_features(family, own_paths, tmp_path / "s")
     assert (tmp_path / "s" / "work" / "thesis.tex").exists()
+
+
+def test_a_refused_folder_is_not_touched(own_paths, family, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").touch()
+    command = ["extract", "pixels", str(tmp_path / "pictures"), "--out", str(tmp_path / "other")]
+    assert main(command) == 2
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["letter.txt"]
+    (tmp_path / "other" / "letter.txt").unlink()
+    with (
+        writer_lock(tmp_path / "other", "extraction.lock"),
+        pytest.raises(StoreError, match="another process writes"),
+    ):
+        extract_features(family, own_paths, tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["extraction.lock"]
 
 
 def test_every_name_is_a_line(images, family, tmp_path):

@@ -26,7 +26,7 @@ from visionshare.apps.extraction_parts import (
     write_part,
 )
 from visionshare.datasets.folders import Fit, as_preprocessing, read_images
-from visionshare.durable import is_partial, remove_folder, write_text
+from visionshare.durable import is_partial, make_folder, remove_folder, write_text
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.fingerprints import (
     IMAGE_BLOCK,
@@ -38,11 +38,13 @@ from visionshare.generators import FeatureFamily
 from visionshare.resources import parse_size, resolve_jobs
 from visionshare.store import StoreColumns, create_empty_store, open_store
 from visionshare.store.manifest import MANIFEST
+from visionshare.store.writer_lock import writer_lock
 
-__all__ = ["FEATURES_FILE", "Extraction", "extract_features"]
+__all__ = ["FEATURES_FILE", "Extraction", "check_extraction_folder", "extract_features"]
 
 _PARTS_FOLDER = "work"
 _IDENTITY = "extraction.json"
+_LOCK = "extraction.lock"
 FEATURES_FILE = "features.safetensors"
 
 _logger = logging.getLogger(__name__)
@@ -137,6 +139,39 @@ def extract_features(
         raise InputError("family", f"vectors of {family.image_shape_}", "a family of images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
     job = _Job(family, paths, Path(out), fit, dtype, threads, skip_broken)
+    if not paths:
+        raise DataError("no images to extract features from")
+    check_extraction_folder(job.folder)
+    make_folder(job.folder)
+    with writer_lock(job.folder, _LOCK):
+        return _extracted(job, bound, progress)
+
+
+def check_extraction_folder(out: str | os.PathLike[str]) -> None:
+    """Check that a folder does not exist, is empty, or is an extraction's; touch nothing.
+
+    Raises
+    ------
+    StoreError
+        If it holds something else.
+
+    Examples
+    --------
+    >>> check_extraction_folder("a-folder-that-does-not-exist")
+    """
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder}: not a folder; choose another")
+    if not folder.exists() or (folder / _IDENTITY).exists():
+        return
+    if any(
+        path.name not in (FEATURES_FILE, _LOCK) and not is_partial(path)
+        for path in folder.iterdir()
+    ):
+        raise StoreError(f"{folder}: not empty, and no extraction; choose another folder")
+
+
+def _extracted(job: _Job, bound: int, progress: bool) -> Extraction:
     _claim(job)
     store = _begun_store(job) if (job.folder / MANIFEST).exists() else None
     parts = [] if store is not None and not len(store.missing) else _all_parts(job, progress)
@@ -156,8 +191,6 @@ class _Job:
 
 def _claim(job: _Job) -> None:
     """Write the identity of the extraction to its folder, or check the one that is there."""
-    if not job.paths:
-        raise DataError("no images to extract features from")
     listing = "\n".join(job.paths).encode("utf-8", "surrogateescape")
     identity = {
         "family": spec_fingerprint(*job.family.to_state()),
@@ -174,10 +207,6 @@ def _claim(job: _Job) -> None:
                 "choose another folder"
             )
         return
-    if job.folder.exists() and any(
-        path.name != FEATURES_FILE and not is_partial(path) for path in job.folder.iterdir()
-    ):
-        raise StoreError(f"{job.folder}: not empty, and no extraction; choose another folder")
     write_text(file, json.dumps(identity))
 
 

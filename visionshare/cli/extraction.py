@@ -98,6 +98,7 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
     """Return the family, and the preprocessing of its images by default."""
     from visionshare import load
     from visionshare.apps import FEATURES_FILE
+    from visionshare.apps.extraction import check_extraction_folder
     from visionshare.generators.family_file import FORMAT, read_family, write_family
     from visionshare.tensor_file import tensor_file_format
 
@@ -111,6 +112,7 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
     if learned.is_file():
         # A stopped extraction resumes with the templates it has.
         return read_family(learned), "resize"
+    check_extraction_folder(out)
     family = _learned(features, paths, options)
     write_family(learned, family)
     return family, "resize"

@@ -44,5 +44,7 @@ def test_damaged_files_are_found():
 
 
 def test_every_format_is_attacked():
-    assert {"classifier", "store", "checkpoint", "idx", "family"} <= set(FORMATS)
+    assert {"classifier", "store", "checkpoint", "idx", "family", "parts", "extraction"} <= set(
+        FORMATS
+    )
     assert callable(flips)

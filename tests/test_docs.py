@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from visionshare.cli.main import app
+from visionshare.cli.application import app
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

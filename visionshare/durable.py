@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from visionshare.errors import StorageError
 __all__ = [
     "is_partial",
     "make_folder",
+    "remove_folder",
     "replace_file",
     "storage_errors",
     "write_bytes",
@@ -85,11 +87,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _remove_stale(final: Path) -> None:
-    """Remove partial files that processes left when they were killed."""
+    """Remove partial files and folders that processes left when they were killed."""
     for partial in final.parent.glob(f".{_escaped(final.name)}.*.partial"):
         process = partial.name.split(".")[-2].partition("-")[0]
         if process.isdigit() and not _is_alive(int(process)):
-            partial.unlink(missing_ok=True)
+            if partial.is_dir() and not partial.is_symlink():
+                shutil.rmtree(partial, ignore_errors=True)
+            else:
+                partial.unlink(missing_ok=True)
 
 
 def _escaped(name: str) -> str:
@@ -142,6 +147,36 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
             raise
         _sync_folder(final.parent)
+
+
+def remove_folder(path: str | os.PathLike[str]) -> None:
+    """Remove a folder and all in it: the name goes first, so that no half of it keeps the name.
+
+    A process that is killed leaves the rest under a partial name: the next removal of the same
+    folder removes that too.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be removed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(f"{folder}/work/a", "one")
+    ...     remove_folder(f"{folder}/work")
+    ...     os.listdir(folder)
+    []
+    """
+    final = Path(path)
+    with storage_errors(final):
+        _remove_stale(final)
+        if not final.is_dir():
+            return
+        partial = final.with_name(f".{final.name}.{os.getpid()}-{next(_numbers)}.partial")
+        os.replace(final, partial)
+        shutil.rmtree(partial)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:

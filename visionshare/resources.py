@@ -9,7 +9,15 @@ from pathlib import Path
 
 from visionshare.errors import InputError
 
-__all__ = ["cache_folder", "parse_size", "peak_memory", "resolve_jobs", "thread_limit"]
+__all__ = [
+    "available_memory",
+    "cache_folder",
+    "parse_size",
+    "peak_memory",
+    "resolve_jobs",
+    "size_text",
+    "thread_limit",
+]
 
 _limits = threading.local()
 
@@ -136,6 +144,41 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("visionshare", appauthor=False, opinion=False)
+
+
+def available_memory() -> int:
+    """Return how many bytes this machine, or the container that this process is in, has.
+
+    Examples
+    --------
+    >>> available_memory() > 1 << 28
+    True
+    """
+    import os
+
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for file in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            limits.append(int(Path("/sys/fs/cgroup", file).read_text()))
+        except (OSError, ValueError):
+            # No such limit here, or "max".
+            continue
+    return min(limits)
+
+
+def size_text(n_bytes: float) -> str:
+    """Return a number of bytes as people write it.
+
+    Examples
+    --------
+    >>> size_text(3 << 30), size_text(10**18)
+    ('3.0 GiB', '888.2 PiB')
+    """
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if n_bytes < 1024:
+            return f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1024
+    return f"{n_bytes:.1f} PiB"
 
 
 def peak_memory() -> int:

@@ -23,7 +23,11 @@ __all__ = ["read_tensor_file", "tensor_file_format", "write_tensor_file"]
 
 _KEY = "visionshare"
 _CHECKSUM = "sha256"
-_DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+}
 _INVALID = (ValueError, TypeError, KeyError, OverflowError, RecursionError)
 
 
@@ -34,7 +38,7 @@ def write_tensor_file(
     values: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
 ) -> None:
-    """Write plain values and arrays (float32 or int64), atomically.
+    """Write plain values and arrays (float32, float64 or int64), atomically.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ def write_tensor_file(
     from visionshare import __version__
 
     header = {"format": format_name, "version": version, "library": __version__, **values}
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     checksum = spec_fingerprint(header, contiguous)
     text = json.dumps({**header, _CHECKSUM: checksum}, allow_nan=False)
     write_bytes(path, save(contiguous, metadata={_KEY: text}))
@@ -73,6 +77,7 @@ def read_tensor_file(
     versions: Collection[int],
     error: type[VisionshareError],
     *,
+    dtypes: Collection[str] = ("F32", "I64"),
     max_bytes: int = 1 << 30,
     max_header_bytes: int = 16 << 20,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -87,6 +92,8 @@ def read_tensor_file(
         Versions of the format that the caller reads; the values' ``"version"`` says which it is.
     error : type
         What to raise.
+    dtypes : collection of str, default ("F32", "I64")
+        Of the arrays that the caller takes, as safetensors names them; "F64" too.
     max_bytes, max_header_bytes : int
         A larger file, or one with a larger header, is refused.
 
@@ -114,7 +121,7 @@ def read_tensor_file(
                 f"{path}: format version {version!r}; this library reads {known}: "
                 "install a newer visionshare"
             )
-        arrays = {name: _array(name, entry, body) for name, entry in table.items()}
+        arrays = {name: _array(name, entry, body, dtypes) for name, entry in table.items()}
         if header.pop(_CHECKSUM, None) != spec_fingerprint(header, arrays):
             raise ValueError("its sha256 differs: the file is damaged")
         return header, arrays
@@ -181,10 +188,10 @@ def _int64(text: str) -> int:
     return int(text)
 
 
-def _array(name: str, entry: Any, body: bytes) -> np.ndarray:
+def _array(name: str, entry: Any, body: bytes, dtypes: Collection[str]) -> np.ndarray:
     dtype, shape, (start, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
     sizes = (*shape, start, stop)
-    if dtype not in _DTYPES or any(type(v) is not int or v < 0 for v in sizes) or len(shape) > 8:
+    if dtype not in dtypes or any(type(v) is not int or v < 0 for v in sizes) or len(shape) > 8:
         raise ValueError(f"array {name}: dtype {dtype!r} or its shape")
     count = math.prod(shape)
     kind = _DTYPES[dtype]

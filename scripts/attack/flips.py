@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 import shutil
@@ -95,6 +96,8 @@ def _in_child(
     with tempfile.TemporaryFile("w+") as answers:
 
         def work() -> None:
+            # What is damaged is warned of.
+            logging.disable()
             expected = kind.read(sample)
             with open(f"/proc/{os.getpid()}/statm") as file:
                 used = int(file.read().split()[0]) * resource.getpagesize()
@@ -244,6 +247,66 @@ def _read_idx(folder: Path) -> list[np.ndarray]:
     return [read_idx(folder / "a-idx3-ubyte.gz")]
 
 
+def _pictures(folder: Path) -> list[str]:
+    """Return picture files beside a sample, written once: they have no sums, and are not attacked.
+
+    There are more than one part has.
+    """
+    import cv2
+
+    pictures = folder.parent / f"{folder.name}-pictures"
+    paths = [str(pictures / f"{number:03d}.png") for number in range(300)]
+    if not pictures.exists():
+        pictures.mkdir()
+        for number, path in enumerate(paths):
+            cv2.imwrite(path, np.roll(_IMAGES[number % 40], number // 40))
+    return paths
+
+
+def _write_parts(folder: Path) -> None:
+    from visionshare.apps import extract_features
+
+    paths = _pictures(folder)
+    last = Path(paths[-1])
+    whole = last.read_bytes()
+    last.write_bytes(b"broken")
+    try:
+        # It stops at the last picture: the first part is committed.
+        extract_features(_family(), paths, folder / "a.store")
+    except VisionshareError:
+        last.write_bytes(whole)
+
+
+def _read_parts(folder: Path) -> list[np.ndarray]:
+    from visionshare.apps import extract_features
+    from visionshare.store import open_store
+
+    paths, family = _pictures(folder), _family()
+    with tempfile.TemporaryDirectory() as made:
+        target = shutil.copytree(folder / "a.store", Path(made) / "a.store")
+        extract_features(family, paths, target)
+        names = np.array((target / "images.txt").read_text().splitlines())
+        return [open_store(target, family).take(), names]
+
+
+def _write_extraction(folder: Path) -> None:
+    from visionshare.apps import extract_features
+
+    extract_features(_family(), _pictures(folder), folder / "a.store")
+
+
+def _read_extraction(folder: Path) -> list[np.ndarray]:
+    from visionshare.apps import extract_features
+
+    # The command reads the lists of images too.
+    extraction = extract_features(_family(), _pictures(folder), folder / "a.store")
+    from visionshare.store import open_store
+
+    names = np.array((folder / "a.store" / "images.txt").read_text().splitlines())
+    columns = open_store(folder / "a.store", _family())
+    return [columns.take(), names, np.array(extraction.broken, str)]
+
+
 FORMATS: dict[str, Format] = {
     "classifier": Format(_write_classifier, _read_classifier),
     "family": Format(_write_family, _read_family),
@@ -251,4 +314,6 @@ FORMATS: dict[str, Format] = {
     "store-verify": Format(_write_store, _verify_store),
     "checkpoint": Format(_write_checkpoint, _read_checkpoint),
     "idx": Format(_write_idx, _read_idx),
+    "parts": Format(_write_parts, _read_parts),
+    "extraction": Format(_write_extraction, _read_extraction),
 }

@@ -1,6 +1,7 @@
 """Extraction: the same columns as in memory, after a stop, and with broken images left out."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from PIL import Image
 from visionshare import PatchTemplates, Pixels
 from visionshare.apps import extract_features
 from visionshare.cli.main import main
+from visionshare.datasets.folders import iter_images
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.generators.family_file import read_family, write_family
 from visionshare.store import StoreColumns, open_store
+from visionshare.store.writer_lock import writer_lock
 
 N = 600
 
@@ -115,6 +118,92 @@ def test_a_folder_keeps_to_one_extraction(paths, family, tmp_path):
     (tmp_path / "other" / "letter.txt").write_text("dear")
     with pytest.raises(StoreError, match="not empty"):
         extract_features(family, paths[:5], tmp_path / "other")
+
+
+@pytest.fixture
+def own_paths(images, tmp_path):
+    """Return pictures that a test may replace."""
+    (tmp_path / "pictures").mkdir()
+    for i, image in enumerate(images[:300]):
+        Image.fromarray(image).save(tmp_path / "pictures" / f"{i:04d}.png")
+    return [str(path) for path in sorted((tmp_path / "pictures").iterdir())]
+
+
+def test_an_image_replaced_under_its_name_is_refused(images, own_paths, family, tmp_path):
+    extract_features(family, own_paths, tmp_path / "s")
+    Image.fromarray(255 - images[280]).save(own_paths[280])
+    with pytest.raises(StoreError, match=r"0280\.png changed since its features were extracted"):
+        extract_features(family, own_paths, tmp_path / "s")
+    Image.fromarray(images[280]).save(own_paths[280])
+    assert extract_features(family, own_paths, tmp_path / "s").images == 300
+
+
+@pytest.mark.parametrize("attacked", ["image", ".npy", ".json"])
+def test_parts_that_changed_are_computed_again(images, own_paths, family, tmp_path, attacked):
+    last = Image.fromarray(images[299])
+    with open(own_paths[299], "wb") as handle:
+        handle.write(b"broken")
+    with pytest.raises(DataError, match=r"0299\.png"):
+        extract_features(family, own_paths, tmp_path / "s")
+    last.save(own_paths[299])
+    expected = images[:300].copy()
+    if attacked == "image":
+        expected[3] = 255 - expected[3]
+        Image.fromarray(expected[3]).save(own_paths[3])
+    else:
+        (file,) = (tmp_path / "s" / "work").glob(f"*{attacked}")
+        content = bytearray(file.read_bytes())
+        content[-40] ^= 1
+        file.write_bytes(content)
+    extract_features(family, own_paths, tmp_path / "s")
+    columns = open_store(tmp_path / "s", family, expected).columns_of()
+    assert_array_equal(columns, family.transform_columns(expected))
+
+
+@pytest.mark.parametrize("name", ["contents.json", "images.txt", "broken.json"])
+def test_damaged_lists_are_refused(own_paths, family, tmp_path, name):
+    extract_features(family, own_paths, tmp_path / "s")
+    content = bytearray((tmp_path / "s" / name).read_bytes())
+    content[0] ^= 1
+    (tmp_path / "s" / name).write_bytes(content)
+    with pytest.raises(StoreError, match=f"{name}: is damaged"):
+        extract_features(family, own_paths, tmp_path / "s")
+
+
+def test_a_work_folder_of_somebody_else_stays(own_paths, family, tmp_path):
+    extract_features(family, own_paths, tmp_path / "s")
+    (tmp_path / "s" / "work").mkdir()
+    (tmp_path / "s" / "work" / "thesis.tex").touch()
+    extract_features(family, own_paths, tmp_path / "s")
+    assert (tmp_path / "s" / "work" / "thesis.tex").exists()
+
+
+def test_a_refused_folder_is_not_touched(own_paths, family, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").touch()
+    command = ["extract", "pixels", str(tmp_path / "pictures"), "--out", str(tmp_path / "other")]
+    assert main(command) == 2
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["letter.txt"]
+    (tmp_path / "other" / "letter.txt").unlink()
+    with (
+        writer_lock(tmp_path / "other", "extraction.lock"),
+        pytest.raises(StoreError, match="another process writes"),
+    ):
+        extract_features(family, own_paths, tmp_path / "other")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["extraction.lock"]
+
+
+def test_every_name_is_a_line(images, family, tmp_path):
+    names = [b"a\nb.png", b"\xff.png", "é.png".encode(), b'"q".png', b"=1.png"]
+    (tmp_path / "pictures").mkdir()
+    for name in names:
+        with open(os.path.join(os.fsencode(tmp_path / "pictures"), name), "wb") as handle:
+            Image.fromarray(images[0]).save(handle, "png")
+    paths = list(iter_images(tmp_path / "pictures"))
+    assert extract_features(family, paths, tmp_path / "s").images == 5
+    lines = (tmp_path / "s" / "images.txt").read_text("utf-8").splitlines()
+    read = [json.loads(line) if line.startswith('"') else line for line in lines]
+    assert read == paths
 
 
 def test_bad_arguments_are_named(paths, family, tmp_path):

@@ -111,10 +111,10 @@ def test_a_run_goes_on_after_features_went(greedy, digits, tmp_path):
     once = run(tmp_path)
     assert once.n_features == 5 + 9
     for last in (4, 3, 2, 1):
-        (tmp_path / f"round-{last + 1:05d}.npz").unlink()
+        (tmp_path / f"round-{last + 1:05d}.safetensors").unlink()
         assert _same(once, run(tmp_path, jobs=2)), last
         for later in range(last + 2, 6):
-            (tmp_path / f"round-{later:05d}.npz").unlink()
+            (tmp_path / f"round-{later:05d}.safetensors").unlink()
 
 
 def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
@@ -124,7 +124,7 @@ def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
     assert once.n_features == 8 + 15
     assert _same(once, fine_tune(greedy, images, y, settings, n_jobs=2))
     fine_tune(greedy, images, y, settings, checkpoint=tmp_path)
-    (tmp_path / "round-00002.npz").unlink()
+    (tmp_path / "round-00002.safetensors").unlink()
     seen = []
 
     def of(epoch):
@@ -198,7 +198,7 @@ def test_a_teacher_of_images_that_change_is_asked_each_epoch(greedy, digits, tmp
     options = {"teacher": teacher, "checkpoint": tmp_path}
     once = fine_tune(greedy, lambda epoch: images.copy(), y, settings, **options)
     assert teacher.asked == QUICK["epochs"]
-    (tmp_path / "round-00002.npz").unlink()
+    (tmp_path / "round-00002.safetensors").unlink()
     again = fine_tune(greedy, images, y, settings, **options, n_jobs=2)
     np.testing.assert_array_equal(once.weights, again.weights)
     with pytest.raises(InputError, match=r"^checkpoint"):

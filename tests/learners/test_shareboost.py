@@ -178,7 +178,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(digits, tmp_path):
     X, y = digits
     whole = ShareBoost(rounds=8).fit(X, y)
     ShareBoost(rounds=5, checkpoint=tmp_path / "run").fit(X, y)
-    os.truncate(tmp_path / "run" / "round-00005.npz", 100)
+    os.truncate(tmp_path / "run" / "round-00005.safetensors", 100)
     resumed = ShareBoost(rounds=8, checkpoint=tmp_path / "run").fit(X, y)
     assert_array_equal(whole.support_, resumed.support_)
     assert_array_equal(whole.coef_, resumed.coef_)

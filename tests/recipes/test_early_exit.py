@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from visionshare.classifier import load
-from visionshare.cli.main import app
+from visionshare.cli.application import app
 from visionshare.errors import RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.stages.images import RunImages, validation_mask

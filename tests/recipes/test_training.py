@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run
+from visionshare.recipes.stages.columns import make_columns
 from visionshare.recipes.stages.images import prepare_images
 
 SMALL = ["learner.rounds=6", "features.parameters.n_templates=20", "data.limit=400"]
@@ -49,7 +51,8 @@ def test_a_union_trains_from_end_to_end(tmp_path):
 def test_train_writes_everything(tmp_path):
     result = train(load_recipe("digits", SMALL), tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    assert names == {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    results = {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    assert names == results | {"run.json", "run.lock"}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert metrics["rounds"] == metrics["features"] == 6
     assert metrics["test_error_rate"] == metrics["test_errors"] / metrics["test_images"]
@@ -288,3 +291,30 @@ def test_the_fit_of_the_data_is_kept_too(tmp_path):
 def test_a_margin_without_room_stops_before_work(tmp_path):
     with pytest.raises(InputError, match=r"^margin: got 4"):
         train(load_recipe("digits", ["preprocessing.margin=4"]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["features.parameters.patch_size=99"], "patch_size: got 99"),
+        (["features.parameters.grid=100000"], "grid: got 100000; accepted: less: it takes about"),
+        (
+            ["features.parameters.n_templates=100000000000"],
+            "patch_size: got .* less: it takes about",
+        ),
+    ],
+)
+def test_parameters_that_take_too_much_stop_before_work(settings, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        train(load_recipe("digits", settings), tmp_path / "out")
+    assert not list((tmp_path / "out").glob("work/rounds*"))
+
+
+def test_columns_that_no_disk_holds_stop_before_they_are_computed(tmp_path):
+    run = Run(load_recipe("digits", ["store.where=disk"]), tmp_path / "work")
+    family = SimpleNamespace(n_features_=10**15)
+    with pytest.raises(RecipeError, match=r"their columns take about .* PiB of disk; there are"):
+        make_columns(run, family, np.zeros((1000, 8, 8), np.uint8))
+    run = Run(load_recipe("digits", ["store.where=memory"]), tmp_path / "work")
+    with pytest.raises(RecipeError, match=r"PiB of memory; there are"):
+        make_columns(run, family, np.zeros((1000, 8, 8), np.uint8))

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from visionshare.apps.extraction_parts import (
+    Part,
+    committed_parts,
+    digests,
+    first_change,
+    holds_parts_alone,
+    part_columns,
+    read_broken,
+    read_contents,
+    write_contents,
+    write_part,
+)
 from visionshare.datasets.folders import Fit, as_preprocessing, read_images
-from visionshare.durable import is_partial, replace_file, write_text
+from visionshare.durable import is_partial, make_folder, remove_folder, write_text
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.fingerprints import (
     IMAGE_BLOCK,
@@ -26,14 +38,16 @@ from visionshare.generators import FeatureFamily
 from visionshare.resources import parse_size, resolve_jobs
 from visionshare.store import StoreColumns, create_empty_store, open_store
 from visionshare.store.manifest import MANIFEST
+from visionshare.store.writer_lock import writer_lock
 
-__all__ = ["FEATURES_FILE", "Extraction", "extract_features"]
+__all__ = ["FEATURES_FILE", "Extraction", "check_extraction_folder", "extract_features"]
 
 _PARTS_FOLDER = "work"
-_LISTING = "images.txt"
-_BROKEN = "broken.json"
 _IDENTITY = "extraction.json"
+_LOCK = "extraction.lock"
 FEATURES_FILE = "features.safetensors"
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,9 @@ def extract_features(
     was stopped resumes after the last one when it is started again. At the end the parts are
     turned into columns, which :func:`visionshare.store.open_store` opens.
 
+    Contents of files count, not their names alone: where an image was replaced since a stopped run
+    read it, its part and those after it are computed again; a finished extraction is refused then.
+
     Parameters
     ----------
     family : FeatureFamily
@@ -101,7 +118,7 @@ def extract_features(
     DataError
         If there is no image, or one cannot be read.
     StoreError
-        If the folder holds something else.
+        If the folder holds something else, or features of other images under the same names.
 
     Examples
     --------
@@ -122,11 +139,43 @@ def extract_features(
         raise InputError("family", f"vectors of {family.image_shape_}", "a family of images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
     job = _Job(family, paths, Path(out), fit, dtype, threads, skip_broken)
+    if not paths:
+        raise DataError("no images to extract features from")
+    check_extraction_folder(job.folder)
+    make_folder(job.folder)
+    with writer_lock(job.folder, _LOCK):
+        return _extracted(job, bound, progress)
+
+
+def check_extraction_folder(out: str | os.PathLike[str]) -> None:
+    """Check that a folder does not exist, is empty, or is an extraction's; touch nothing.
+
+    Raises
+    ------
+    StoreError
+        If it holds something else.
+
+    Examples
+    --------
+    >>> check_extraction_folder("a-folder-that-does-not-exist")
+    """
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder}: not a folder; choose another")
+    if not folder.exists() or (folder / _IDENTITY).exists():
+        return
+    if any(
+        path.name not in (FEATURES_FILE, _LOCK) and not is_partial(path)
+        for path in folder.iterdir()
+    ):
+        raise StoreError(f"{folder}: not empty, and no extraction; choose another folder")
+
+
+def _extracted(job: _Job, bound: int, progress: bool) -> Extraction:
     _claim(job)
-    if not (job.folder / MANIFEST).exists():
-        for number, description, columns in _missing_parts(job, progress):
-            _write_part(job.folder, number, description, columns)
-    return _assembled(job, bound)
+    store = _begun_store(job) if (job.folder / MANIFEST).exists() else None
+    parts = [] if store is not None and not len(store.missing) else _all_parts(job, progress)
+    return _assembled(job, store, parts, bound)
 
 
 @dataclass(frozen=True)
@@ -142,8 +191,6 @@ class _Job:
 
 def _claim(job: _Job) -> None:
     """Write the identity of the extraction to its folder, or check the one that is there."""
-    if not job.paths:
-        raise DataError("no images to extract features from")
     listing = "\n".join(job.paths).encode("utf-8", "surrogateescape")
     identity = {
         "family": spec_fingerprint(*job.family.to_state()),
@@ -154,57 +201,56 @@ def _claim(job: _Job) -> None:
     }
     file = job.folder / _IDENTITY
     if file.exists():
-        if file.read_text("utf-8") != json.dumps(identity):
+        if file.read_bytes() != json.dumps(identity).encode():
             raise StoreError(
                 f"{job.folder}: holds an extraction of other features, images or settings; "
                 "choose another folder"
             )
         return
-    if job.folder.exists() and any(
-        path.name != FEATURES_FILE and not is_partial(path) for path in job.folder.iterdir()
-    ):
-        raise StoreError(f"{job.folder}: not empty, and no extraction; choose another folder")
     write_text(file, json.dumps(identity))
 
 
-def _parts(folder: Path) -> list[dict[str, Any]]:
-    """Return the description of each committed part, in order."""
-    descriptions: list[dict[str, Any]] = []
-    while (file := folder / _PARTS_FOLDER / f"{len(descriptions):07d}.json").exists():
-        descriptions.append(json.loads(file.read_text("utf-8")))
-    return descriptions
+def _begun_store(job: _Job) -> StoreColumns:
+    """Return the store that an earlier call made; refuse it where an image is another one now."""
+    contents = read_contents(job.folder)
+    if contents is None:
+        _logger.warning("%s: of a version that kept no digests of images", job.folder)
+    elif (changed := first_change(contents, job.paths, job.threads)) is not None:
+        raise StoreError(
+            f"{job.folder}: {changed} changed since its features were extracted; "
+            "choose another folder"
+        )
+    return open_store(job.folder, job.family)
 
 
-def _missing_parts(job: _Job, progress: bool) -> Iterator[tuple[int, dict[str, Any], np.ndarray]]:
-    """Yield number, description and columns of each part that is not committed yet."""
-    committed = _parts(job.folder)
-    number, start = len(committed), (committed[-1]["stop"] if committed else 0)
+def _all_parts(job: _Job, progress: bool) -> list[Part]:
+    """Return all parts: those that are committed, intact and of the same images, then new ones."""
+    work = job.folder / _PARTS_FOLDER
+    parts = committed_parts(work, job.paths, job.threads)
+    start = parts[-1].stop if parts else 0
     bar: Any = None
     if progress:
         from tqdm import tqdm
 
         bar = tqdm(desc="images", total=len(job.paths), initial=start)
     while start < len(job.paths):
-        images, stop, broken = _block(job, start)
-        description = {
-            "stop": stop,
-            "count": len(images),
-            "sha256": array_fingerprint(images),
-            "broken": broken,
-        }
+        images, stop, broken, contents = _block(job, start)
         columns = np.empty((job.family.n_features_, 0), job.dtype)
         if len(images):
             columns = job.family.transform_columns(images, None, job.threads, job.dtype)
-        yield number, description, columns
+        block = Part(start, stop, len(images), array_fingerprint(images), broken, contents)
+        parts.append(write_part(work, len(parts), block, columns))
         if bar is not None:
             bar.update(stop - start)
-        number, start = number + 1, stop
+        start = stop
     if bar is not None:
         bar.close()
+    return parts
 
 
-def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str]]:
-    """Return the next readable images, the index after the last path tried, and the broken ones.
+def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str], list[str]]:
+    """Return the next readable images, the index after the last path tried, the broken ones, and
+    the digests of all files tried.
 
     There are always :data:`IMAGE_BLOCK`, except at the end: so the store's identity is that of
     the readable images, however many were skipped.
@@ -213,60 +259,45 @@ def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str]]:
     size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
     images, stop = np.zeros((0, *shape), np.uint8), start
     broken: list[str] = []
+    contents: list[str] = []
     while len(images) < IMAGE_BLOCK and stop < len(job.paths):
         paths = job.paths[stop : stop + IMAGE_BLOCK - len(images)]
+        # Before they are decoded: a file that is replaced meanwhile counts as changed later.
+        contents += digests(paths, job.threads)
         left_out = broken if job.skip_broken else None
         read = read_images(paths, size, mode, job.fit, job.threads, left_out)
         images = np.concatenate([images, read.reshape(-1, *shape)])
         stop += len(paths)
-    return images, stop, broken
+    return images, stop, broken, contents
 
 
-def _write_part(
-    folder: Path, number: int, description: dict[str, Any], columns: np.ndarray
-) -> None:
-    name = folder / _PARTS_FOLDER / f"{number:07d}"
-    with replace_file(name.with_suffix(".npy")) as partial, open(partial, "wb") as handle:
-        np.save(handle, columns, allow_pickle=False)
-    # The description is written last: a part without one does not count.
-    write_text(name.with_suffix(".json"), json.dumps(description))
-
-
-def _assembled(job: _Job, bound: int) -> Extraction:
+def _assembled(
+    job: _Job, store: StoreColumns | None, parts: Sequence[Part], bound: int
+) -> Extraction:
     """Turn the parts into columns, some columns at a time."""
-    parts = _parts(job.folder)
-    if (job.folder / MANIFEST).exists():
-        columns = open_store(job.folder, job.family)
-    else:
-        columns = _new_store(job, parts)
-    m = columns.shape[0]
-    if len(columns.missing) and sum(part["count"] for part in parts) != m:
+    columns = _new_store(job, parts) if store is None else store
+    m, missing = columns.shape[0], columns.missing
+    if len(missing) and sum(part.count for part in parts) != m:
         raise StoreError(f"{job.folder}: parts are missing; delete the folder and restart")
     step = max(1, bound // 4 // (m * np.dtype(job.dtype).itemsize))
-    missing = columns.missing
     for ids in (missing[i : i + step] for i in range(0, len(missing), step)):
         values, start = np.empty((len(ids), m), job.dtype), 0
         for number, part in enumerate(parts):
-            part_values = np.load(job.folder / _PARTS_FOLDER / f"{number:07d}.npy", mmap_mode="r")
-            stop = start + part["count"]
-            values[:, start:stop] = part_values[ids]
+            stop = start + part.count
+            values[:, start:stop] = part_columns(job.folder / _PARTS_FOLDER, number)[ids]
             start = stop
         columns.commit(ids, values)
-    shutil.rmtree(job.folder / _PARTS_FOLDER, ignore_errors=True)
-    broken = json.loads((job.folder / _BROKEN).read_text("utf-8"))
-    return Extraction(job.folder, *columns.shape, tuple(broken))
+    if holds_parts_alone(job.folder / _PARTS_FOLDER):
+        remove_folder(job.folder / _PARTS_FOLDER)
+    return Extraction(job.folder, *columns.shape, tuple(read_broken(job.folder)))
 
 
-def _new_store(job: _Job, parts: list[dict[str, Any]]) -> StoreColumns:
-    broken = [path for part in parts for path in part["broken"]]
-    m = sum(part["count"] for part in parts)
+def _new_store(job: _Job, parts: Sequence[Part]) -> StoreColumns:
+    broken = [path for part in parts for path in part.broken]
+    m = sum(part.count for part in parts)
     if m == 0:
         raise DataError(f"none of {len(broken)} images can be read; the first is {broken[0]}")
-    left_out = set(broken)
-    write_text(
-        job.folder / _LISTING, "".join(f"{path}\n" for path in job.paths if path not in left_out)
-    )
-    write_text(job.folder / _BROKEN, json.dumps(broken))
-    blocks = [part["sha256"] for part in parts if part["count"]]
+    write_contents(job.folder, job.paths, broken, [d for part in parts for d in part.contents])
+    blocks = [part.sha256 for part in parts if part.count]
     identity = joined_fingerprint((m, *job.family.image_shape_), blocks)
     return create_empty_store(job.folder, job.family, m, identity, job.dtype)

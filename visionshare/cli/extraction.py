@@ -11,6 +11,7 @@ import typer
 
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Jobs
+from visionshare.cli.text import portable
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def extract(
         progress=sys.stderr.isatty(),
     )
     for path in extraction.broken:
-        typer.echo(f"skipped      {path}", err=True)
+        typer.echo(f"skipped      {portable(path)}", err=True)
     typer.echo(f"images       {extraction.images}")
     typer.echo(f"features     {extraction.features}")
     typer.echo(f"store        {extraction.folder}")
@@ -97,6 +98,7 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
     """Return the family, and the preprocessing of its images by default."""
     from visionshare import load
     from visionshare.apps import FEATURES_FILE
+    from visionshare.apps.extraction import check_extraction_folder
     from visionshare.generators.family_file import FORMAT, read_family, write_family
     from visionshare.tensor_file import tensor_file_format
 
@@ -110,6 +112,7 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
     if learned.is_file():
         # A stopped extraction resumes with the templates it has.
         return read_family(learned), "resize"
+    check_extraction_folder(out)
     family = _learned(features, paths, options)
     write_family(learned, family)
     return family, "resize"

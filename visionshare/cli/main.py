@@ -1,87 +1,20 @@
-"""The command line's entry: commands, errors of one line, exit codes."""
+"""The command line's entry: errors of one line, exit codes, output of any encoding."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from typing import Annotated
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-import typer
-
-from visionshare.cli import (
-    classify,
-    data,
-    export,
-    extraction,
-    prediction,
-    reading,
-    segmentation,
-    serving,
-    stores,
-    training,
-    transfer,
-)
 from visionshare.errors import VisionshareError
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
 _INTERRUPTED = 130
-
-app = typer.Typer(
-    name="visionshare",
-    help=(
-        "Train and use image classifiers of few shared features.\n\n"
-        "Start: visionshare train digits, then look at out/digits/report.html\n\n"
-        "Then: visionshare predict out/digits/classifier.safetensors IMAGE..."
-    ),
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-training.register(app)
-classify.register(app)
-prediction.register(app)
-extraction.register(app)
-segmentation.register(app)
-reading.register(app)
-transfer.register(app)
-export.register(app)
-serving.register(app)
-app.add_typer(stores.app, name="store")
-app.add_typer(data.app, name="data")
-
-
-def _version(show: bool) -> None:
-    if show:
-        from visionshare import __version__
-
-        typer.echo(f"visionshare {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log progress.")] = False,
-) -> None:
-    if verbose:
-        import logging
-
-        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-
-
-def _stopped(arguments: list[str]) -> int:
-    hint = "; the same command with --resume resumes it" if "train" in arguments[:3] else ""
-    typer.echo(f"stopped{hint}", err=True)
-    return _INTERRUPTED
-
-
-def _failed(message: str) -> int:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
-    return 2
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -103,6 +36,17 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments
+    with _interrupts_end_it():
+        import typer
+
+        from visionshare.cli.application import app
+        from visionshare.cli.text import accept_every_name, one_line
+    accept_every_name()
+
+    def failed(message: str) -> int:
+        typer.echo(f"error: {one_line(message)}", err=True)
+        return 2
+
     try:
         result = app(arguments, "visionshare", standalone_mode=False)
         code = result if isinstance(result, int) else 0
@@ -111,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     except VisionshareError as error:
         if debug:
             raise
-        return _failed(str(error))
+        return failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _stopped(arguments)
     except BrokenPipeError:
@@ -119,7 +63,35 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         # What typer raises for wrong options.
         if hasattr(error, "format_message"):
-            return _failed(error.format_message())
+            return failed(error.format_message())
         if debug:
             raise
-        return _failed(f"{type(error).__name__}: {error} (--debug shows where)")
+        return failed(f"{type(error).__name__}: {error} (--debug shows where)")
+
+
+def _stopped(arguments: list[str]) -> int:
+    hint = "; the same command with --resume resumes it" if "train" in arguments[:3] else ""
+    sys.stderr.write(f"stopped{hint}\n")
+    return _INTERRUPTED
+
+
+@contextmanager
+def _interrupts_end_it() -> Iterator[None]:
+    """End the process in one line at Ctrl-C while a block imports: nothing has begun.
+
+    An exception would not do: some modules turn it into an error of their own when it comes while
+    they are imported.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: Any) -> None:
+        os.write(2, b"stopped\n")
+        os._exit(_INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

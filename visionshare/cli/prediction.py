@@ -16,6 +16,7 @@ import typer
 
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Classifier, Jobs, Json, SkipPreprocessing
+from visionshare.cli.text import cell, one_line, portable
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def predict(
             file.flush()
             problems = [problem for problem in part.problems if problem is not None]
             for problem in problems:
-                typer.echo(f"error: {problem}", err=True)
+                typer.echo(f"error: {one_line(problem)}", err=True)
             broken += len(problems)
             read += len(part.paths) - len(problems)
     if broken:
@@ -122,7 +123,8 @@ def _rows(part: Classified, classes: list[Any]) -> Iterator[tuple[str, Any, np.n
 def _text_lines(part: Classified, classes: list[Any]) -> str:
     rows = _rows(part, classes)
     return "".join(
-        f"{path}\t{name}\t{probabilities[k]:.4f}\n" for path, name, probabilities, k in rows
+        f"{portable(path)}\t{portable(str(name))}\t{probabilities[k]:.4f}\n"
+        for path, name, probabilities, k in rows
     )
 
 
@@ -130,7 +132,7 @@ def _csv_lines(part: Classified, classes: list[Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for path, name, probabilities, k in _rows(part, classes):
-        writer.writerow([path, name, f"{probabilities[k]:.6f}"])
+        writer.writerow([cell(path), cell(name), f"{probabilities[k]:.6f}"])
     return text.getvalue()
 
 
@@ -189,7 +191,7 @@ def prepare(
                     Image.fromarray(image.reshape(shape)).save(partial, format="png")
                 if bytes_of_all is not None:
                     bytes_of_all.write(image.tobytes())
-                typer.echo(f"{path}\t{out / name}.png")
+                typer.echo(f"{portable(path)}\t{portable(str(out / name))}.png")
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         accepted = f"a folder to write to ({error.strerror})"
         raise InputError("--out", str(error.filename), accepted) from None

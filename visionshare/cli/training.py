@@ -23,7 +23,8 @@ def train(
     pipeline: Annotated[str, typer.Argument(help="Name of a pipeline, or a recipe file (.toml).")],
     data: DataFolder = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the results; default out/PIPELINE.")
+        Path | None,
+        typer.Option("--out", help="Folder: new, empty or of a run; default out/PIPELINE."),
     ] = None,
     rounds: Annotated[
         int | None, typer.Option(help="Rounds of the learner at most (learner.rounds).")

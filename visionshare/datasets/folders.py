@@ -301,16 +301,30 @@ def read_folder(
     ((2, 8, 8), ('cat', 'dog'))
     """
     root = Path(folder)
-    classes = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))
+    folders = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))
+    classes = [_text_of(name) for name in folders]
     if not classes:
         raise DataError(f"{root}: no folders with images; it needs one for each class")
     images: list[np.ndarray] = []
     labels: list[int] = []
-    for label, name in enumerate(classes):
+    for label, name in enumerate(folders):
         for path in find_images(root / name):
             image = read_image(path, size, mode, fit)
             if images and image.shape != images[0].shape:
                 raise DataError(f"{path}: shape {image.shape}, not {images[0].shape}; give a size")
             images.append(image)
             labels.append(label)
-    return ImageSet(np.stack(images), np.array(labels, np.int64), tuple(classes), root.name)
+    return ImageSet(
+        np.stack(images), np.array(labels, np.int64), tuple(classes), _text_of(root.name)
+    )
+
+
+def _text_of(name: str) -> str:
+    """Return a file's name as text, the same in every locale; bytes that are no UTF-8 escaped.
+
+    Examples
+    --------
+    >>> print(_text_of("caf\\udce9"))
+    caf\\xe9
+    """
+    return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.resources import available_memory, size_text
 
-__all__ = ["check_choice", "check_flag", "check_positive", "check_whole"]
+__all__ = ["check_choice", "check_flag", "check_memory", "check_positive", "check_whole"]
 
 
 def check_whole(
@@ -76,3 +77,29 @@ def check_positive(name: str, values: Any) -> None:
     listed = isinstance(values, (list, tuple, np.ndarray)) and len(values) > 0
     if not listed or not all(isinstance(v, Real) and 0 < float(v) < np.inf for v in values):
         raise InputError(name, values, "a list of one or more numbers above 0")
+
+
+def check_memory(name: str, value: Any, needed: float, available: int | None = None) -> None:
+    """Raise an InputError where what a parameter asks for does not fit into memory.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    value : object
+    needed : float
+        Bytes, estimated.
+    available : int, optional
+        Bytes; those of this machine when omitted.
+
+    Examples
+    --------
+    >>> check_memory("grid", 4, 1 << 20)
+    >>> check_memory("grid", 100_000, 3 << 40, 1 << 30)
+    Traceback (most recent call last):
+    visionshare.errors.InputError: grid: got 100000; accepted: less: it takes about 3.0 TiB ...
+    """
+    available = available_memory() if available is None else available
+    if needed > available:
+        sizes = f"it takes about {size_text(needed)} of memory; there are {size_text(available)}"
+        raise InputError(name, value, f"less: {sizes}")

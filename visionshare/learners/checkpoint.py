@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
-from zipfile import BadZipFile
 
 import numpy as np
 
-from visionshare.durable import replace_file, write_text
-from visionshare.errors import InputError
+from visionshare.durable import write_text
+from visionshare.errors import DataError, InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.registry import description
+from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
 __all__ = ["Checkpoint", "Run", "run_identity", "shown"]
 
 R = TypeVar("R")
 # Of the rounds' files; folders of another format are refused.
-_FORMAT = 2
+_FORMAT = 3
+_ROUND = "visionshare-round"
+_DTYPES = ("F32", "F64", "I64")
+
+_logger = logging.getLogger(__name__)
 
 
 def run_identity(settings: Sequence[object], *arrays: np.ndarray) -> str:
@@ -54,7 +59,7 @@ class Checkpoint(Generic[R]):
     """
 
     def __init__(self, folder: str | os.PathLike[str], fingerprint: str, record: type[R]) -> None:
-        self.folder, self.record = Path(folder), record
+        self.folder, self.record, self.fingerprint = Path(folder), record, fingerprint
         file = self.folder / "run.json"
         identity = {"format": _FORMAT, "fingerprint": fingerprint}
         if not file.exists():
@@ -62,34 +67,51 @@ class Checkpoint(Generic[R]):
             return
         try:
             written = json.loads(file.read_text())
-        except (ValueError, OSError):
+        except (ValueError, RecursionError, OSError):
             written = None
         if written != identity:
             accepted = "a folder of the same run and version, or one that does not exist"
             raise InputError("checkpoint", str(folder), accepted)
 
     def _file(self, number: int) -> Path:
-        return self.folder / f"round-{number:05d}.npz"
+        return self.folder / f"round-{number:05d}.safetensors"
 
     def save(self, record: R, number: int) -> None:
         """Write a record atomically; records are numbered from 1 without gaps."""
-        values = {f.name: getattr(record, f.name) for f in fields(record)}  # type: ignore[arg-type]
-        with replace_file(self._file(number)) as partial, open(partial, "wb") as handle:
-            np.savez(handle, **values)
+        arrays = {f.name: np.asarray(getattr(record, f.name)) for f in fields(record)}  # type: ignore[arg-type]
+        about = {"run": self.fingerprint, "number": number}
+        write_tensor_file(self._file(number), _ROUND, _FORMAT, about, arrays)
 
     def load(self) -> list[R]:
-        """Return the records from the first on, up to the first that is missing or broken."""
+        """Return the records from the first on, up to the first that is missing or damaged.
+
+        Rounds from there on are learned again.
+
+        Raises
+        ------
+        InputError
+            If a file is a round of another run, or another round of this one.
+        """
         history: list[R] = []
-        names = {f.name for f in fields(self.record)}  # type: ignore[arg-type]
         while (path := self._file(len(history) + 1)).exists():
-            try:
-                with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as stored:
-                    values = {name: stored[name] for name in names}
-            except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            record = self._read(path, len(history) + 1)
+            if record is None:
                 break
-            plain = {name: v.item() if v.ndim == 0 else v for name, v in values.items()}
-            history.append(self.record(**plain))
+            history.append(record)
         return history
+
+    def _read(self, path: Path, number: int) -> R | None:
+        """Return the record of a file, None where it is damaged."""
+        try:
+            about, arrays = read_tensor_file(path, _ROUND, {_FORMAT}, DataError, dtypes=_DTYPES)
+        except DataError as error:
+            _logger.warning("%s; it is learned again", error)
+            return None
+        expected = {f.name for f in fields(self.record)}  # type: ignore[arg-type]
+        identity = (about.get("run"), about.get("number"))
+        if identity != (self.fingerprint, number) or set(arrays) != expected:
+            raise InputError("checkpoint", str(path), f"round {number} of this run")
+        return self.record(**{n: a.item() if a.ndim == 0 else a.copy() for n, a in arrays.items()})
 
 
 class Run(Generic[R]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from visionshare.datasets import ImageSet
-from visionshare.durable import write_text
+from visionshare.durable import remove_folder, write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.recipes.folder import IDENTITY
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.resources import parse_size
 
@@ -111,9 +111,9 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
         },
         sort_keys=True,
     )
-    file = run.work / "recipe.json"
+    file = run.work / IDENTITY
     if not resume:
-        shutil.rmtree(run.work, ignore_errors=True)
-    elif file.exists() and file.read_text("utf-8") != identity:
+        remove_folder(run.work)
+    elif file.exists() and file.read_bytes() != identity.encode():
         raise RecipeError(f"{run.work}: holds another run; leave --resume out to restart")
     write_text(file, identity)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import Field, create_model, model_validator
+from pydantic import Field, create_model, field_validator, model_validator
 
 from visionshare.recipes.registry import DEFAULT_LEARNER, LearnerSection, learner_section
 from visionshare.recipes.sections import Section, section_of
@@ -28,6 +29,10 @@ __all__ = [
 ]
 
 
+# A recipe's name is also that of a folder.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
 class DataPart(Section):
     """Which images: a name of the catalogue, a file or a folder.
 
@@ -35,7 +40,7 @@ class DataPart(Section):
     place of the test images, the same ones for every seed: for choosing settings.
     """
 
-    source: str
+    source: str = Field(min_length=1)
     cut: Any = None
     fonts: Any = None
     height: int | None = Field(default=None, ge=1, le=4096)
@@ -186,7 +191,7 @@ class Recipe(Section):
     from :func:`recipe_model`.
     """
 
-    name: str
+    name: str = Field(max_length=100)
     description: str = ""
     seed: int = Field(default=0, ge=0)
     members: int = Field(default=1, ge=1, le=100)
@@ -202,6 +207,13 @@ class Recipe(Section):
     fine_tuning: Any = None
     teacher: Any = None
     early_exit: Any = None
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_a_name(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("letters, digits, '.', '_' and '-', the first a letter or digit")
+        return name
 
     @model_validator(mode="after")
     def _one_fit(self) -> Recipe:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from visionshare.classifier import CompactClassifier
+from visionshare.recipes.folder import WORK, run_folder
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run, claim_work_folder
 from visionshare.recipes.schema import FeaturePart, Recipe
@@ -45,7 +45,8 @@ def train(
     """Train a classifier and write it with its figures and its report.
 
     Writes ``classifier.safetensors``, ``metrics.json``, ``path.csv`` and ``report.html``, each
-    atomically. What a resumed run needs lies in ``work/`` until the run ends.
+    atomically. What a resumed run needs lies in ``work/`` until the run ends. ``run.json`` marks
+    the folder as a run's: a folder that holds anything else is refused.
 
     Parameters
     ----------
@@ -76,15 +77,21 @@ def train(
     >>> result.classifier.n_features
     3
     """
-    out = Path(out)
     folder = None if data_dir is None else Path(data_dir)
-    run = Run(recipe, out / "work", folder, jobs, progress)
+    run = Run(recipe, Path(out) / WORK, folder, jobs, progress)
     sources = check_run(run)
+    with run_folder(out, recipe) as results:
+        return _trained(run, results, sources, resume)
+
+
+def _trained(run: Run, out: Path, sources: list[Any], resume: bool) -> TrainResult:
+    """Run the stages; the folder is this run's own."""
+    recipe, jobs = run.recipe, run.jobs
     with run.clock("data"):
         images = prepare_images(run)
     if recipe.sources is not None:
         with run.clock("sources"):
-            others = load_split(recipe, "train", folder)
+            others = load_split(recipe, "train", run.data_dir)
             sources += learned_sources(recipe.sources, others, jobs, recipe.seed)
     claim_work_folder(run, images.training, resume)
     teacher = learn_teacher(run, images, sources)
@@ -96,7 +103,6 @@ def train(
         classifier = with_test_errors(classifier, images.test, jobs)
         evaluation = evaluate(classifier, images.test, jobs)
     metrics = write_results(run, out, classifier, images, evaluation)
-    shutil.rmtree(run.work, ignore_errors=True)
     return TrainResult(out, classifier, metrics)
 
 

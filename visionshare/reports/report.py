@@ -81,7 +81,8 @@ def write_report(
         costs=_costs(classifier, metrics),
         settings=_flat(settings),
     )
-    write_text(path, page)
+    # A setting may name a file whose name is no text.
+    write_text(path, page.encode("utf-8", "backslashreplace").decode())
 
 
 def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

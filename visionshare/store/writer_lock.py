@@ -1,4 +1,4 @@
-"""The lock of a store: one process writes, any number reads."""
+"""The lock of a folder: one process writes, any number reads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def writer_lock(folder: Path) -> Iterator[None]:
-    """Keep other writers out of a store's folder.
+def writer_lock(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Keep other writers out of a folder.
 
     The system frees the lock of a process that ends, however it ends: the file that stays behind
     locks nothing. Where the file system knows no locks a warning is logged, and it is for the user
@@ -30,6 +30,8 @@ def writer_lock(folder: Path) -> Iterator[None]:
     Parameters
     ----------
     folder : pathlib.Path
+    name : str, default "writer.lock"
+        Of the lock's file.
 
     Raises
     ------
@@ -45,7 +47,7 @@ def writer_lock(folder: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(folder / LOCK, timeout=0)
+    lock = FileLock(folder / name, timeout=0)
     try:
         lock.acquire()
     except Timeout:

@@ -16,7 +16,7 @@ from visionshare.generators.base import (
     check_features,
     check_images,
 )
-from visionshare.generators.checks import check_choice, check_positive, check_whole
+from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import thread_limit
@@ -130,6 +130,7 @@ class RandomFourier(FeatureFamily):
         X = rows_of(self._see(images))
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
         rng = np.random.default_rng(self.random_state)
+        check_memory("n_pairs", self.n_pairs, 16.0 * self.n_pairs * int(np.prod(self.image_shape_)))
         return self._with(self.draw(self.n_pairs, rng))
 
     def _with(self, parameters: np.ndarray) -> RandomFourier:

@@ -15,7 +15,13 @@ from visionshare.generators.base import (
     check_features,
     check_images,
 )
-from visionshare.generators.checks import check_choice, check_flag, check_positive, check_whole
+from visionshare.generators.checks import (
+    check_choice,
+    check_flag,
+    check_memory,
+    check_positive,
+    check_whole,
+)
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import thread_limit
 
@@ -182,6 +188,7 @@ class GaborBank(FeatureFamily):
     def check_parameters(self) -> None:
         """Check all parameters without images."""
         check_whole("n_filters", self.n_filters)
+        check_memory("n_filters", self.n_filters, 80.0 * self.n_filters)
         check_whole("step", self.step)
         check_whole("values", self.values, optional=True)
         check_whole("reach", self.reach, optional=True)

@@ -16,7 +16,7 @@ from visionshare.generators.base import (
     check_features,
     check_images,
 )
-from visionshare.generators.checks import check_choice, check_positive, check_whole
+from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
 from visionshare.generators.patches.masks import axis_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     RestrictedPlan,
@@ -25,7 +25,7 @@ from visionshare.generators.patches.restricted import (
 )
 from visionshare.generators.states import family_state, unfitted
 from visionshare.generators.tuning import Tunable
-from visionshare.resources import thread_limit
+from visionshare.resources import size_text, thread_limit
 
 __all__ = ["PatchTemplates"]
 
@@ -122,6 +122,7 @@ class PatchTemplates(FeatureFamily):
         """
         self.check_parameters()
         raster = self._see(images)
+        self._check_size(raster.shape[1:])
         self._set_geometry(raster.shape[1:])
         rng = np.random.default_rng(self.random_state)
         self.templates_ = self._cluster(self._collect(raster, rng))
@@ -146,6 +147,22 @@ class PatchTemplates(FeatureFamily):
             raise InputError("cut", self.cut, "a level between 0 and 1")
         check_positive("widths", self.widths)
         check_choice("contrast", self.contrast, CONTRASTS)
+
+    def _check_size(self, shape: tuple[int, ...]) -> None:
+        """Check, for images of a shape, that the parameters are no matter of hours or gigabytes."""
+        side, q = max(shape[:2]), self.patch_size
+        # Patches as bytes of float32: drawn, flattened and contrasted, then those of the clusters.
+        patches = 4.0 * q * q * shape[2] * (3 * self.n_patches + 2 * self.n_templates)
+        check_memory("patch_size", q, patches)
+        largest = max(16, 4 * side)
+        if q > largest:
+            accepted = f"at most {largest} for images of {shape[0]}×{shape[1]}"
+            raise InputError("patch_size", q, f"{accepted} (it takes about {size_text(patches)})")
+        masks = float(len(self.widths)) * self.grid
+        check_memory("padding", self.padding, 4.0 * shape[2] * (2.0 * self.padding) ** 2)
+        check_memory("grid", self.grid, 24 * masks * (side + 2 * self.padding))
+        # The layout, and the indices that it is made of.
+        check_memory("grid", self.grid, 80.0 * self.n_templates * masks * self.grid)
 
     def _set_geometry(self, shape: tuple[int, ...]) -> None:
         H, W, _ = shape

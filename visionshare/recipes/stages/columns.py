@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from visionshare.errors import RecipeError
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import DrawsPart, Recipe
+from visionshare.resources import available_memory, size_text
 
 __all__ = ["check_columns", "make_columns", "searches_at_most"]
 
@@ -92,6 +95,7 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     if store.where == "memory" or (store.where == "auto" and size <= memory // 2):
         from visionshare.columns import ArrayColumns
 
+        _check_room("memory", size, available_memory())
         return ArrayColumns.from_family(family, images, store.dtype, jobs, run.progress), family
     if store.where == "auto" and _in_rings(family):
         from visionshare.generators.anchors import AnchorColumns
@@ -99,6 +103,7 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
         return AnchorColumns(family, images, jobs), family
     from visionshare.store import create_store
 
+    _check_room("disk", size, _room(run.work))
     columns = create_store(run.work / "store", family, images, store.dtype, memory, jobs)
     columns.fill(progress=run.progress)
     return columns, family
@@ -111,6 +116,23 @@ def _drawn(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     n = (run.recipe.draws or DrawsPart()).n
     draws = Draws(family, n, searches_at_most(run.recipe), run.recipe.seed)
     return DrawnColumns(draws, images, run.jobs), draws
+
+
+def _room(work: Path) -> int:
+    """Return the bytes that a run's columns may take on its disk: free ones, and those it has."""
+    existing = work
+    while not existing.exists():
+        existing = existing.parent
+    written = sum(path.stat().st_size for path in work.glob("store/shards/*"))
+    return shutil.disk_usage(existing).free + written
+
+
+def _check_room(where: str, needed: int, room: int) -> None:
+    if needed > room:
+        raise RecipeError(
+            f"features: their columns take about {size_text(needed)} of {where}; there are "
+            f"{size_text(room)}: choose fewer features, or fewer images (data.limit)"
+        )
 
 
 def _in_rings(family: Any) -> bool:

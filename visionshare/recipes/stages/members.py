@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from visionshare.classifier import CompactClassifier, averaged
+from visionshare.durable import remove_folder
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.recipes.run import Clock, Run
@@ -117,5 +117,5 @@ def learn_teacher(
     with run.clock("teacher"):
         teacher = learn_members(teaching, images, sources)
     teacher.save(file)
-    shutil.rmtree(teaching.work)
+    remove_folder(teaching.work)
     return teacher

@@ -1,0 +1,103 @@
+"""Text that people and spreadsheets read: any name of a file on one line, in any encoding."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import sys
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["accept_every_name", "cell", "one_line", "portable"]
+
+_HANDLER = "visionshare-names"
+# What spreadsheets take for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def _encode(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Encode bytes of file names as they are, and other characters as escapes."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    made = b""
+    for character in error.object[error.start : error.end]:
+        code = ord(character)
+        name = 0xDC80 <= code <= 0xDCFF
+        escaped = character.encode("ascii", "backslashreplace")
+        made += bytes([code - 0xDC00]) if name else escaped
+    return made, error.end
+
+
+codecs.register_error(_HANDLER, _encode)
+
+
+def accept_every_name() -> None:
+    """Let the standard streams take every name of a file, whatever their encoding.
+
+    Bytes of file names that are no text come in and go out as they are; other characters that an
+    ASCII locale lacks become escapes such as ``\\xd7``.
+
+    Examples
+    --------
+    >>> accept_every_name()
+    >>> "\\udcff 3×4".encode("ascii", "visionshare-names")
+    b'\\xff 3\\\\xd74'
+    """
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, _HANDLER),
+        (sys.stderr, _HANDLER),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            # A stream that was read from already keeps what it has.
+            with suppress(io.UnsupportedOperation):
+                stream.reconfigure(errors=errors)
+
+
+def one_line(text: str) -> str:
+    """Return a text without control characters: white space as spaces, others as escapes.
+
+    Examples
+    --------
+    >>> print(one_line("a\\nb: is\\x1b[31m broken"))
+    a b: is\\x1b[31m broken
+    """
+    return portable(" ".join(text.split()))
+
+
+def portable(name: str) -> str:
+    """Return a name with its control characters as escapes, so that it is one field of a line.
+
+    Examples
+    --------
+    >>> print(portable("a\\nb\\t.png"))
+    a\\nb\\t.png
+    """
+    if name.isprintable():
+        return name
+    control = (ord(c) < 32 or 127 <= ord(c) < 160 or c in "\u2028\u2029" for c in name)
+    escape = "unicode_escape"
+    return "".join(
+        c.encode(escape).decode() if ctl else c for c, ctl in zip(name, control, strict=True)
+    )
+
+
+def cell(value: Any) -> str:
+    """Return a value as a cell of a CSV file that no spreadsheet takes for a formula.
+
+    A text that begins as formulas do gets an apostrophe before it, as spreadsheets write such
+    text; numbers and single characters stay as they are.
+
+    Examples
+    --------
+    >>> cell("=1+2.png"), cell("-1.5"), cell("+"), cell("a.png")
+    ("'=1+2.png", '-1.5', '+', 'a.png')
+    """
+    text = str(value)
+    if len(text) < 2 or not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text

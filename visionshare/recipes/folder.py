@@ -1,0 +1,115 @@
+"""The folder of a run: marked, so that a run replaces and removes only what runs made."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from visionshare.durable import is_partial, make_folder, remove_folder, write_text
+from visionshare.errors import InputError
+from visionshare.recipes.schema import Recipe, as_settings
+from visionshare.store.writer_lock import writer_lock
+from visionshare.tensor_file import tensor_file_format
+
+__all__ = ["IDENTITY", "LOCK", "MARK", "RESULTS", "WORK", "run_folder"]
+
+MARK = "run.json"
+LOCK = "run.lock"
+WORK = "work"
+IDENTITY = "recipe.json"
+RESULTS = ("classifier.safetensors", "metrics.json", "path.csv", "report.html")
+
+_FORMAT = "visionshare-run"
+
+
+@contextmanager
+def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
+    """Make a folder a run's own while a block runs; nothing is touched where it is refused.
+
+    A run takes a folder that does not exist, an empty one, or one that an earlier run marked. Files
+    that are neither results nor in ``work/`` stay as they are.
+
+    Parameters
+    ----------
+    out : path-like
+    recipe : Recipe
+        Of the run; the mark says which.
+
+    Yields
+    ------
+    pathlib.Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        If the folder holds anything else.
+    StoreError
+        If another run is in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from visionshare.recipes import load_recipe
+    >>> with tempfile.TemporaryDirectory() as made:
+    ...     Path(made, "notes.txt").touch()
+    ...     with run_folder(made, load_recipe("digits")):
+    ...         pass
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.InputError: out: got ...
+    """
+    folder = Path(out)
+    _check(folder)
+    make_folder(folder)
+    with writer_lock(folder, LOCK):
+        # Another run may have come first.
+        _check(folder)
+        mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
+        write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
+        yield folder
+        remove_folder(folder / WORK)
+
+
+def _check(folder: Path) -> None:
+    """Raise an error where a folder holds what no run made."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError("out", str(folder), "a folder")
+    names = [path.name for path in folder.iterdir() if not is_partial(path) and path.name != LOCK]
+    if not names:
+        return
+    accepted = "a new or empty folder, or that of an earlier run; choose another"
+    if not _is_marked(folder) and not _is_earlier(folder, names):
+        other = min(set(names) - {*RESULTS, WORK}, default=min(names))
+        raise InputError("out", str(folder), f"{accepted} (it holds {other!r}, and no run's mark)")
+    work = folder / WORK
+    if work.is_symlink() or (work.exists() and not _is_work(work)):
+        raise InputError("out", str(folder), f"{accepted} (its {WORK!r} is of no run)")
+
+
+def _is_marked(folder: Path) -> bool:
+    try:
+        mark = json.loads((folder / MARK).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(mark, dict) and mark.get("format") == _FORMAT
+
+
+def _is_earlier(folder: Path, names: list[str]) -> bool:
+    """Return whether a folder holds just what a version without marks left."""
+    if not set(names) <= {*RESULTS, WORK}:
+        return False
+    return (
+        tensor_file_format(folder / RESULTS[0]) is not None or (folder / WORK / IDENTITY).is_file()
+    )
+
+
+def _is_work(work: Path) -> bool:
+    if not work.is_dir():
+        return False
+    return (work / IDENTITY).is_file() or all(is_partial(path) for path in work.iterdir())

@@ -25,7 +25,7 @@ from visionshare.generators.patches.restricted import (
 )
 from visionshare.generators.states import family_state, unfitted
 from visionshare.generators.tuning import Tunable
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks, single_threaded_blas
 
 __all__ = ["PatchTemplates"]
 
@@ -260,14 +260,20 @@ class PatchTemplates(FeatureFamily):
         # So many blocks at once that a thread's tile of features stays within a few megabytes.
         together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
         spans = mask_spans(self.row_masks_), mask_spans(self.col_masks_)
-        with thread_limit(n_jobs):
-            for start in range(0, len(used), together):
-                batch = used[start : start + together]
+        unit, half = _unit(raster), dtype == "float16"
+        batches = [used[start : start + together] for start in range(0, len(used), together)]
+        of_batches = [(blocks[batch], per_block[batch].ravel()) for batch in batches]
+
+        def tile(start: int, stop: int) -> None:
+            for templates, rows in of_batches:
                 pool_columns(
-                    raster, _unit(raster), *self.pads_, self.patch_size,
-                    blocks[batch], self.row_masks_, spans[0], self.col_masks_, spans[1],
-                    self.grid, per_block[batch].ravel(), out, dtype == "float16",
+                    raster[start:stop], unit, *self.pads_, self.patch_size, templates,
+                    self.row_masks_, spans[0], self.col_masks_, spans[1], self.grid, rows,
+                    out[:, start:stop], half,
                 )  # fmt: skip
+
+        with single_threaded_blas():
+            run_blocks(tile, len(raster), TILE_IMAGES, n_jobs)
         return out.view(np.float16) if dtype == "float16" else out
 
     def _blocks(self) -> np.ndarray:

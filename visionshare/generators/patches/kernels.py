@@ -10,7 +10,7 @@ templates evaluated beside it nor on the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["BLOCK", "TILE_IMAGES", "pool_columns", "raise_to", "raise_to_rows"]
 
@@ -193,7 +193,7 @@ def _write_columns(tile: np.ndarray, first: int, count: int, row_of: np.ndarray,
                         out[r, first + i] = turned[t, i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def pool_columns(
     images: np.ndarray,
     unit: np.float32,
@@ -237,7 +237,7 @@ def pool_columns(
     n, height, width, channels = images.shape
     rows, cols = row_masks.shape[1], col_masks.shape[1]
     n_blocks, n_rows = blocks.shape[0], row_masks.shape[0]
-    for group in prange((n + TILE_IMAGES - 1) // TILE_IMAGES):
+    for group in range((n + TILE_IMAGES - 1) // TILE_IMAGES):
         canvas = np.zeros((height + 2 * pad_y, (width + 2 * pad_x) * channels), np.float32)
         patches = np.empty((rows * cols, q * q * channels), np.float32)
         responses = np.empty((ROWS * cols, BLOCK), np.float32)

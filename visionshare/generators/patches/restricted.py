@@ -7,12 +7,14 @@ from functools import lru_cache
 import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks
 
 __all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
 
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
+# Images of one call of the kernel of many: sixteen of them, several times.
+_AT_ONCE = 64
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -265,16 +267,19 @@ class RestrictedPlan:
         unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
         chosen = (
             self.windows, self.pairs, self.members, self.features, self.row_masks, self.col_masks,
-            out, positions,
         )  # fmt: skip
         if len(images) < _FEW:
             chosen_features_alone(
                 images, unit, *self.pads, self.height, self.q, self.taps, self.strips, self.starts,
-                self.scratch, *chosen,
+                self.scratch, *chosen, out, positions,
             )  # fmt: skip
-        else:
-            with thread_limit(n_jobs):
-                chosen_features_side_by_side(
-                    images, unit, *self.pads, self.height, self.width, self.q, self.taps, *chosen
-                )
+            return out
+
+        def block(start: int, stop: int) -> None:
+            chosen_features_side_by_side(
+                images[start:stop], unit, *self.pads, self.height, self.width, self.q, self.taps,
+                *chosen, out[start:stop], positions[start:stop],
+            )  # fmt: skip
+
+        run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out

@@ -8,7 +8,7 @@ bits are the same.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from visionshare.generators.patches.kernels import raise_to, raise_to_rows
 
@@ -186,7 +186,7 @@ def _pool(
                 maxima[i, name] = position
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def chosen_features_side_by_side(
     images: np.ndarray,
     unit: np.float32,
@@ -221,7 +221,7 @@ def chosen_features_side_by_side(
     for t in range(windows.shape[0]):
         largest = max(largest, windows[t, 2] * windows[t, 4] * WIDE)
     plane = height * row
-    for block in prange((images.shape[0] + WIDE - 1) // WIDE):
+    for block in range((images.shape[0] + WIDE - 1) // WIDE):
         start = block * WIDE
         end = min(start + WIDE, images.shape[0])
         # Taps filled up with zeros read a little past the last pixel.

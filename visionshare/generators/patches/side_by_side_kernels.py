@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from visionshare.generators.borrowed import borrowed
 from visionshare.generators.patches.kernels import raise_to, raise_to_rows
 
 __all__ = ["chosen_features_side_by_side"]
@@ -187,6 +188,33 @@ def _pool(
 
 
 @njit(cache=True, nogil=True)
+def _sixteen(
+    pixels: np.ndarray, plane: int, row: int, q: int, taps: np.ndarray, windows: np.ndarray,
+    pairs: np.ndarray, members: np.ndarray, features: np.ndarray, row_masks: np.ndarray,
+    col_masks: np.ndarray, one: np.ndarray, two: np.ndarray, peaks: np.ndarray,
+    best: np.ndarray, column: np.ndarray, out: np.ndarray, positions: np.ndarray,
+) -> None:  # fmt: skip
+    """Write the features of up to sixteen images, whose pixels are side by side."""
+    pixels, taps, features, row_masks = (
+        borrowed(pixels), borrowed(taps), borrowed(features), borrowed(row_masks),
+    )  # fmt: skip
+    col_masks, one, two, peaks = (
+        borrowed(col_masks), borrowed(one), borrowed(two), borrowed(peaks),
+    )  # fmt: skip
+    for pair in range(pairs.shape[0]):
+        t, u = pairs[pair, 0], pairs[pair, 1]
+        y0, rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE
+        window, area = pixels[y0 * row + x0 * WIDE :], rows * size
+        _respond(window, plane, row, q, taps, t, u, size, one[:area], two[:area])
+        for k in range(2):
+            w = pairs[pair, k]
+            if w >= 0:
+                served = features[members[w] : members[w + 1]]
+                _pool(one if k == 0 else two, y0, x0, size, served, row_masks, col_masks, peaks,
+                      best, column, out, positions)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
 def chosen_features_side_by_side(
     images: np.ndarray,
     unit: np.float32,
@@ -217,28 +245,21 @@ def chosen_features_side_by_side(
     maxima : ndarray of shape (n, n_features) or (0, 0), int32
         Not written when empty.
     """
-    channels, row, largest = taps.shape[1], width * WIDE, 0
+    channels, largest = taps.shape[1], 0
     for t in range(windows.shape[0]):
         largest = max(largest, windows[t, 2] * windows[t, 4] * WIDE)
-    plane = height * row
     for block in range((images.shape[0] + WIDE - 1) // WIDE):
         start = block * WIDE
         end = min(start + WIDE, images.shape[0])
         # Taps filled up with zeros read a little past the last pixel.
-        pixels = np.zeros(channels * plane + taps.shape[3] * WIDE, np.float32)
+        pixels = np.zeros((channels * height * width + taps.shape[3]) * WIDE, np.float32)
         one, two = np.empty(largest, np.float32), np.empty(largest, np.float32)
         peaks = np.empty(col_masks.shape[1] * WIDE, np.float32)
         best, column = np.empty(WIDE, np.float32), np.empty(WIDE, np.int32)
         _interleave(images[start:end], unit, pad_y, pad_x, height, width, pixels)
         positions = maxima[start:end] if maxima.size else maxima
-        for pair in range(pairs.shape[0]):
-            t, u = pairs[pair, 0], pairs[pair, 1]
-            y0, rows, x0, size = windows[t, 1], windows[t, 2], windows[t, 3], windows[t, 4] * WIDE
-            window, area = pixels[y0 * row + x0 * WIDE :], rows * size
-            _respond(window, plane, row, q, taps, t, u, size, one[:area], two[:area])
-            for k in range(2):
-                w = pairs[pair, k]
-                if w >= 0:
-                    served = features[members[w] : members[w + 1]]
-                    _pool(one if k == 0 else two, y0, x0, size, served, row_masks, col_masks, peaks,
-                          best, column, out[start:end], positions)  # fmt: skip
+        _sixteen(
+            pixels, height * width * WIDE, width * WIDE, q, taps, windows, pairs, members,
+            features, row_masks, col_masks, one, two, peaks, best, column, out[start:end],
+            positions,
+        )  # fmt: skip

@@ -102,66 +102,95 @@ def resolve_jobs(n_jobs: int | None, argument: str = "n_jobs") -> int:
     return max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
+class _OneThread:
+    """Libraries that are held at one thread, and what they had before."""
+
+    def __init__(self) -> None:
+        self.callers = 0
+        self._before: dict[str, tuple[Any, int]] = {}
+
+    def enter(self, libraries: list[Any], *, new: bool) -> None:
+        """Count a caller; limit what is not limited for the first one, and for new libraries."""
+        if self.callers == 0 or new:
+            for library in libraries:
+                threads = library.get_num_threads()
+                # None: a library that does not say how many it has.
+                if library.filepath not in self._before and threads is not None and threads > 1:
+                    self._before[library.filepath] = (library, threads)
+                    _set_threads(library, 1)
+        self.callers += 1
+
+    def exit(self) -> None:
+        """Count a caller less, and restore the libraries after the last one."""
+        self.callers -= 1
+        if self.callers == 0:
+            self.restore()
+
+    def restore(self) -> None:
+        """Give each library the threads that it had."""
+        for library, threads in self._before.values():
+            _set_threads(library, threads)
+        self._before = {}
+
+
+def _set_threads(library: Any, n: int) -> None:
+    # Threadpoolctl ignores all Python threads but the first that set a number, as they would
+    # disturb each other. Here callers are counted under a lock.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
+
+
 class _BlasLimit:
     """Holds the BLAS libraries of the process at one thread while anybody asks for it.
 
     Callers are counted: the first one sets the libraries to one thread, the last one restores
-    what each of them had.
+    what each of them had. A BLAS on OpenMP has a number of threads for each thread that calls it;
+    there callers are counted by thread.
     """
 
     def __init__(self) -> None:
-        self._libraries: list[Any] = []
+        self._common: list[Any] = []
+        self._by_thread: list[Any] = []
         self._reset()
 
     def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._callers, self._n_modules = 0, -1
-        self._before: dict[str, tuple[Any, int]] = {}
+        self._lock, self._n_modules = threading.Lock(), -1
+        self._everyone, self._local = _OneThread(), threading.local()
 
     def enter(self) -> None:
         with self._lock:
             # Finding the libraries takes milliseconds. A new one comes with a new module.
-            if len(sys.modules) != self._n_modules:
+            new = len(sys.modules) != self._n_modules
+            if new:
                 self._find_libraries()
-                if self._callers:
-                    self._limit()
-            if self._callers == 0:
-                self._limit()
-            self._callers += 1
+            self._everyone.enter(self._common, new=new)
+        if self._by_thread:
+            if not hasattr(self._local, "limit"):
+                self._local.limit = _OneThread()
+            self._local.limit.enter(self._by_thread, new=new)
 
     def exit(self) -> None:
+        limit = getattr(self._local, "limit", None)
+        if limit is not None and limit.callers:
+            limit.exit()
         with self._lock:
-            self._callers -= 1
-            if self._callers == 0:
-                self._restore()
+            self._everyone.exit()
 
     def after_fork(self) -> None:
         """Forget the callers of the parent: their threads are not in this process."""
-        before = self._before
+        before = self._everyone
         self._reset()
-        self._before = before
-        self._restore()
+        before.restore()
 
     def _find_libraries(self) -> None:
         from threadpoolctl import ThreadpoolController
 
-        controller = ThreadpoolController().select(user_api="blas")
-        self._libraries = controller.lib_controllers
+        libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        layers = [getattr(library, "threading_layer", None) for library in libraries]
+        self._by_thread = [
+            x for x, layer in zip(libraries, layers, strict=True) if layer == "openmp"
+        ]
+        self._common = [x for x, layer in zip(libraries, layers, strict=True) if layer != "openmp"]
         self._n_modules = len(sys.modules)
-
-    def _limit(self) -> None:
-        for library in self._libraries:
-            if library.filepath not in self._before:
-                threads = library.get_num_threads()
-                # None: a library that does not say how many it has.
-                if threads is not None and threads > 1:
-                    self._before[library.filepath] = (library, threads)
-                    library.set_num_threads(1)
-
-    def _restore(self) -> None:
-        for library, threads in self._before.values():
-            library.set_num_threads(threads)
-        self._before = {}
 
 
 class _Workers:
@@ -202,6 +231,7 @@ class single_threaded_blas:
 
     Examples
     --------
+    >>> import numpy as np
     >>> with single_threaded_blas():
     ...     float(np.dot(np.ones(3), np.ones(3)))
     3.0
@@ -224,6 +254,7 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import numpy as np
     >>> product(np.ones((1, 3)), np.ones((3, 1))).tolist()
     [[3.0]]
     """
@@ -283,7 +314,11 @@ def run_blocks(
                 failed.set()
                 raise
 
-    helpers = _workers.submit(work, jobs - 1)
+    def help_out() -> None:
+        with single_threaded_blas():
+            work()
+
+    helpers = _workers.submit(help_out, jobs - 1)
     try:
         work()
     finally:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
     "available_memory",
     "cache_folder",
     "parse_size",
     "peak_memory",
+    "product",
     "resolve_jobs",
+    "run_blocks",
+    "single_threaded_blas",
     "size_text",
     "thread_limit",
 ]
 
-_limits = threading.local()
+
+# Multiply-accumulates that take less time than to wake a thread: no library divides them.
+_NO_THREADS = 4096
 
 
 def parse_size(size: str | int, argument: str = "memory") -> int:
@@ -91,12 +104,244 @@ def resolve_jobs(n_jobs: int | None, argument: str = "n_jobs") -> int:
     return max(1, int(cpu_count()) + 1 + int(n_jobs))
 
 
+class _OneThread:
+    """Libraries that are held at one thread, and what they had before."""
+
+    def __init__(self) -> None:
+        self.callers = 0
+        self._before: dict[str, tuple[Any, int]] = {}
+
+    def enter(self, libraries: list[Any], *, new: bool) -> None:
+        """Count a caller; limit what is not limited for the first one, and for new libraries."""
+        if self.callers == 0 or new:
+            for library in libraries:
+                threads = library.get_num_threads()
+                # None: a library that does not say how many it has.
+                if library.filepath not in self._before and threads is not None and threads > 1:
+                    self._before[library.filepath] = (library, threads)
+                    _set_threads(library, 1)
+        self.callers += 1
+
+    def exit(self) -> None:
+        """Count a caller less, and restore the libraries after the last one."""
+        self.callers -= 1
+        if self.callers == 0:
+            self.restore()
+
+    def restore(self) -> None:
+        """Give each library the threads that it had."""
+        for library, threads in self._before.values():
+            _set_threads(library, threads)
+        self._before = {}
+
+
+def _set_threads(library: Any, n: int) -> None:
+    # Threadpoolctl ignores all Python threads but the first that set a number, as they would
+    # disturb each other. Here callers are counted under a lock.
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n)
+
+
+class _BlasLimit:
+    """Holds the BLAS libraries of the process at one thread while anybody asks for it.
+
+    Callers are counted: the first one sets the libraries to one thread, the last one restores
+    what each of them had. A BLAS on OpenMP has a number of threads for each thread that calls it;
+    there callers are counted by thread.
+    """
+
+    def __init__(self) -> None:
+        self._common: list[Any] = []
+        self._by_thread: list[Any] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock, self._n_modules = threading.Lock(), -1
+        self._everyone, self._local = _OneThread(), threading.local()
+
+    def enter(self) -> None:
+        with self._lock:
+            # Finding the libraries takes milliseconds. A new one comes with a new module.
+            new = len(sys.modules) != self._n_modules
+            if new:
+                self._find_libraries()
+            self._everyone.enter(self._common, new=new)
+        if self._by_thread:
+            if not hasattr(self._local, "limit"):
+                self._local.limit = _OneThread()
+            self._local.limit.enter(self._by_thread, new=new)
+
+    def exit(self) -> None:
+        limit = getattr(self._local, "limit", None)
+        if limit is not None and limit.callers:
+            limit.exit()
+        with self._lock:
+            self._everyone.exit()
+
+    def after_fork(self) -> None:
+        """Forget the callers of the parent: their threads are not in this process."""
+        before = self._everyone
+        self._reset()
+        before.restore()
+
+    def _find_libraries(self) -> None:
+        from threadpoolctl import ThreadpoolController
+
+        libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        layers = [getattr(library, "threading_layer", None) for library in libraries]
+        self._by_thread = [
+            x for x, layer in zip(libraries, layers, strict=True) if layer == "openmp"
+        ]
+        self._common = [x for x, layer in zip(libraries, layers, strict=True) if layer != "openmp"]
+        self._n_modules = len(sys.modules)
+
+
+class _Workers:
+    """The threads of :func:`run_blocks`, started on first use in each process."""
+
+    def __init__(self) -> None:
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Forget the threads of the parent: they are not in this process."""
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def submit(self, function: Callable[[], None], n: int) -> list[Future[None]]:
+        """Start a function up to ``n`` times; less often where the interpreter is ending."""
+        with self._lock:
+            if self._pool is None:
+                most = max(1, resolve_jobs(-1) - 1)
+                self._pool = ThreadPoolExecutor(most, thread_name_prefix="visionshare")
+        try:
+            return [self._pool.submit(copy_context().run, function) for _ in range(n)]
+        except RuntimeError:
+            return []
+
+
+_blas_limit, _workers = _BlasLimit(), _Workers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas_limit.after_fork)
+    os.register_at_fork(after_in_child=_workers.after_fork)
+
+
+class single_threaded_blas:
+    """Compute products of matrices on the thread that asks for them.
+
+    A BLAS library divides a product among its threads, and rounding depends on how. Any number
+    of threads may be inside at once; when the last one leaves, each library has as many threads
+    as it had before the first one entered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> with single_threaded_blas():
+    ...     float(np.dot(np.ones(3), np.ones(3)))
+    3.0
+    """
+
+    def __enter__(self) -> None:
+        _blas_limit.enter()
+
+    def __exit__(self, *error: object) -> None:
+        _blas_limit.exit()
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the product of two matrices; its bits do not depend on the threads of BLAS.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n, p)
+    b : ndarray of shape (p, k)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> product(np.ones((1, 3)), np.ones((3, 1))).tolist()
+    [[3.0]]
+    """
+    result: np.ndarray
+    if a.size * b.shape[1] <= _NO_THREADS:
+        result = a.dot(b)
+    else:
+        with single_threaded_blas():
+            result = a.dot(b)
+    return result
+
+
+def run_blocks(
+    function: Callable[[int, int], object], n: int, block: int, n_jobs: int | None = 1
+) -> None:
+    """Call ``function(start, stop)`` for blocks of a fixed size that cover the numbers below ``n``.
+
+    For kernels that release the interpreter's lock and were compiled without threads of their
+    own: such threads end a process that forked, or is forked. The calling thread takes part; the
+    others belong to the library and serve all callers.
+
+    Parameters
+    ----------
+    function : callable
+        Each call must write its own part of the result, and nothing else.
+    n : int
+    block : int
+        Does not depend on ``n_jobs``, so that results do not either.
+    n_jobs : int or None, default 1
+        Threads at most, see :func:`resolve_jobs`; never more than there are cores.
+
+    Examples
+    --------
+    >>> squares = [0] * 5
+    >>> def fill(start, stop):
+    ...     squares[start:stop] = [i * i for i in range(start, stop)]
+    >>> run_blocks(fill, 5, block=2, n_jobs=2)
+    >>> squares
+    [0, 1, 4, 9, 16]
+    """
+    jobs = min(resolve_jobs(n_jobs), -(-n // block))
+    if jobs <= 1:
+        for start in range(0, n, block):
+            function(start, min(start + block, n))
+        return
+    starts, lock, failed = iter(range(0, n, block)), threading.Lock(), threading.Event()
+
+    def work() -> None:
+        while not failed.is_set():
+            with lock:
+                start = next(starts, n)
+            if start >= n:
+                return
+            try:
+                function(start, min(start + block, n))
+            except BaseException:
+                failed.set()
+                raise
+
+    def help_out() -> None:
+        with single_threaded_blas():
+            work()
+
+    helpers = _workers.submit(help_out, jobs - 1)
+    try:
+        work()
+    finally:
+        # Those that wait for a thread have nothing left to do: run_blocks inside run_blocks
+        # cannot wait for itself.
+        running = [helper for helper in helpers if not helper.cancel()]
+        errors = [helper.exception() for helper in running]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
 @contextmanager
 def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
-    """Run numba kernels on ``n_jobs`` threads, and BLAS on one thread inside each.
+    """Run parallel numba kernels of this thread on ``n_jobs`` threads, and BLAS on one.
 
     Every parallel loop of the library is over blocks of a fixed size, each computed by one
     thread with a single-threaded BLAS, so that results do not depend on ``n_jobs``.
+
+    This is for training. It starts numba's threads, which do not survive a fork; prediction uses
+    :func:`run_blocks` and :class:`single_threaded_blas`.
 
     Parameters
     ----------
@@ -115,19 +360,15 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
     1
     """
     import numba
-    from threadpoolctl import threadpool_limits
 
+    # Numba counts threads per calling thread.
     before = numba.get_num_threads()
     threads = min(resolve_jobs(n_jobs), int(numba.config.NUMBA_NUM_THREADS))
-    # Finding the BLAS libraries takes milliseconds: only the outermost of nested limits does.
-    outermost = not getattr(_limits, "active", False)
-    with threadpool_limits(limits=1, user_api="blas") if outermost else nullcontext():
+    with single_threaded_blas():
         numba.set_num_threads(threads)
-        _limits.active = True
         try:
             yield threads
         finally:
-            _limits.active = not outermost
             numba.set_num_threads(before)
 
 

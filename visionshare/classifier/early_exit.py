@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins
 from visionshare.errors import InputError
+from visionshare.resources import product
 from visionshare.scores import predict_labels
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class EarlyExit:
         for number, stage in enumerate(self.stages):
             rest = images if len(remaining) == len(images) else images[remaining]
             values = np.hstack([values, stage.family.transform(rest, None, n_jobs)])
-            scores = values @ stage.weights.T + stage.intercept
+            scores = product(values, stage.weights.T) + stage.intercept
             final_scores[remaining] = scores
             if stage.margin is None:
                 break

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
+from visionshare.resources import product
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -195,7 +196,7 @@ class FeatureFamily(BaseEstimator, ABC):
         -------
         ndarray of shape (n_images, k), float32
         """
-        return np.asarray(np.dot(self.transform(images, None, n_jobs), weights.T))
+        return product(self.transform(images, None, n_jobs), weights.T)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups that are cheap to transform together."""

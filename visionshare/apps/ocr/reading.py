@@ -20,7 +20,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.datasets.ink import find_ink
 from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE, Preprocessing
 from visionshare.errors import InputError
-from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.resources import resolve_jobs, single_threaded_blas
 
 __all__ = ["MAX_PIXELS", "check_reader", "read_page", "reader_preprocessing"]
 
@@ -102,8 +102,8 @@ def read_page(
     lines = [line for line in lines if line]
     order = blocks_of_lines([around([c.box for c in line]) for line in lines])
     layout = [[[c for i in row for c in lines[i]] for row in block] for block in order]
-    # Limiting threads takes long: once for the page, not for each piece that is classified.
-    with thread_limit(reader.threads):
+    # Once for the page, not for each piece that is classified.
+    with single_threaded_blas():
         blocks = reader.read(layout)
     if back is not None:
         blocks = tuple(_turned(block, back, width, height) for block in blocks)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,19 +19,15 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.states import check_state, family_state, unfitted
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks
 
 __all__ = ["KernelAnchors"]
 
 KINDS = ("linear", "gaussian")
 _LARGEST_POOL = 1 << 25
-_CHUNK = 4096
+# Images of one call of a kernel.
+_AT_ONCE = 256
 _CHUNK_BYTES = 32 << 20
-
-
-def _threads(n_jobs: int, n: int) -> AbstractContextManager[Any]:
-    """Return a limit of threads; none for one image, whose features take less time than it."""
-    return thread_limit(n_jobs) if n > 1 else nullcontext()
 
 
 class KernelAnchors(FeatureFamily):
@@ -219,17 +214,19 @@ class KernelAnchors(FeatureFamily):
             Threads.
         """
         images = check_images(images, self.image_shape_)
-        with _threads(n_jobs, len(images)):
-            return self._vectors(images)
+        return self._vectors(images, n_jobs)
 
-    def _vectors(self, images: np.ndarray) -> np.ndarray:
+    def _vectors(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return the vectors of checked images."""
         from visionshare.generators.anchors.kernels import vectors
 
         q = len(self.input_scale_) if self.components_ is None else len(self.components_)
         out = np.empty((len(images), q), np.float32)
-        for i in range(0, len(images), _CHUNK):
-            vectors(rows_of(images[i : i + _CHUNK]), *self._inputs, out[i : i + _CHUNK])
+
+        def block(start: int, stop: int) -> None:
+            vectors(rows_of(images[start:stop]), *self._inputs, out[start:stop])
+
+        run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
 
     def bins(self, vectors: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -261,8 +258,11 @@ class KernelAnchors(FeatureFamily):
             given = f"{self.kind}, {self.n_features_} features"
             raise InputError("family", given, "all features of piece-wise linear anchors, in order")
         out = np.empty((n, len(vectors)), np.uint8)
-        with thread_limit(n_jobs):
-            bins(vectors, self._anchors, limits, out)
+
+        def block(start: int, stop: int) -> None:
+            bins(vectors[start:stop], self._anchors, limits, out[:, start:stop])
+
+        run_blocks(block, len(vectors), _AT_ONCE, n_jobs)
         return out
 
     def transform(
@@ -271,19 +271,23 @@ class KernelAnchors(FeatureFamily):
         """Return features (n_images, n), float32."""
         family = self if features is None else self.take(features)
         images = check_images(images, self.image_shape_)
-        with _threads(n_jobs, len(images)):
-            return family._values(family._vectors(images))
+        return family._values(family._vectors(images, n_jobs), n_jobs)
 
-    def _values(self, V: np.ndarray) -> np.ndarray:
+    def _values(self, V: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return all features (n, n_features_) of vectors (n, q)."""
         from visionshare.generators.anchors import kernels
 
         out = np.empty((len(V), self.n_features_), np.float32)
-        around = (V, self._anchors, self.pairs_)
+        around: tuple[np.ndarray, ...]
         if self.kind == "linear":
-            kernels.piecewise_linear(*around, self._limits, self._pair, self._part, out)
+            kernel, around = kernels.piecewise_linear, (self._limits, self._pair, self._part)
         else:
-            kernels.gaussian(*around, 2 * self._limits, self._pair, out)
+            kernel, around = kernels.gaussian, (2 * self._limits, self._pair)
+
+        def block(start: int, stop: int) -> None:
+            kernel(V[start:stop], self._anchors, self.pairs_, *around, out[start:stop])
+
+        run_blocks(block, len(V), _AT_ONCE, n_jobs)
         return out
 
     def transform_columns(
@@ -302,11 +306,10 @@ class KernelAnchors(FeatureFamily):
         family = self if features is None else self.take(features)
         images = check_images(images, self.image_shape_)
         step = max(16, _CHUNK_BYTES // max(1, 4 * family.n_features_))
-        with _threads(n_jobs, len(images)):
-            V = family._vectors(images)
-            out = np.empty((family.n_features_, len(V)), dtype)
-            for i in range(0, len(V), step):
-                out[:, i : i + step] = family._values(V[i : i + step]).T
+        V = family._vectors(images, n_jobs)
+        out = np.empty((family.n_features_, len(V)), dtype)
+        for i in range(0, len(V), step):
+            out[:, i : i + step] = family._values(V[i : i + step], n_jobs).T
         return out
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:

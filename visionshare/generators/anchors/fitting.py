@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.resources import thread_limit
-
 __all__ = ["CENTERS", "NO_LIMIT", "anchors", "projection", "radii", "widths"]
 
 CENTERS = ("kmeans", "sample")
@@ -78,8 +76,7 @@ def radii(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:
 
     out = np.empty((len(anchors), n))
     for a in range(0, len(anchors), _ANCHORS):
-        with thread_limit(1):
-            square = squared_distances(V, _transposed(anchors[a : a + _ANCHORS]))
+        square = squared_distances(V, _transposed(anchors[a : a + _ANCHORS]))
         for distances, row in zip(np.sqrt(square.T), out[a : a + _ANCHORS], strict=True):
             row[:] = _radii(np.sort(distances), n)
     return _positive(out).ravel()
@@ -103,8 +100,7 @@ def widths(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:
 
     # Every so many examples: of millions of distances, quantiles are known well enough.
     step = -(-len(V) * len(anchors) // _POOLED_DISTANCES)
-    with thread_limit(1):
-        square = squared_distances(V[::step], _transposed(anchors))
+    square = squared_distances(V[::step], _transposed(anchors))
     square = square[square > 0]
     if len(square) == 0:
         return np.ones(len(anchors) * n, np.float32)

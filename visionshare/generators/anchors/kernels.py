@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["bins", "gaussian", "piecewise_linear", "squared_distances", "vectors"]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def vectors(
     X: np.ndarray,
     offset: np.ndarray,
@@ -34,7 +34,7 @@ def vectors(
     projection : ndarray of shape (p, q), or (0, 0) for none, float64
     out : ndarray of shape (n, q), float32
     """
-    for i in prange(X.shape[0]):
+    for i in range(X.shape[0]):
         if projection.shape[0] == 0:
             for d in range(X.shape[1]):
                 out[i, d] = np.float32((X[i, d] - offset[d]) * scale[d])
@@ -59,16 +59,16 @@ def _squares(v: np.ndarray, anchors: np.ndarray, out: np.ndarray) -> None:
             out[a] += difference * difference
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def squared_distances(V: np.ndarray, anchors: np.ndarray) -> np.ndarray:
     """Return the squared distances (n, A), float64, of V (n, q) to anchors (q, A)."""
     out = np.empty((V.shape[0], anchors.shape[1]), np.float64)
-    for i in prange(V.shape[0]):
+    for i in range(V.shape[0]):
         _squares(V[i], anchors, out[i])
     return out
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def bins(V: np.ndarray, anchors: np.ndarray, limits: np.ndarray, out: np.ndarray) -> None:
     """Write how many of an anchor's radii do not hold an example.
 
@@ -81,7 +81,7 @@ def bins(V: np.ndarray, anchors: np.ndarray, limits: np.ndarray, out: np.ndarray
     out : ndarray of shape (A, n), uint8
         Radius i holds the example where i is at least this number.
     """
-    for i in prange(V.shape[0]):
+    for i in range(V.shape[0]):
         square = np.empty(anchors.shape[1], np.float64)
         _squares(V[i], anchors, square)
         for a in range(square.shape[0]):
@@ -96,7 +96,7 @@ def bins(V: np.ndarray, anchors: np.ndarray, limits: np.ndarray, out: np.ndarray
             out[a, i] = low
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def piecewise_linear(
     V: np.ndarray,
     anchors: np.ndarray,
@@ -119,7 +119,7 @@ def piecewise_linear(
     out : ndarray of shape (n, n_features), float32
     """
     q = V.shape[1]
-    for i in prange(V.shape[0]):
+    for i in range(V.shape[0]):
         square = np.empty(anchors.shape[1], np.float64)
         _squares(V[i], anchors, square)
         for f in range(out.shape[1]):
@@ -129,7 +129,7 @@ def piecewise_linear(
             out[i, f] = value if inside else np.float32(0)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def gaussian(
     V: np.ndarray,
     anchors: np.ndarray,
@@ -149,7 +149,7 @@ def gaussian(
     pair : ndarray of shape (n_features,), int32
     out : ndarray of shape (n, n_features), float32
     """
-    for i in prange(V.shape[0]):
+    for i in range(V.shape[0]):
         square = np.empty(anchors.shape[1], np.float64)
         _squares(V[i], anchors, square)
         for f in range(out.shape[1]):

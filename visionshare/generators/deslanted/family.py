@@ -13,14 +13,14 @@ from visionshare.generators.base import FeatureFamily, check_features, check_ima
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_image_shape, check_state, family_state
 from visionshare.generators.tuning import Tunable
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks
 
 __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
 _MACS_A_VALUE = 4
 # Fewer images than these are deslanted before threads are ready.
-_FEW = 64
+_AT_ONCE = 64
 
 
 def deslanted(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -60,15 +60,15 @@ def deslanted(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
 
 def _deslanted(images: np.ndarray, n_jobs: int) -> np.ndarray:
     """Return deslanted images of checked ones, (n, H, W, C)."""
-    from visionshare.generators.deslanted.kernels import deslant_few, deslant_many
+    from visionshare.generators.deslanted.kernels import deslant
 
     images = np.ascontiguousarray(images)
     out, half = np.empty_like(images), np.float32(0.5 if images.dtype == np.uint8 else 0)
-    if len(images) < _FEW:
-        deslant_few(images, half, out)
-    else:
-        with thread_limit(n_jobs):
-            deslant_many(images, half, out)
+
+    def block(start: int, stop: int) -> None:
+        deslant(images[start:stop], half, out[start:stop])
+
+    run_blocks(block, len(images), _AT_ONCE, n_jobs)
     return out
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-__all__ = ["deslant_few", "deslant_many"]
+__all__ = ["deslant"]
 
 
 @njit(cache=True, nogil=True)
@@ -62,14 +62,7 @@ def _deslant(image: np.ndarray, half: np.float32, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def deslant_few(images: np.ndarray, half: np.float32, out: np.ndarray) -> None:
-    """Write deslanted images as :func:`deslant_many` does, without threads."""
-    for i in range(len(images)):
-        _deslant(images[i], half, out[i])
-
-
-@njit(parallel=True, cache=True, nogil=True)
-def deslant_many(images: np.ndarray, half: np.float32, out: np.ndarray) -> None:
+def deslant(images: np.ndarray, half: np.float32, out: np.ndarray) -> None:
     """Write deslanted images.
 
     Parameters
@@ -81,5 +74,5 @@ def deslant_many(images: np.ndarray, half: np.float32, out: np.ndarray) -> None:
     out : ndarray like images
         Written.
     """
-    for i in prange(len(images)):
+    for i in range(len(images)):
         _deslant(images[i], half, out[i])

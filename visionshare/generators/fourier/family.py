@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks, single_threaded_blas
 
 __all__ = ["RandomFourier"]
 
@@ -190,8 +189,12 @@ class RandomFourier(FeatureFamily):
         V = np.ascontiguousarray(self.frequencies_[pairs].T.astype(np.float64))
         if len(ids):
             offset, scale = (a.astype(np.float64) for a in (self.input_offset_, self.input_scale_))
-            with thread_limit(n_jobs if len(X) > 1 else 1):
-                chosen_pairs(X, offset, scale, V, pair_of, self.ids_[ids] % 2, out)
+            part = self.ids_[ids] % 2
+
+            def block(start: int, stop: int) -> None:
+                chosen_pairs(X[start:stop], offset, scale, V, pair_of, part, out[start:stop])
+
+            run_blocks(block, len(X), _TILE, n_jobs)
         return out
 
     def transform_columns(
@@ -215,9 +218,9 @@ class RandomFourier(FeatureFamily):
         blocks = self.ids_[ids] // (2 * _BLOCK)
         columns_of = [(int(b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)]
 
-        def tile(start: int) -> None:
+        def tile(start: int, stop: int) -> None:
             rows = np.zeros((_TILE, X.shape[1]))
-            part = X[start : start + _TILE]
+            part = X[start:stop]
             rows[: len(part)] = (part - self.input_offset_) * self.input_scale_
             for b, columns in columns_of:
                 V = np.zeros((_BLOCK, X.shape[1]))
@@ -229,8 +232,8 @@ class RandomFourier(FeatureFamily):
                 # Through float32, so that a column has one value whatever it is kept in.
                 out[columns, start : start + len(part)] = chosen.astype(np.float32)
 
-        with thread_limit(n_jobs) as threads, ThreadPoolExecutor(threads) as pool:
-            list(pool.map(tile, range(0, len(X), _TILE)))
+        with single_threaded_blas():
+            run_blocks(tile, len(X), _TILE, n_jobs)
         return out
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:

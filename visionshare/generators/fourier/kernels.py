@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["chosen_pairs"]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def chosen_pairs(
     X: np.ndarray,
     offset: np.ndarray,
@@ -31,7 +31,7 @@ def chosen_pairs(
     out : ndarray of shape (n, n_features), float32
     """
     pairs = V.shape[1]
-    for i in prange(X.shape[0]):
+    for i in range(X.shape[0]):
         phase = np.zeros(pairs, np.float64)
         for d in range(X.shape[1]):
             x = (X[i, d] - offset[d]) * scale[d]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from visionshare.generators.checks import (
     check_whole,
 )
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks, single_threaded_blas
 
 __all__ = ["GaborBank", "gabor_values"]
 
@@ -35,6 +36,8 @@ _Axes = tuple[np.ndarray, np.ndarray]
 _CUT = 3.0
 _FURTHEST = 2**16
 _AT_ONCE = 64
+# Filters of one call of a kernel.
+_FILTERS = 4
 
 
 def gabor_values(
@@ -298,16 +301,15 @@ class GaborBank(FeatureFamily):
         tiles, n = _tiles(check_images(images, self.image_shape_), TILE)
         out = np.empty((len(ids), n), dtype)
         reach = self._reach(ids)
-        with thread_limit(n_jobs):
+        with single_threaded_blas():
             for filters, (ys, xs) in self._by_positions(reach):
                 for start in range(0, len(filters), _AT_ONCE):
                     batch = filters[start : start + _AT_ONCE]
                     values = self._values(ids[batch], reach[batch])
                     part = np.empty((len(batch), len(tiles), TILE), np.float32)
-                    pooled_responses(
-                        tiles, values, reach[batch], *self._size, ys, xs,
-                        self.pooling == "max", part,
-                    )  # fmt: skip
+                    common = (*self._size, ys, xs, self.pooling == "max")
+                    arrays = (values, reach[batch], part)
+                    _in_blocks(partial(pooled_responses, tiles), arrays, common, n_jobs)
                     if self.pooling == "mean":
                         part *= np.float32(1 / (len(ys) * len(xs)))
                     out[batch] = part.reshape(len(batch), -1)[:, :n]
@@ -338,16 +340,14 @@ class GaborBank(FeatureFamily):
         strides = [int(v[1] - v[0]) if len(v) > 1 else 1 for v in (ys, xs)]
         corner = int(ys[0]), int(xs[0])
         out = np.empty((len(ids), len(ys), len(xs)), np.float32)
-        with thread_limit(n_jobs):
-            for filters, (rows, cols) in self._by_positions(reach):
-                part = np.empty((len(filters), *out.shape[1:]), np.float32)
-                shared_responses(
-                    gray, self._values(filters, reach[filters]), reach[filters], rows, cols,
-                    corner, (strides[0], strides[1]), self.pooling == "max", part,
-                )  # fmt: skip
-                if self.pooling == "mean":
-                    part *= np.float32(1 / (len(rows) * len(cols)))
-                out[filters] = part
+        for filters, (rows, cols) in self._by_positions(reach):
+            part = np.empty((len(filters), *out.shape[1:]), np.float32)
+            common = (rows, cols, corner, (strides[0], strides[1]), self.pooling == "max")
+            arrays = (self._values(filters, reach[filters]), reach[filters], part)
+            _in_blocks(partial(shared_responses, gray), arrays, common, n_jobs)
+            if self.pooling == "mean":
+                part *= np.float32(1 / (len(rows) * len(cols)))
+            out[filters] = part
         return out
 
     def macs(self, features: np.ndarray | None = None) -> int:
@@ -414,6 +414,21 @@ class GaborBank(FeatureFamily):
         family.filters_, family.n_features_ = filters, len(filters)
         family._check_inside()
         return family
+
+
+def _in_blocks(
+    kernel: Callable[..., None],
+    arrays: tuple[np.ndarray, np.ndarray, np.ndarray],
+    common: tuple[Any, ...],
+    n_jobs: int,
+) -> None:
+    """Call a kernel with values, reach and result of some filters at a time, on threads."""
+    values, reach, out = arrays
+
+    def block(start: int, stop: int) -> None:
+        kernel(values[start:stop], reach[start:stop], *common, out[start:stop])
+
+    run_blocks(block, len(values), _FILTERS, n_jobs)
 
 
 def _check_positions(positions: Any, border: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["TILE", "pooled_responses", "shared_responses"]
 
@@ -42,7 +42,7 @@ def _pool(responses: np.ndarray, largest: bool, pooled: np.ndarray) -> None:
                 pooled[i] = before + value
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def pooled_responses(
     tiles: np.ndarray,
     filters: np.ndarray,
@@ -72,7 +72,7 @@ def pooled_responses(
     out : ndarray of shape (n_filters, n_tiles, 16), float32
     """
     together = max(1, _POSITIONS // len(xs))
-    for f in prange(filters.shape[0]):
+    for f in range(filters.shape[0]):
         responses = np.empty((together * len(xs), TILE), np.float32)
         out[f] = np.float32(0)
         for c in range(0, len(ys), together):
@@ -114,7 +114,7 @@ def _gather(values: np.ndarray, largest: bool, out: np.ndarray) -> None:
             out[x] += values[x]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def shared_responses(
     image: np.ndarray,
     filters: np.ndarray,
@@ -155,7 +155,7 @@ def shared_responses(
         for y in rows:
             needed[i * strides[0] + y] = True
     across = (width - 1) * strides[1] + cols[-1] - cols[0] + 1
-    for f in prange(filters.shape[0]):
+    for f in range(filters.shape[0]):
         r = reach[f]
         taps = filters[f, middle_y - r : middle_y + r + 1, middle_x - r : middle_x + r + 1]
         responses = np.empty(across, np.float32)

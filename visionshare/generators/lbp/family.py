@@ -18,7 +18,7 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_whole
 from visionshare.generators.lbp.patterns import Circle, circle, codes_of_patterns
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks
 
 __all__ = ["LocalBinaryPatterns"]
 
@@ -167,13 +167,14 @@ class LocalBinaryPatterns(FeatureFamily):
         scales = (1 / self.sizes[cell]).astype(np.float32)
         out = np.empty((len(images), len(ids)), np.float32)
         tables = (*self.circle, self.code_of_pattern, self.cells_[used])
-        with thread_limit(n_jobs if len(images) > 1 else 1):
-            for start in range(0, len(images), _AT_ONCE):
-                batch = images[start : start + _AT_ONCE]
-                counts = np.zeros((len(batch), len(used), self.n_codes), np.int32)
-                cell_histograms(batch, *tables, counts)
-                chosen = counts[:, row.reshape(-1), code].astype(np.float32)
-                out[start : start + _AT_ONCE] = chosen * scales
+
+        def block(start: int, stop: int) -> None:
+            counts = np.zeros((stop - start, len(used), self.n_codes), np.int32)
+            cell_histograms(images[start:stop], *tables, counts)
+            chosen = counts[:, row.reshape(-1), code].astype(np.float32)
+            out[start:stop] = chosen * scales
+
+        run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:

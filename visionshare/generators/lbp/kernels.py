@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["cell_histograms"]
 
@@ -20,7 +20,7 @@ def _gray(image: np.ndarray) -> np.ndarray:
     return gray
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def cell_histograms(
     images: np.ndarray, rows: np.ndarray, cols: np.ndarray, weights: np.ndarray,
     starts: np.ndarray, codes: np.ndarray, cells: np.ndarray, out: np.ndarray,
@@ -39,7 +39,7 @@ def cell_histograms(
     out : ndarray of shape (n, n_cells, n_codes), int32
         Zeros; counts are added.
     """
-    for i in prange(len(images)):
+    for i in range(len(images)):
         gray = _gray(images[i])
         for k in range(len(cells)):
             for y in range(cells[k, 0], cells[k, 1]):

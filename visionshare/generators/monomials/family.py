@@ -18,13 +18,15 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_image_shape, check_state, family_state
-from visionshare.resources import thread_limit
+from visionshare.resources import product, run_blocks, single_threaded_blas
 
 __all__ = ["Monomials"]
 
 _MOST_FACTORS = 1 << 20
 # Images from which on products are weighted side by side.
 _MANY = 8
+# Images of one call of a kernel: whole tiles of weighted_products.
+_AT_ONCE = 512
 
 
 class Monomials(FeatureFamily):
@@ -132,7 +134,7 @@ class Monomials(FeatureFamily):
         self, values: np.ndarray, used: np.ndarray | None, ids: np.ndarray | None, n_jobs: int
     ) -> np.ndarray:
         """Return monomials (n_images, n), float32, of the values of all or of the used factors."""
-        from visionshare.generators.monomials.kernels import multiplied, multiplied_alone
+        from visionshare.generators.monomials.kernels import multiplied
 
         flat, starts = self._flat()
         if ids is not None:
@@ -140,11 +142,11 @@ class Monomials(FeatureFamily):
         if used is not None:
             flat = np.searchsorted(used, flat)
         out = np.empty((len(values), len(starts) - 1), np.float32)
-        if len(values) == 1:
-            multiplied_alone(values, flat, starts, out)
-        else:
-            with thread_limit(n_jobs):
-                multiplied(values, flat, starts, out)
+
+        def block(start: int, stop: int) -> None:
+            multiplied(values[start:stop], flat, starts, out[start:stop])
+
+        run_blocks(block, len(values), _AT_ONCE, n_jobs)
         return out
 
     def transform(
@@ -169,12 +171,17 @@ class Monomials(FeatureFamily):
 
         images = np.asarray(images)
         if len(images) < _MANY:
-            return np.asarray(np.dot(self.transform(images, None, n_jobs), weights.T))
+            return product(self.transform(images, None, n_jobs), weights.T)
         check_images(images, self.image_shape_)
         values, weights = self.base_.transform(images, None, n_jobs), np.ascontiguousarray(weights)
         out = np.empty((len(images), len(weights)), np.float32)
-        with thread_limit(n_jobs):
-            weighted_products(values, *self._flat(), weights, out)
+        flat, starts = self._flat()
+
+        def block(start: int, stop: int) -> None:
+            weighted_products(values[start:stop], flat, starts, weights, out[start:stop])
+
+        with single_threaded_blas():
+            run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
 
     def transform_columns(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
-__all__ = ["multiplied", "multiplied_alone", "weighted_products"]
+__all__ = ["multiplied", "weighted_products"]
 
 # Images whose products stand side by side until they are weighted: few enough for a core's cache.
 _WIDE = 32
 
 
-def _multiplied(
+@njit(cache=True, nogil=True)
+def multiplied(
     values: np.ndarray, factors: np.ndarray, starts: np.ndarray, out: np.ndarray
 ) -> None:
     """Write the product of each monomial's factors, multiplied in their order.
@@ -25,7 +26,7 @@ def _multiplied(
         Where each monomial's factors begin; each has one or more.
     out : ndarray of shape (n, n_monomials), float32
     """
-    for i in prange(values.shape[0]):
+    for i in range(values.shape[0]):
         row, written = values[i], out[i]
         for m in range(starts.shape[0] - 1):
             first = starts[m]
@@ -36,11 +37,6 @@ def _multiplied(
             for k in range(first + 1, starts[m + 1]):
                 product *= row[factors[k]]
             written[m] = product
-
-
-multiplied = njit(cache=True, nogil=True, parallel=True)(_multiplied)
-# For one image: a second thread has nothing to do, and on a busy machine is waited for.
-multiplied_alone = njit(cache=True, nogil=True)(_multiplied)
 
 
 @njit(cache=True, nogil=True)
@@ -62,7 +58,7 @@ def _side_by_side(
                 row[i] *= factor[i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def weighted_products(
     values: np.ndarray, factors: np.ndarray, starts: np.ndarray, weights: np.ndarray,
     out: np.ndarray,
@@ -78,7 +74,7 @@ def weighted_products(
     out : ndarray of shape (n, k), float32
     """
     n, n_factors = values.shape
-    for tile in prange((n + _WIDE - 1) // _WIDE):
+    for tile in range((n + _WIDE - 1) // _WIDE):
         begin = tile * _WIDE
         count = min(_WIDE, n - begin)
         beside = np.zeros((n_factors, _WIDE), np.float32)

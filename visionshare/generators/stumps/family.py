@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_whole
 from visionshare.generators.inputs import flattened, pixel_position, rows_of
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import resolve_jobs
+from visionshare.resources import run_blocks
 
 __all__ = ["Stumps"]
 
@@ -112,14 +111,12 @@ class Stumps(FeatureFamily):
         thresholds = self.thresholds_[ids].astype(np.float64)
         out = np.empty((len(ids), len(flat)), dtype)
         step = max(1, _BYTES // max(1, 8 * len(flat)))
-        starts = range(0, len(ids), step)
 
-        def block(start: int) -> None:
-            part = slice(start, start + step)
+        def block(start: int, stop: int) -> None:
+            part = slice(start, stop)
             out[part] = values[row[part]] <= thresholds[part, None]
 
-        with ThreadPoolExecutor(min(resolve_jobs(n_jobs), max(1, len(starts)))) as pool:
-            list(pool.map(block, starts))
+        run_blocks(block, len(ids), step, n_jobs)
         return out
 
     def macs(self, features: np.ndarray | None = None) -> int:

@@ -76,7 +76,7 @@ def serve(
 
     require_service()
     from visionshare.apps.service.access import default_host_names, host_of, read_token
-    from visionshare.apps.service.server import Settings, run, run_workers
+    from visionshare.apps.service.server import BACKLOG, Settings, run, run_workers
 
     if not 0 <= port < 1 << 16:
         raise InputError("--port", port, "a number from 0 to 65535")
@@ -105,7 +105,7 @@ def serve(
     app = settings.application() if workers == 1 else None
     if app is None:
         load(classifier)
-    with _listen(host, port) as server:
+    with _listen(host, port, BACKLOG) as server:
         address = server.getsockname()
         url = f"[{address[0]}]" if server.family == socket.AF_INET6 else address[0]
         typer.echo(f"serving http://{url}:{address[1]}/ (Ctrl-C ends it)")
@@ -115,7 +115,7 @@ def serve(
             run(app, settings, server)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
     """Return a socket that is bound to the address.
 
     Raises
@@ -130,7 +130,7 @@ def _listen(host: str, port: int) -> socket.socket:
             server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             server.bind(address)
             # Clients may connect from here on, and wait until the service answers.
-            server.listen(2048)
+            server.listen(backlog)
         except BaseException:
             server.close()
             raise

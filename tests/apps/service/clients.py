@@ -68,7 +68,7 @@ class Server:
 
     def check_others(self):
         """Check that other clients are served, and health is answered at once."""
-        assert float(np.median(self.health_seconds())) < 0.1
+        assert sorted(self.health_seconds())[-2] < 0.1
         with self.client() as client:
             answer = client.post("/predict", content=png(), headers={"Content-Type": "image/png"})
             assert answer.status_code == 200, answer.text

@@ -49,14 +49,14 @@ class Connection(H11Protocol):
     """
 
     limits: Limits
-    live: set[Connection]
+    live: dict[Stage, dict[Connection, None]]
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.conn: StrictConnection = StrictConnection(self.limits.max_header_size)
         self._served = self.app
         self.app = self._answer
-        self._stage, self._since = Stage.WAITING, self.loop.time()
+        self._stage = Stage.WAITING
         self._timer: asyncio.TimerHandle | None = None
         self._half_closed = self._in_reserve = False
 
@@ -66,12 +66,12 @@ class Connection(H11Protocol):
         if not self._make_room():
             transport.abort()
             return
-        self.live.add(self)
+        self.live[self._stage][self] = None
         self._start_timer(self.limits.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self.live.discard(self)
+        self._forget()
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -133,16 +133,20 @@ class Connection(H11Protocol):
 
     def _make_room(self) -> bool:
         """Return whether this connection is taken in, closing another where one must go."""
-        n_over = len(self.live) - self.limits.max_connections
+        n_over = sum(map(len, self.live.values())) - self.limits.max_connections
         if n_over < 0:
             return True
-        oldest = min(self.live, key=lambda other: (other._stage, other._since))
-        if oldest._stage is not Stage.ANSWERING:
-            self.live.discard(oldest)
-            oldest.transport.abort()
-            return True
+        # Each stage has its connections in the order in which they came to it.
+        for stage in (Stage.CLOSING, Stage.WAITING, Stage.RECEIVING):
+            for oldest in self.live[stage]:
+                oldest._forget()
+                oldest.transport.abort()
+                return True
         self._in_reserve = True
         return n_over < self.limits.health_reserve
+
+    def _forget(self) -> None:
+        self.live[self._stage].pop(self, None)
 
     def _update(self) -> None:
         """Note the stage, and start the deadline of a new one."""
@@ -156,7 +160,10 @@ class Connection(H11Protocol):
             stage = Stage.ANSWERING
         answered = self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE)
         if stage is not self._stage:
-            self._stage, self._since = stage, self.loop.time()
+            if self in self.live[self._stage]:
+                self._forget()
+                self.live[stage][self] = None
+            self._stage = stage
             self._stop_timer()
         if stage is Stage.WAITING and self._timer is None:
             if not self.conn.is_between_requests:
@@ -223,4 +230,5 @@ def connection_class(limits: Limits) -> type[Connection]:
     >>> connection_class(Limits(max_connections=9)).limits.max_connections
     9
     """
-    return type("LimitedConnection", (Connection,), {"limits": limits, "live": set()})
+    live: dict[Stage, dict[Connection, None]] = {stage: {} for stage in Stage}
+    return type("LimitedConnection", (Connection,), {"limits": limits, "live": live})

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from visionshare.apps.service.bodies import Body, Refusal, body_kind, numbers_of, parse_json
 from visionshare.apps.service.worker import Served, Worker
 
 __all__ = ["infer", "v2_router"]
 
-# Numbers in one request: parsing JSON holds the interpreter.
-_MAX_VALUES = 1 << 20
+# Numbers in a request, and in its answer: reading and writing JSON holds the interpreter.
+_MAX_VALUES, _MAX_OUTPUTS = 1 << 17, 1 << 15
 _INTEGERS = ("UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32", "UINT64", "INT64")
 _FLOATS = ("FP16", "FP32", "FP64")
 
@@ -67,30 +68,36 @@ def v2_router(worker: Worker, name: str, version: str) -> APIRouter:
         return {"name": name, "ready": True}
 
     @router.post("/models/{name}/infer")
-    async def model_infer(name: str, request: Request) -> dict[str, Any]:
+    async def model_infer(name: str, request: Request) -> Response:
         """Classify a batch of images that need no preprocessing."""
         check(name)
         if body_kind(request.headers) != "json":
             raise Refusal(415, "unsupported_type", "tensors are accepted as application/json")
         limits = worker.limits
         with Body(worker.memory) as body:
-            n_images = max_images(worker.classifier.image_shape)
+            model = worker.classifier
+            n_images = max_images(model.image_shape, len(model.classes_))
             size = worker.max_json_size(n_images)
             content = await body.read(request, size, limits.body_timeout)
-            return {"model_name": name, **await worker.run(infer, content)}
+            answer = await worker.run(_infer_json, name, content)
+            return Response(answer, media_type="application/json")
 
     return router
 
 
-def max_images(shape: tuple[int, ...]) -> int:
+def max_images(shape: tuple[int, ...], n_classes: int) -> int:
     """Return how many images of a shape one request may contain.
 
     Examples
     --------
-    >>> max_images((1024, 512)), max_images((4096, 4096))
+    >>> max_images((256, 256), 10), max_images((4096, 4096), 10)
     (2, 1)
     """
-    return max(1, _MAX_VALUES // math.prod(shape))
+    return max(1, min(_MAX_VALUES // math.prod(shape), _MAX_OUTPUTS // n_classes))
+
+
+def _infer_json(served: Served, name: str, body: bytes) -> bytes:
+    return json.dumps({"model_name": name, **infer(served, body)}).encode()
 
 
 def _metadata(worker: Worker, name: str) -> dict[str, Any]:
@@ -128,7 +135,7 @@ def infer(served: Served, body: bytes) -> dict[str, Any]:
     >>> infer(served, b'{"inputs": []}')  # doctest: +SKIP
     """
     shape = served.classifier.image_shape
-    most = max_images(shape)
+    most = max_images(shape, len(served.classifier.classes_))
     accepted = f"one input of shape [n, {', '.join(map(str, shape))}] with n from 1 to {most}"
     refusal = Refusal(422, "invalid_tensor", f"accepted: {accepted}, and its data")
     n_lists = most * sum(math.prod(shape[:i]) for i in range(len(shape))) + 16

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -25,9 +27,12 @@ from visionshare.errors import VisionshareError
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["Settings", "run", "run_workers"]
+__all__ = ["BACKLOG", "Settings", "run", "run_workers"]
 
 _logger = logging.getLogger(__name__)
+# Connections that wait to be accepted, and those accepted at a time: with more, a new connection
+# could be displaced before its request is read.
+BACKLOG, _BATCH = 2048, 32
 _DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -87,6 +92,12 @@ def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
     import uvicorn
     from PIL import Image
 
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            # asyncio made it as short as the batch.
+            listener.listen(BACKLOG)
+
     from visionshare.apps.service.connections import connection_class
 
     config = uvicorn.Config(
@@ -98,9 +109,15 @@ def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,
         ws="none",
+        backlog=_BATCH,
         timeout_keep_alive=settings.limits.idle_timeout,  # type: ignore[arg-type]
         timeout_graceful_shutdown=10,
     )
+    # The event loop waits this long for a thread that computes in Python.
+    sys.setswitchinterval(0.001)
+    # A collection of all that is loaded takes a third of a second.
+    gc.collect()
+    gc.freeze()
     # Pictures of too many pixels and invalid forms are answered, not logged.
     warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
@@ -108,7 +125,7 @@ def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
         signal.signal(signal.SIGHUP, lambda *_: _reload_on_thread(app, settings.path))
     # uvicorn ends the requests that run, and then raises the signal again.
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listener])
+        Server(config).run(sockets=[listener])
 
 
 def _reload_on_thread(app: FastAPI, path: Path) -> None:

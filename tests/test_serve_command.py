@@ -23,7 +23,11 @@ SAMPLE = str(Path(__file__).parent / "archives" / "digits-v1.safetensors")
         (["--port", "70000"], "--port"), (["--max-body-size", "much"], "--max-body-size"),
         (["--max-pixels", "0"], "max_pixels"), (["--jobs", "0"], "--jobs"),
         (["--body-timeout", "-1"], "body_timeout"), (["--max-queue", "0"], "max_queue"),
-        (["--host", "no host"], "no host"),
+        (["--host", "no host"], "no host"), (["--workers", "0"], "--workers"),
+        (["--host-name", "a b"], "--host-name"), (["--token-file", SAMPLE], "--token-file"),
+        (["--token-file", "nothing"], "nothing"), (["--header-timeout", "0"], "header_timeout"),
+        (["--max-connections", "0"], "max_connections"),
+        (["--max-body-memory", "much"], "--max-body-memory"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_one_line(options, said, capsys):

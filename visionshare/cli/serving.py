@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import socket
-from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from visionshare.errors import InputError, ServiceError
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 __all__ = ["register"]
 
@@ -42,58 +37,85 @@ def serve(
     body_timeout: Annotated[
         float, typer.Option(help="Seconds within which a request body must arrive.")
     ] = 30.0,
+    header_timeout: Annotated[
+        float, typer.Option(help="Seconds within which a request's headers must arrive.")
+    ] = 10.0,
+    max_connections: Annotated[
+        int, typer.Option(help="Connections of a worker; the longest idle ones give way.")
+    ] = 256,
+    max_body_memory: Annotated[
+        str, typer.Option(help="Memory for all request bodies of a worker together.")
+    ] = "64MiB",
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name that the Host header of requests may have; repeatable; * is any. "
+            "Default: the address, and localhost."
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="File with a token that requests must carry (Authorization: Bearer)."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes that answer requests.")] = 1,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the model under /v2/models; the file's by default."),
+    ] = None,
 ) -> None:
     """Serve a classifier over HTTP: POST /predict, and a page to draw on.
 
     Example: visionshare serve out/digits/classifier.safetensors
 
-    There is no authentication and no TLS: to serve other machines, put a reverse proxy before it.
+    There is no TLS: to serve other machines, put a reverse proxy before it. The file is loaded
+    again on SIGHUP.
     """
     from visionshare import load
-    from visionshare.apps.service import Limits, require_service, service
+    from visionshare.apps.service import Limits, require_service
     from visionshare.resources import parse_size, resolve_jobs
 
     require_service()
+    from visionshare.apps.service.access import default_host_names, host_of, read_token
+    from visionshare.apps.service.server import BACKLOG, Settings, run, run_workers
+
     if not 0 <= port < 1 << 16:
         raise InputError("--port", port, "a number from 0 to 65535")
-    limits = Limits(
-        max_body_size=parse_size(max_body_size, "--max-body-size"),
-        max_pixels=max_pixels,
-        threads=resolve_jobs(jobs, "--jobs"),
-        max_queue=max_queue,
-        body_timeout=body_timeout,
+    if not 1 <= workers <= 256:
+        raise InputError("--workers", workers, "a number of processes from 1 to 256")
+    for given in host_name or []:
+        if given != "*" and not host_of(given if ":" not in given else f"[{given.strip('[]')}]"):
+            raise InputError("--host-name", given, "a name or an address without a port, or *")
+    settings = Settings(
+        classifier,
+        Limits(
+            max_body_size=parse_size(max_body_size, "--max-body-size"),
+            max_pixels=max_pixels,
+            threads=resolve_jobs(jobs, "--jobs"),
+            max_queue=max_queue,
+            body_timeout=body_timeout,
+            header_timeout=header_timeout,
+            max_connections=max_connections,
+            max_body_memory=parse_size(max_body_memory, "--max-body-memory"),
+        ),
+        tuple(host_name) if host_name else default_host_names(host),
+        None if token_file is None else read_token(token_file),
+        name or classifier.stem,
     )
-    app = service(load(classifier), limits)
-    # Invalid forms are answered, not logged.
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)
-    with _listen(host, port) as server:
+    # A file that cannot be served ends the command before it listens.
+    app = settings.application() if workers == 1 else None
+    if app is None:
+        load(classifier)
+    with _listen(host, port, BACKLOG) as server:
         address = server.getsockname()
-        name = f"[{address[0]}]" if server.family == socket.AF_INET6 else address[0]
-        typer.echo(f"serving http://{name}:{address[1]}/ (Ctrl-C ends it)")
-        _run(app, server)
+        url = f"[{address[0]}]" if server.family == socket.AF_INET6 else address[0]
+        typer.echo(f"serving http://{url}:{address[1]}/ (Ctrl-C ends it)")
+        if app is None:
+            run_workers(settings, server, workers)
+        else:
+            run(app, settings, server)
 
 
-def _run(app: FastAPI, server: socket.socket) -> None:
-    """Answer requests until the process is told to end."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        limit_concurrency=512,
-        timeout_keep_alive=10,
-        timeout_graceful_shutdown=10,
-    )
-    # uvicorn ends the requests that run, and then raises the signal again.
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[server])
-
-
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, backlog: int) -> socket.socket:
     """Return a socket that is bound to the address.
 
     Raises
@@ -108,7 +130,7 @@ def _listen(host: str, port: int) -> socket.socket:
             server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             server.bind(address)
             # Clients may connect from here on, and wait until the service answers.
-            server.listen()
+            server.listen(backlog)
         except BaseException:
             server.close()
             raise

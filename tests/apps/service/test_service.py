@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from tests.apps.service.clients import ask, get
 from visionshare import CompactClassifier, Pixels
 from visionshare.apps.pictures import read_picture
 from visionshare.apps.service import Limits, service
@@ -29,27 +30,12 @@ def png(image):
     return file.getvalue()
 
 
-def ask(app, *requests):
-    """Return the answers of an application to requests, one after the other."""
-
-    async def asked():
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-            return [await client.request(**request) for request in requests]
-
-    return asyncio.run(asked())
-
-
 def predict(content=b"", kind="image/png", **others):
     headers = {} if kind is None else {"Content-Type": kind}
     return {
         "method": "POST", "url": "/predict", "content": content,
         "headers": headers | others.pop("headers", {}), **others,
     }  # fmt: skip
-
-
-def get(path):
-    return {"method": "GET", "url": path}
 
 
 @pytest.fixture(scope="module")

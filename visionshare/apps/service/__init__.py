@@ -8,6 +8,8 @@ from visionshare.apps.service.limits import Limits
 from visionshare.errors import ServiceError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fastapi import FastAPI
 
     from visionshare.apps.service.worker import Reader
@@ -41,13 +43,20 @@ def require_service() -> None:
 
 
 def service(
-    classifier: CompactClassifier, limits: Limits | None = None, reader: Reader | None = None
+    classifier: CompactClassifier,
+    limits: Limits | None = None,
+    reader: Reader | None = None,
+    *,
+    name: str = "classifier",
+    host_names: Sequence[str] = ("*",),
+    token: str | None = None,
 ) -> FastAPI:
     """Return the application of a classifier, for any ASGI server.
 
     ``POST /predict`` takes a picture (its bytes, or a form with one file) or the pixels of an
-    image as JSON; ``GET /`` is a page to draw on; ``GET /health`` and ``GET /metrics`` are for
-    machines. A classifier with an exit rule stops early.
+    image as JSON; ``/v2`` is the Open Inference Protocol; ``GET /`` is a page to draw on;
+    ``GET /health`` and ``GET /metrics`` are for machines. A classifier with an exit rule
+    stops early.
 
     Parameters
     ----------
@@ -57,6 +66,12 @@ def service(
     reader : callable, optional
         Makes an image of a classifier, a binary file and the most pixels that it may have;
         :func:`visionshare.apps.pictures.read_picture` when omitted.
+    name : str, default "classifier"
+        Of the model, in the Open Inference Protocol.
+    host_names : sequence of str, default ("*",)
+        Names of the host that requests may carry; ``"*"`` is any.
+    token : str, optional
+        Without ``Authorization: Bearer TOKEN`` only the page and ``/health`` are answered.
 
     Raises
     ------
@@ -74,4 +89,5 @@ def service(
     from visionshare.apps.service.application import application
     from visionshare.apps.service.worker import Worker
 
-    return application(Worker(classifier, limits or Limits(), reader or read_picture))
+    worker = Worker(classifier, limits or Limits(), reader or read_picture)
+    return application(worker, name, host_names, token)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
@@ -13,9 +13,11 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from visionshare.apps.service.bodies import Refusal, read_body
+from visionshare.apps.service.access import Access
+from visionshare.apps.service.bodies import Body, Refusal, body_kind, empty_body
 from visionshare.apps.service.headers import SecureHeaders, page_policy
 from visionshare.apps.service.metrics import Metrics
+from visionshare.apps.service.protocol_v2 import v2_router
 from visionshare.apps.service.worker import Prediction, Worker
 from visionshare.errors import InputError
 
@@ -37,12 +39,21 @@ class ErrorAnswer(BaseModel):
     error: Failure
 
 
-def application(worker: Worker) -> FastAPI:
+def application(
+    worker: Worker,
+    name: str = "classifier",
+    host_names: Sequence[str] = ("*",),
+    token: str | None = None,
+) -> FastAPI:
     """Return the application around a worker, see :func:`visionshare.apps.service.service`.
 
     Parameters
     ----------
     worker : Worker
+    name : str
+        Of the model, in the Open Inference Protocol.
+    host_names : sequence of str
+    token : str, optional
 
     Examples
     --------
@@ -50,7 +61,8 @@ def application(worker: Worker) -> FastAPI:
     """
     from visionshare import __version__
 
-    metrics = Metrics(running=lambda: worker.running)
+    metrics = Metrics()
+    worker.on_running = metrics.set_running
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -62,7 +74,10 @@ def application(worker: Worker) -> FastAPI:
         title="visionshare", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     _add_routes(app, worker, metrics)
+    app.include_router(v2_router(worker, name, app.version))
     _add_error_handlers(app)
+    app.state.worker = worker
+    app.add_middleware(Access, host_names=host_names, token=token)
     app.add_middleware(SecureHeaders, metrics=metrics)
     return app
 
@@ -70,7 +85,6 @@ def application(worker: Worker) -> FastAPI:
 def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
     page = (files("visionshare.apps.service") / "page.html").read_text("utf-8")
     policy = {"Content-Security-Policy": page_policy(page)}
-    description = _description(worker, app.version)
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"model": ErrorAnswer} for status in (408, 413, 415, 422, 503)
     }
@@ -78,13 +92,18 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
     @app.post("/predict", response_model_exclude_none=False, responses=refusals)
     async def predict(request: Request, raster: bool = False) -> Prediction:
         """Classify a picture, or the pixels of an image."""
-        kind, body = await read_body(request, worker.limits)
-        return await worker.predict(kind, body, raster)
+        kind, limits = body_kind(request.headers), worker.limits
+        max_bytes = worker.max_json_size() if kind == "json" else limits.max_body_size
+        with Body(worker.memory) as body:
+            content = await body.read(request, max_bytes, limits.body_timeout)
+            if not content:
+                raise empty_body()
+            return await worker.predict(kind, content, raster, request.headers)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
         """Describe the classifier that is served."""
-        return description
+        return _description(worker, app.version)
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def exposition(request: Request) -> Response:
@@ -106,7 +125,7 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
         "image_shape": list(model.image_shape),
         "features": model.n_features,
         "macs": model.macs,
-        "early_exit": worker.early is not None,
+        "early_exit": model.exit_rule is not None,
         "preprocessing": model.preprocessing.to_values(),
         "version": version,
     }
@@ -114,7 +133,10 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
 
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
-    async def on_refusal(_: Request, error: Refusal) -> JSONResponse:
+    async def on_refusal(request: Request, error: Refusal) -> JSONResponse:
+        if request.url.path.startswith("/v2/"):
+            # The Open Inference Protocol has a sentence alone.
+            return JSONResponse({"error": error.message}, error.status, _retry(error.status))
         return _failure(error.status, error.kind, error.message)
 
     @app.exception_handler(InputError)
@@ -134,5 +156,8 @@ def _add_error_handlers(app: FastAPI) -> None:
 
 def _failure(status: int, kind: str, message: str) -> JSONResponse:
     answer = ErrorAnswer(error=Failure(kind=kind, message=message))
-    extra = {"Retry-After": "1"} if status == 503 else None
-    return JSONResponse(answer.model_dump(), status, extra)
+    return JSONResponse(answer.model_dump(), status, _retry(status))
+
+
+def _retry(status: int) -> dict[str, str] | None:
+    return {"Retry-After": "1"} if status == 503 else None

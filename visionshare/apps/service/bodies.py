@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import numpy as np
+from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
-from visionshare.apps.service.limits import Limits
-
-__all__ = ["Refusal", "pixels_of", "read_body"]
+__all__ = [
+    "Body", "BodyMemory", "Refusal", "body_kind", "empty_body", "file_of", "numbers_of",
+    "parse_json", "pixels_of",
+]  # fmt: skip
 
 
 class Refusal(Exception):
@@ -40,62 +42,198 @@ class Refusal(Exception):
         self.status, self.kind, self.message = status, kind, message
 
 
-async def read_body(request: Request, limits: Limits) -> tuple[str, bytes]:
-    """Return the kind of a body, ``"picture"`` or ``"json"``, and its bytes.
+class BodyMemory:
+    """Bytes of the bodies that a service has in memory, all together.
+
+    Where a part does not fit, the body that began to arrive first is refused: the slowest
+    clients lose, not the newest.
 
     Parameters
     ----------
-    request : Request
-    limits : Limits
+    size : int
+        Most bytes.
+
+    Examples
+    --------
+    >>> BodyMemory(1 << 20).used
+    0
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size, self.used = size, 0
+        self._arriving: dict[Body, None] = {}
+
+    def begin(self, body: Body) -> None:
+        """Note a body that begins to arrive."""
+        self._arriving[body] = None
+
+    def end(self, body: Body) -> None:
+        """Note that a body has arrived, or will not."""
+        self._arriving.pop(body, None)
+
+    def take(self, n_bytes: int, body: Body) -> None:
+        """Count bytes of a body.
+
+        Raises
+        ------
+        Refusal
+            If bodies that have arrived completely fill the memory.
+        """
+        while self.used + n_bytes > self.size:
+            oldest = next(iter(self._arriving), body)
+            if oldest is body:
+                raise _crowded()
+            self.end(oldest)
+            oldest.evict()
+        self.used += n_bytes
+
+    def release(self, n_bytes: int) -> None:
+        """Forget bytes of a body."""
+        self.used -= n_bytes
+
+
+class Body:
+    """One request's body; a context in which its bytes are counted.
+
+    Parameters
+    ----------
+    memory : BodyMemory
+
+    Examples
+    --------
+    >>> memory = BodyMemory(10)
+    >>> with Body(memory) as body:
+    ...     body.append(b"1234")
+    ...     memory.used
+    4
+    >>> memory.used
+    0
+    """
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self._content = bytearray()
+        self._counted = 0
+        self._task: asyncio.Task[None] | None = None
+        self._evicted = False
+
+    def __enter__(self) -> Body:
+        self._memory.begin(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._memory.end(self)
+        self._drop()
+
+    def append(self, part: bytes) -> None:
+        """Add a part that arrived."""
+        self._memory.take(len(part), self)
+        self._counted += len(part)
+        self._content += part
+
+    def evict(self) -> None:
+        """Give the memory back, and end the reading."""
+        self._evicted = True
+        self._drop()
+        if self._task is not None:
+            self._task.cancel()
+
+    async def read(self, request: Request, max_bytes: int, timeout: float) -> bytes:
+        """Return the bytes of a request's body, which must arrive within a time.
+
+        Raises
+        ------
+        Refusal
+            If it is too large, too slow, or incomplete, or there is no memory for it.
+        """
+        self._task = asyncio.ensure_future(self._receive(request, max_bytes))
+        try:
+            await asyncio.wait({self._task}, timeout=timeout)
+            if self._evicted:
+                raise _crowded()
+            if not self._task.done():
+                message = f"the body did not arrive within {timeout:g} seconds"
+                raise Refusal(408, "body_timeout", message)
+            self._task.result()
+        except ClientDisconnect:
+            raise Refusal(400, "incomplete_body", "the body ended early") from None
+        finally:
+            self._task.cancel()
+            self._memory.end(self)
+        content, self._content = bytes(self._content), bytearray()
+        return content
+
+    async def _receive(self, request: Request, max_bytes: int) -> None:
+        """Take the parts; the declared length may refuse the body, but is not relied upon."""
+        refusal = Refusal(413, "body_too_large", f"the body has more than {max_bytes} bytes")
+        declared = request.headers.get("content-length", "")
+        is_number = declared.isascii() and declared.isdigit()
+        if is_number and (len(declared) > 18 or int(declared) > max_bytes):
+            raise refusal
+        async for part in request.stream():
+            if self._counted + len(part) > max_bytes:
+                raise refusal
+            self.append(part)
+
+    def _drop(self) -> None:
+        self._memory.release(self._counted)
+        self._counted, self._content = 0, bytearray()
+
+
+def _crowded() -> Refusal:
+    return Refusal(503, "busy", "too many bodies are in memory; try again")
+
+
+def body_kind(headers: Mapping[str, str]) -> str:
+    """Return how a body is read, ``"picture"``, ``"form"`` or ``"json"``, by its content type.
 
     Raises
     ------
     Refusal
-        If it is too large, too slow, incomplete, empty, or of an unsupported type.
+        If the type is not supported.
+
+    Examples
+    --------
+    >>> body_kind({"content-type": "image/png"})
+    'picture'
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_form, is_json = kind == "multipart/form-data", kind == "application/json"
-    if not (is_form or is_json or kind.startswith("image/") or kind == "application/octet-stream"):
-        accepted = "image/*, application/octet-stream, multipart/form-data or application/json"
-        raise Refusal(415, "unsupported_type", f"content-type {kind[:80]!r}; accepted: {accepted}")
-    try:
-        body = await asyncio.wait_for(_receive(request, limits.max_body_size), limits.body_timeout)
-    except asyncio.TimeoutError:
-        message = f"the body did not arrive within {limits.body_timeout:g} seconds"
-        raise Refusal(408, "body_timeout", message) from None
-    except ClientDisconnect:
-        raise Refusal(400, "incomplete_body", "the body ended early") from None
-    if is_form:
-        body = await _file(request, body)
-    if not body:
-        raise Refusal(422, "empty_body", "no picture in the request")
-    return "json" if is_json else "picture", body
+    name = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if name == "multipart/form-data":
+        return "form"
+    if name == "application/json":
+        return "json"
+    if name.startswith("image/") or name == "application/octet-stream":
+        return "picture"
+    accepted = "image/*, application/octet-stream, multipart/form-data or application/json"
+    raise Refusal(415, "unsupported_type", f"content-type {name[:80]!r}; accepted: {accepted}")
 
 
-async def _receive(request: Request, max_bytes: int) -> bytes:
-    """Return the body; its declared length may refuse it, but is not relied upon."""
-    refusal = Refusal(413, "body_too_large", f"the body has more than {max_bytes} bytes")
-    declared = request.headers.get("content-length", "")
-    is_number = declared.isascii() and declared.isdigit()
-    if is_number and (len(declared) > 18 or int(declared) > max_bytes):
-        raise refusal
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > max_bytes:
-            raise refusal
-        parts.append(part)
-    return b"".join(parts)
+def file_of(headers: Mapping[str, str], body: bytes) -> bytes:
+    """Return the one file of a form; runs on a thread, since parsing may take long.
+
+    Raises
+    ------
+    Refusal
+        If it is no form, or has several files.
+
+    Examples
+    --------
+    >>> part = b'Content-Disposition: form-data; name="a"; filename="b"\\r\\n\\r\\nabc'
+    >>> form = b"--x\\r\\n" + part + b"\\r\\n--x--\\r\\n"
+    >>> file_of({"content-type": "multipart/form-data; boundary=x"}, form)
+    b'abc'
+    """
+    return asyncio.run(_file_of(Headers(headers), body))
 
 
-async def _file(request: Request, body: bytes) -> bytes:
-    """Return the one file of a form."""
-
+async def _file_of(headers: Headers, body: bytes) -> bytes:
     async def chunks() -> AsyncGenerator[bytes, None]:
         yield body
 
     # Received already: what limits the body limits each part.
-    parser = MultiPartParser(request.headers, chunks(), max_files=1, max_fields=8)
+    parser = MultiPartParser(headers, chunks(), max_files=1, max_fields=8)
+    # Nothing goes to the disk.
+    parser.spool_max_size = len(body) + 1
     try:
         form = await parser.parse()
     except (MultiPartException, KeyError, ValueError) as error:
@@ -109,6 +247,64 @@ async def _file(request: Request, body: bytes) -> bytes:
         return await files[0].read() if files else b""
     finally:
         await form.close()
+
+
+def empty_body() -> Refusal:
+    """Return the refusal of a request without a picture.
+
+    Examples
+    --------
+    >>> empty_body().status
+    422
+    """
+    return Refusal(422, "empty_body", "no picture in the request")
+
+
+def parse_json(body: bytes, n_values: int, n_lists: int, n_objects: int, refusal: Refusal) -> Any:
+    """Return the content of JSON that is no larger than its answer needs.
+
+    Brackets and commas are counted before anything is parsed: a parser makes an object of each.
+
+    Parameters
+    ----------
+    body : bytes
+    n_values, n_lists, n_objects : int
+        Most numbers and strings, lists, and objects.
+    refusal : Refusal
+        Raised where it is larger, deeper, or no JSON.
+
+    Examples
+    --------
+    >>> parse_json(b"[[1, 2]]", 2, 2, 0, Refusal(422, "invalid", ""))
+    [[1, 2]]
+    >>> parse_json(b"[[], []]", 2, 2, 0, Refusal(422, "invalid", "too many lists"))
+    Traceback (most recent call last):
+    visionshare.apps.service.bodies.Refusal: too many lists
+    """
+    limits = {b"[": n_lists, b"{": n_objects, b",": n_values + n_lists + n_objects}
+    if any(body.count(character) > most for character, most in limits.items()):
+        raise refusal
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise refusal from None
+
+
+def numbers_of(values: list[Any], is_vector: bool, refusal: Refusal) -> np.ndarray:
+    """Return numbers of JSON as the classifier takes them: float32 of vectors, uint8 of images.
+
+    Examples
+    --------
+    >>> numbers_of([0, 255], False, Refusal(422, "invalid", ""))
+    array([  0, 255], dtype=uint8)
+    """
+    if is_vector:
+        if not all(type(v) in (int, float) and abs(v) <= 1e30 for v in values):
+            raise refusal
+        return np.array(values, np.float32)
+    if not all(type(v) is int and 0 <= v <= 255 for v in values):
+        raise refusal
+    return np.array(values, np.uint8)
 
 
 def pixels_of(body: bytes, shape: tuple[int, ...]) -> np.ndarray:
@@ -134,10 +330,8 @@ def pixels_of(body: bytes, shape: tuple[int, ...]) -> np.ndarray:
     """
     accepted = f"an object with pixels: numbers in lists of shape {list(shape)}"
     refusal = Refusal(422, "invalid_pixels", f"accepted: {accepted}")
-    try:
-        content: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        raise refusal from None
+    n_lists = sum(math.prod(shape[:i]) for i in range(len(shape)))
+    content = parse_json(body, math.prod(shape), n_lists, 1, refusal)
     if not isinstance(content, dict) or set(content) != {"pixels"}:
         raise refusal
     flat: list[Any] = [content["pixels"]]
@@ -145,11 +339,4 @@ def pixels_of(body: bytes, shape: tuple[int, ...]) -> np.ndarray:
         if not all(isinstance(part, list) and len(part) == side for part in flat):
             raise refusal
         flat = [value for part in flat for value in part]
-    if len(shape) == 1:
-        numbers = [v for v in flat if type(v) in (int, float) and math.isfinite(v)]
-        if len(numbers) < len(flat) or any(abs(v) > 1e30 for v in numbers):
-            raise refusal
-        return np.array(numbers, np.float32)
-    if not all(type(v) is int and 0 <= v <= 255 for v in flat):
-        raise refusal
-    return np.array(flat, np.uint8).reshape(shape)
+    return numbers_of(flat, len(shape) == 1, refusal).reshape(shape)

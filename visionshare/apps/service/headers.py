@@ -62,7 +62,7 @@ class SecureHeaders:
     --------
     >>> from visionshare.apps.service.metrics import Metrics
     >>> async def app(scope, receive, send): ...
-    >>> with_headers = SecureHeaders(app, Metrics(running=lambda: 0))
+    >>> with_headers = SecureHeaders(app, Metrics())
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -92,5 +92,11 @@ class SecureHeaders:
                 answer = Response(_FAILED, 500, media_type="application/json")
                 await answer(scope, receive, send_with_headers)
         finally:
-            path = scope["path"] if scope["path"] in _PATHS else "other"
-            self.metrics.observe(path, status, time.perf_counter() - start)
+            self.metrics.observe(_label(scope), status, time.perf_counter() - start)
+
+
+def _label(scope: Scope) -> str:
+    """Return the path that a request is counted under; names in it are left out."""
+    path: str = scope["path"]
+    template: str = getattr(scope.get("route"), "path", "other")
+    return path if path in _PATHS else template

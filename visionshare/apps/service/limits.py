@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from visionshare.errors import InputError
 
@@ -25,6 +25,23 @@ class Limits:
         Pictures that may wait for a thread; further ones are refused with status 503.
     body_timeout : float, default 30
         Seconds for a body to arrive.
+    max_body_memory : int, default 64 MiB
+        Bytes of all bodies in memory together, arriving or waiting; one of the largest size may
+        always be. Beyond it the body that began to arrive first is refused with status 503.
+    max_decoded_pixels : int, default 2**22
+        Larger pictures are decoded at a reduced size.
+    max_decode_memory : int, default 128 MiB
+        Bytes for decoding one picture, computed from its header; larger ones are refused.
+    max_connections : int, default 256
+        Connections; beyond it, the one that waits longest for a request is closed.
+    health_reserve : int, default 32
+        Further connections, for ``/health`` alone, while all others are being answered.
+    max_header_size : int, default 16 KiB
+        Bytes of a request's line and headers.
+    header_timeout : float, default 10
+        Seconds for a request's headers to arrive.
+    idle_timeout : float, default 10
+        Seconds that a connection may wait for its next request.
 
     Raises
     ------
@@ -42,11 +59,20 @@ class Limits:
     threads: int = 2
     max_queue: int = 64
     body_timeout: float = 30.0
+    max_body_memory: int = 64 << 20
+    max_decoded_pixels: int = 1 << 22
+    max_decode_memory: int = 128 << 20
+    max_connections: int = 256
+    health_reserve: int = 32
+    max_header_size: int = 16 << 10
+    header_timeout: float = 10.0
+    idle_timeout: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("max_body_size", "max_pixels", "threads", "max_queue"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise InputError(name, value, "an integer of at least 1")
-        if not 0 < self.body_timeout < float("inf"):
-            raise InputError("body_timeout", self.body_timeout, "a number of seconds above 0")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name.endswith("_timeout"):
+                if not 0 < value < float("inf"):
+                    raise InputError(field.name, value, "a number of seconds above 0")
+            elif type(value) is not int or value < 1:
+                raise InputError(field.name, value, "an integer of at least 1")

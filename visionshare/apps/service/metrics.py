@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector
 
 __all__ = ["Metrics"]
 
+_PREDICTIONS = ("/predict", "/v2/models/{name}/infer")
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
 class Metrics:
     """Requests by path and status, seconds of predictions, and predictions in progress.
 
-    Each application has a registry of its own: several can run in one process.
-
-    Parameters
-    ----------
-    running : callable
-        Returns how many predictions run or wait.
+    Each application has a registry of its own: several can run in one process. Where the variable
+    PROMETHEUS_MULTIPROC_DIR is set, as ``visionshare serve --workers`` does, every process answers
+    with the sums over all of them.
 
     Examples
     --------
-    >>> metrics = Metrics(running=lambda: 0)
+    >>> metrics = Metrics()
     >>> metrics.observe("/predict", 200, 0.004)
     >>> text, _ = metrics.exposition()
     >>> print(text.decode().splitlines()[2])
     visionshare_requests_total{path="/predict",status="200"} 1.0
     """
 
-    def __init__(self, running: Callable[[], int]) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "visionshare_requests",
@@ -45,20 +44,28 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
-        gauge = Gauge(
+        self._running = Gauge(
             "visionshare_predictions_running",
             "Predictions that run or wait.",
+            multiprocess_mode="livesum",
             registry=self.registry,
         )
-        gauge.set_function(running)
+
+    def set_running(self, number: int) -> None:
+        """Note how many predictions run or wait in this process."""
+        self._running.set(number)
 
     def observe(self, path: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
         self._requests.labels(path, str(status)).inc()
-        if path == "/predict":
+        if path in _PREDICTIONS:
             self._seconds.observe(seconds)
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return the metrics in a format that a client accepts, and its content type."""
         encode, content_type = choose_encoder(accept)
-        return encode(self.registry), content_type
+        registry = self.registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)
+        return encode(registry), content_type

@@ -6,23 +6,34 @@ import asyncio
 import io
 import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
 from visionshare.apps.pictures import read_picture
-from visionshare.apps.service.bodies import Refusal, pixels_of
+from visionshare.apps.service.bodies import (
+    BodyMemory,
+    Refusal,
+    empty_body,
+    file_of,
+    pixels_of,
+)
 from visionshare.apps.service.limits import Limits
+from visionshare.apps.service.memory import trim_memory
+from visionshare.apps.service.pictures import reduced_picture
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.errors import DataError
 from visionshare.scores import predict_labels
 
-__all__ = ["Prediction", "Reader", "Worker"]
+__all__ = ["Prediction", "Reader", "Served", "Worker"]
 
+T = TypeVar("T")
 # Makes an image of a picture file: classifier, file, most pixels.
 Reader = Callable[[CompactClassifier, BinaryIO, int], np.ndarray]
 
@@ -46,6 +57,63 @@ class Prediction(BaseModel):
     raster: list[Any] | None = None
 
 
+@dataclass(frozen=True)
+class Served:
+    """A classifier that is ready to be called.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    early : EarlyExit or None
+        None for a classifier without an exit rule.
+    kernel_lock : context manager
+        Held while a kernel runs that only one thread may call.
+    """
+
+    classifier: CompactClassifier
+    early: EarlyExit | None
+    kernel_lock: AbstractContextManager[Any]
+
+    @classmethod
+    def of(cls, classifier: CompactClassifier) -> Served:
+        """Return a classifier whose kernels are compiled."""
+        early = None if classifier.exit_rule is None else EarlyExit(classifier)
+        concurrent = _kernels_run_concurrently(classifier)
+        return cls(classifier, early, nullcontext() if concurrent else _kernel_lock)
+
+    def classify(self, images: np.ndarray) -> list[Prediction]:
+        """Return an answer for each image."""
+        model = self.classifier
+        ends: list[tuple[int | None, int]] = []
+        with self.kernel_lock:
+            if self.early is None:
+                scores = model.decision_function(images)
+                ends.extend([(None, model.macs)] * len(scores))
+            else:
+                scores, stops = self.early.run(images)
+                ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
+        names = list(map(str, model.classes_.tolist()))
+        labels = map(str, predict_labels(model.classes_, scores))
+        answers = []
+        for label, row, (stage, macs) in zip(
+            labels, model.probabilities(scores).tolist(), ends, strict=True
+        ):
+            probabilities = dict(zip(names, map(_finite, row), strict=True))
+            answers.append(
+                Prediction(
+                    label=label,
+                    probability=probabilities[label],
+                    probabilities=probabilities,
+                    macs=macs,
+                    stage=stage,
+                )
+            )
+        return answers
+
+
+_kernel_lock = threading.Lock()
+
+
 class Worker:
     """Preprocesses and classifies pictures on a pool of threads.
 
@@ -60,8 +128,10 @@ class Worker:
     ----------
     running : int
         Predictions that run or wait. Changed by one thread, the event loop's.
-    early : EarlyExit or None
-        None for a classifier without an exit rule.
+    memory : BodyMemory
+        Bodies that are in memory.
+    on_running : callable
+        Told of each change of ``running``.
 
     Examples
     --------
@@ -78,69 +148,104 @@ class Worker:
     def __init__(
         self, classifier: CompactClassifier, limits: Limits, reader: Reader = read_picture
     ) -> None:
-        self.classifier, self.limits, self.reader = classifier, limits, reader
-        self.early = None if classifier.exit_rule is None else EarlyExit(classifier)
+        self.limits, self.reader = limits, reader
         self.running = 0
+        self.on_running: Callable[[int], None] = lambda _: None
+        self.memory = BodyMemory(max(limits.max_body_memory, limits.max_body_size))
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="predict")
+        self._next_trim = 0.0
         # Compiles the kernels before the first request.
-        concurrent = _kernels_run_concurrently(classifier)
-        self._kernel_lock: AbstractContextManager[Any] = (
-            nullcontext() if concurrent else threading.Lock()
-        )
+        self._served = Served.of(classifier)
 
-    async def predict(self, kind: str, body: bytes, with_raster: bool) -> Prediction:
-        """Return the answer to a body of the kind ``"picture"`` or ``"json"``.
+    @property
+    def classifier(self) -> CompactClassifier:
+        """The classifier that answers new requests."""
+        return self._served.classifier
+
+    def reload(self, classifier: CompactClassifier) -> None:
+        """Answer new requests with another classifier; those that run end with the former one."""
+        self._served = Served.of(classifier)
+
+    def max_json_size(self, n_images: int = 1) -> int:
+        """Return the most bytes of JSON with a number of images.
+
+        That is 64 for each number with its blanks, and 64 KiB.
+        """
+        values = n_images * math.prod(self.classifier.image_shape)
+        return min(self.limits.max_body_size, (1 << 16) + 64 * values)
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        """Return what a function returns on one of the threads, given a :class:`Served` first.
+
+        Raises
+        ------
+        Refusal
+            If too many predictions wait.
+        """
+        if self.running >= self.limits.threads + self.limits.max_queue:
+            raise Refusal(503, "busy", "too many pictures are waiting; try again")
+        self._count(1)
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._pool, function, self._served, *arguments)
+        finally:
+            self._count(-1)
+
+    async def predict(
+        self, kind: str, body: bytes, with_raster: bool, headers: Mapping[str, str] | None = None
+    ) -> Prediction:
+        """Return the answer to a body of the kind ``"picture"``, ``"form"`` or ``"json"``.
 
         Raises
         ------
         Refusal
             If too many predictions wait, or the body contains no image for the classifier.
         """
-        if self.running >= self.limits.threads + self.limits.max_queue:
-            raise Refusal(503, "busy", "too many pictures are waiting; try again")
-        self.running += 1
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, self._predict, kind, body, with_raster)
-        finally:
-            self.running -= 1
+        return await self.run(self._predict, kind, body, with_raster, headers or {})
 
     def close(self) -> None:
         """End the threads, after the predictions that run."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _predict(self, kind: str, body: bytes, with_raster: bool) -> Prediction:
-        image, model = self._image(kind, body), self.classifier
-        with self._kernel_lock:
-            if self.early is None:
-                scores, stage, macs = model.decision_function(image), None, model.macs
-            else:
-                scores, stops = self.early.run(image)
-                stage, macs = int(stops[0]) + 1, int(self.early.costs[stops[0]])
-        names = map(str, model.classes_.tolist())
-        values = map(_finite, model.probabilities(scores)[0].tolist())
-        probabilities = dict(zip(names, values, strict=True))
-        label = str(predict_labels(model.classes_, scores)[0])
-        return Prediction(
-            label=label,
-            probability=probabilities[label],
-            probabilities=probabilities,
-            macs=macs,
-            stage=stage,
-            raster=image.tolist() if with_raster else None,
-        )
+    def _count(self, change: int) -> None:
+        self.running += change
+        self.on_running(self.running)
 
-    def _image(self, kind: str, body: bytes) -> np.ndarray:
+    def _predict(
+        self, served: Served, kind: str, body: bytes, with_raster: bool, headers: Mapping[str, str]
+    ) -> Prediction:
+        if kind == "form":
+            body = file_of(headers, body)
+        if not body:
+            raise empty_body()
+        image = self._image(served.classifier, kind, body)
+        answer = served.classify(image[None])[0]
+        return answer.model_copy(update={"raster": image.tolist()}) if with_raster else answer
+
+    def _image(self, classifier: CompactClassifier, kind: str, body: bytes) -> np.ndarray:
         if kind == "json":
-            return pixels_of(body, self.classifier.image_shape)
-        if self.classifier.picture_size is None:
+            return pixels_of(body, classifier.image_shape)
+        if classifier.picture_size is None:
             raise Refusal(415, "unsupported_type", "this classifier takes vectors: send JSON")
+        limits = self.limits
         try:
-            return self.reader(self.classifier, io.BytesIO(body), self.limits.max_pixels)
+            body = reduced_picture(
+                body, limits.max_pixels, limits.max_decoded_pixels, limits.max_decode_memory
+            )
+            return self.reader(classifier, io.BytesIO(body), limits.max_pixels)
         except DataError as error:
             raise Refusal(422, "invalid_picture", str(error)) from None
         except MemoryError:
             raise Refusal(422, "invalid_picture", "decoding it takes too much memory") from None
+        finally:
+            self._trim()
+
+    def _trim(self) -> None:
+        """Give memory back, once a second at most: it takes milliseconds."""
+        now = time.monotonic()
+        if now >= self._next_trim:
+            self._next_trim = now + 1
+            trim_memory()
 
 
 def _kernels_run_concurrently(classifier: CompactClassifier) -> bool:

@@ -1,0 +1,156 @@
+"""Who may ask: names of the host that requests must carry, and a token."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from visionshare.errors import InputError, ServiceError
+
+__all__ = ["Access", "default_host_names", "host_of", "read_token"]
+
+# Without a token: what says whether the service works, and the page, which asks for the token.
+_OPEN = ("/", "/health", "/v2/health/live", "/v2/health/ready")
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[0-9a-zA-Z._-]+)(?::[0-9]{1,5})?")
+
+
+def host_of(header: str) -> str:
+    """Return the name or address in a ``Host`` header, in lower case; empty where it has none.
+
+    Examples
+    --------
+    >>> host_of("Example.org:8000"), host_of("[::1]:80"), host_of("a b")
+    ('example.org', '::1', '')
+    """
+    match = _HOST.fullmatch(header)
+    return match[1].strip("[]").rstrip(".").lower() if match else ""
+
+
+def default_host_names(host: str) -> tuple[str, ...]:
+    """Return the names that a service on an address answers to.
+
+    The address of the connection itself is always one of them.
+
+    Examples
+    --------
+    >>> default_host_names("127.0.0.1")
+    ('127.0.0.1', 'localhost', '::1')
+    """
+    names = ["localhost", "127.0.0.1", "::1"]
+    if host in ("0.0.0.0", "::", ""):
+        names += [socket.gethostname(), socket.getfqdn()]
+    return tuple(dict.fromkeys(name.lower() for name in (host, *names) if name))
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file: one line of visible ASCII characters.
+
+    Raises
+    ------
+    ServiceError
+        If it cannot be read.
+    InputError
+        If it contains no token.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "token").write_text("a-long-secret-of-letters\\n")
+    ...     read_token(Path(folder, "token"))
+    'a-long-secret-of-letters'
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(4097)
+    except OSError as error:
+        raise ServiceError(f"{path}: cannot be read ({error.strerror})") from None
+    token = content.strip()
+    if not re.fullmatch(rb"[!-~]{16,4096}", token):
+        accepted = "a file with one line of 16 to 4096 visible ASCII characters"
+        raise InputError("--token-file", str(path), accepted)
+    return token.decode("ascii")
+
+
+class Access:
+    """Refuses requests for other hosts, and requests without the token.
+
+    Parameters
+    ----------
+    app : ASGI application
+    host_names : sequence of str
+        Accepted in ``Host``, without a port; ``"*"`` accepts any.
+    token : str, optional
+        Expected as ``Authorization: Bearer …``, except for the page and the service's health.
+
+    Examples
+    --------
+    >>> async def app(scope, receive, send): ...
+    >>> guarded = Access(app, ("localhost",), None)
+    """
+
+    def __init__(self, app: ASGIApp, host_names: Sequence[str], token: str | None) -> None:
+        self.app = app
+        self._any_host = "*" in host_names
+        self._hosts = {name.strip("[]").rstrip(".").lower() for name in host_names}
+        self._digest = None if token is None else _digest(token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if not self._is_host(headers.getlist("host"), scope.get("server")):
+            answer = _refusal(421, "unknown_host", "this service does not answer to that host name")
+        elif not self._is_authorized(headers.getlist("authorization"), scope["path"]):
+            challenge = {"WWW-Authenticate": "Bearer"}
+            answer = _refusal(401, "unauthorized", "the token is missing or wrong", challenge)
+        else:
+            await self.app(scope, receive, send)
+            return
+        await answer(scope, receive, send)
+
+    def _is_host(self, values: list[str], server: tuple[str, int | None] | None) -> bool:
+        if self._any_host:
+            return True
+        name = host_of(values[0]) if len(values) == 1 else ""
+        return bool(name) and (name in self._hosts or _is_address(name, server))
+
+    def _is_authorized(self, values: list[str], path: str) -> bool:
+        if self._digest is None or path in _OPEN:
+            return True
+        scheme, _, token = (values[0] if len(values) == 1 else "").partition(" ")
+        # Digests have one length: the comparison says nothing about the token's.
+        same = hmac.compare_digest(_digest(token.strip()), self._digest)
+        return same and scheme.lower() == "bearer"
+
+
+def _is_address(name: str, server: tuple[str, int | None] | None) -> bool:
+    """Return whether a name is the address that the client connected to.
+
+    An address cannot be made to mean another one, as the names of a hostile page can.
+    """
+    try:
+        return server is not None and ipaddress.ip_address(name) == ipaddress.ip_address(server[0])
+    except ValueError:
+        return False
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _refusal(
+    status: int, kind: str, message: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    return JSONResponse({"error": {"kind": kind, "message": message}}, status, headers)

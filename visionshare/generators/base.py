@@ -311,9 +311,19 @@ class FeatureFamily(BaseEstimator, ABC):
         raise InputError("family", self.name, "a family that fine-tuning can move")
 
     def tunable(self) -> Tunable:
-        """Return the features of the fitted family as a function of their parameters."""
+        """Return the features of the fitted family as a function of their parameters.
+
+        By default from the function ``tunable`` of the module ``tuning`` beside the family's own.
+
+        Raises
+        ------
+        InputError
+            If the parameters of such a family cannot be moved.
+        """
         self.check_tunable()
-        raise NotImplementedError(f"{self.name}: check_tunable passes, and there is no tunable")
+        module = self._module_beside("tuning", "a family that fine-tuning can move")
+        features: Tunable = module.tunable(self)
+        return features
 
     def to_c(self, writer: Writer) -> Unit:
         """Return the family as a unit of C; by default from the module ``c`` beside its own.

@@ -12,7 +12,6 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, check_features, check_images
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_image_shape, check_state, family_state
-from visionshare.generators.tuning import Tunable
 from visionshare.resources import run_blocks
 
 __all__ = ["Deslanted", "deslanted"]
@@ -199,13 +198,6 @@ class Deslanted(FeatureFamily):
     def check_tunable(self) -> None:
         """Check that the parameters of the family inside can be moved."""
         self.family.check_tunable()
-
-    def tunable(self) -> Tunable:
-        """Return the features with the parameters of the family inside."""
-        from visionshare.generators.deslanted.tuning import TunableDeslanted
-
-        self.part_.check_tunable()
-        return TunableDeslanted(self)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays from which the family can be made again."""

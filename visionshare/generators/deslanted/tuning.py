@@ -9,7 +9,12 @@ import numpy as np
 if TYPE_CHECKING:
     from visionshare.generators.deslanted.family import Deslanted
 
-__all__ = ["TunableDeslanted"]
+__all__ = ["TunableDeslanted", "tunable"]
+
+
+def tunable(family: Deslanted) -> TunableDeslanted:
+    """Return the features of a fitted family as a function of parameters that gradients move."""
+    return TunableDeslanted(family)
 
 
 class TunableDeslanted:

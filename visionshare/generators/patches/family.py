@@ -24,7 +24,6 @@ from visionshare.generators.patches.restricted import (
     templates_macs,
 )
 from visionshare.generators.states import family_state, unfitted
-from visionshare.generators.tuning import Tunable
 from visionshare.resources import size_text, thread_limit
 
 __all__ = ["PatchTemplates"]
@@ -331,12 +330,6 @@ class PatchTemplates(FeatureFamily):
 
     def check_tunable(self) -> None:
         """Templates and masks can be moved."""
-
-    def tunable(self) -> Tunable:
-        """Return the chosen templates and masks as parameters that gradients move."""
-        from visionshare.generators.patches.tuning import TunableTemplates
-
-        return TunableTemplates(self)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return geometry as plain values; templates, masks and layout as arrays."""

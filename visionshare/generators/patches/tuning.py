@@ -13,7 +13,12 @@ from visionshare.resources import thread_limit
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["TunableTemplates"]
+__all__ = ["TunableTemplates", "tunable"]
+
+
+def tunable(family: PatchTemplates) -> TunableTemplates:
+    """Return the features of a fitted family as a function of parameters that gradients move."""
+    return TunableTemplates(family)
 
 
 class TunableTemplates:

@@ -9,6 +9,7 @@ import visionshare
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError, RecipeError
 from visionshare.recipes import load_recipe, train
+from visionshare.recipes.folder import LOCK, MARK, RESULTS
 from visionshare.recipes.stages.images import deformed_copies
 from visionshare.recipes.stages.members import teacher_recipe
 
@@ -35,7 +36,7 @@ def run(tmp_path_factory):
 
 def test_everything_is_written(run):
     names = {p.name for p in run.out.iterdir()}
-    assert names == {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    assert names == {*RESULTS, MARK, LOCK}
     metrics = json.loads((run.out / "metrics.json").read_text())
     assert metrics["features"] == 6 + 21
     assert metrics["rounds"] == 1

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from visionshare.durable import is_partial, make_folder, remove_folder, write_text
-from visionshare.errors import InputError
+from visionshare.errors import InputError, VisionshareError
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.store.writer_lock import writer_lock
 from visionshare.tensor_file import tensor_file_format
@@ -64,14 +64,21 @@ def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
     """
     folder = Path(out)
     _check(folder)
+    is_new = not folder.exists()
     make_folder(folder)
-    with writer_lock(folder, LOCK):
-        # Another run may have come first.
-        _check(folder)
-        mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
-        write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
-        yield folder
-        remove_folder(folder / WORK)
+    try:
+        with writer_lock(folder, LOCK):
+            # Another run may have come first.
+            _check(folder)
+            mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
+            write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
+            yield folder
+            remove_folder(folder / WORK)
+    except VisionshareError:
+        # A run that was refused before it wrote anything leaves no folder.
+        if is_new and {path.name for path in folder.iterdir()} <= {MARK, LOCK}:
+            remove_folder(folder)
+        raise
 
 
 def _check(folder: Path) -> None:

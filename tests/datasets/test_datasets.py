@@ -1,4 +1,4 @@
-"""Readers, the catalogue, deformations: right on good files, one line on bad ones."""
+"""Readers, the catalog, deformations: right on good files, one line on bad ones."""
 
 import functools
 import gzip
@@ -169,7 +169,7 @@ def test_orientation_centering_and_limits(tmp_path):
             read_image(tmp_path / "turned.png", **options)
 
 
-def test_the_catalogue_is_valid():
+def test_the_catalog_is_valid():
     for name in list_datasets():
         info = dataset_info(name)
         assert info.name == name
@@ -180,7 +180,7 @@ def test_the_catalogue_is_valid():
         dataset_info("nothing")
 
 
-def test_a_catalogue_of_ones_own(tmp_path):
+def test_a_catalog_of_ones_own(tmp_path):
     required = 'name = "mine"\ntitle = "t"\nkind = "npz"\ncitation = "c"\n'
     for key in ("license", "licence"):
         # Entries that were written before say "licence".
@@ -188,7 +188,7 @@ def test_a_catalogue_of_ones_own(tmp_path):
         assert dataset_info("mine", tmp_path).license == "free"
     assert list_datasets(tmp_path) == ["mine"]
     (tmp_path / "mine.toml").write_text(required)
-    with pytest.raises(DataError, match="invalid catalogue entry"):
+    with pytest.raises(DataError, match="invalid catalog entry"):
         dataset_info("mine", tmp_path)
     with pytest.raises(DataError, match="known: mine"):
         dataset_info("mnist", tmp_path)
@@ -220,15 +220,15 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
         'images = "tiny/images-idx3-ubyte.gz"\nlabels = "tiny/labels-idx1-ubyte.gz"\n'
         "shape = [6, 4, 4]\n"
     )
-    catalogue = tmp_path / "catalogue"
-    catalogue.mkdir()
-    (catalogue / "tiny.toml").write_text(
+    catalog = tmp_path / "catalog"
+    catalog.mkdir()
+    (catalog / "tiny.toml").write_text(
         'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicense = "l"\ncitation = "c"\n'
         f'classes = ["a", "b"]\n{files}[splits.train]\n{split}[splits.test]\n{split}'
     )
-    assert list_datasets(catalogue) == ["tiny"]
-    verify = functools.partial(verify_dataset, "tiny", root, catalogue=catalogue)
-    fetch = functools.partial(fetch_dataset, "tiny", root, catalogue=catalogue)
+    assert list_datasets(catalog) == ["tiny"]
+    verify = functools.partial(verify_dataset, "tiny", root, catalog=catalog)
+    fetch = functools.partial(fetch_dataset, "tiny", root, catalog=catalog)
     handler = functools.partial(QuietHandler, directory=str(served))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -236,7 +236,7 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
         try:
             assert set(verify().values()) == {"missing"}
             with pytest.raises(DataError, match="visionshare data fetch tiny"):
-                load_dataset("tiny", "train", root, catalogue=catalogue)
+                load_dataset("tiny", "train", root, catalog=catalog)
             with pytest.raises(DataError, match="no download address"):
                 fetch()
             address = f"http://127.0.0.1:{server.server_port}"
@@ -251,9 +251,9 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
             server.shutdown()
             thread.join()
     write_idx(root / "tiny" / "labels-idx1-ubyte.gz", np.arange(6, dtype=np.uint8) % 2)
-    assert_array_equal(load_dataset("tiny", "test", root, catalogue=catalogue).images, images)
+    assert_array_equal(load_dataset("tiny", "test", root, catalog=catalog).images, images)
     monkeypatch.setenv("VISIONSHARE_DATA", str(root))
-    assert len(load_images("tiny", catalogue=catalogue)) == 6
+    assert len(load_images("tiny", catalog=catalog)) == 6
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     classifier: Classifier,
-    dataset: Annotated[str, typer.Argument(help="Name of the catalogue, a folder or a file.")],
+    dataset: Annotated[str, typer.Argument(help="Name of the catalog, a folder or a file.")],
     data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split of the data set: test or train.")] = "test",
     jobs: Jobs = -1,

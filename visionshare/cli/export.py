@@ -55,7 +55,7 @@ def export(
         str | None,
         typer.Option(
             "--measure",
-            help="Count errors of the export on labeled images: a name of the catalogue, a folder "
+            help="Count errors of the export on labeled images: a name of the catalog, a folder "
             "or a file.",
         ),
     ] = None,

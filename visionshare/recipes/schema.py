@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class DataPart(Section):
-    """Which images: a name of the catalogue, a file or a folder.
+    """Which images: a name of the catalog, a file or a folder.
 
     ``held_out``: fraction of the training images of each class that do not train and take the
     place of the test images, the same ones for every seed: for choosing settings.

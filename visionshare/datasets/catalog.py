@@ -1,4 +1,4 @@
-"""The data catalogue: one TOML per data set, looked up, verified and fetched by name."""
+"""The data catalog: one TOML per data set, looked up, verified and fetched by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from visionshare.errors import DataError
 from visionshare.resources import cache_folder
 
 __all__ = [
-    "Catalogue",
+    "Catalog",
     "DataSetInfo",
     "data_roots",
     "dataset_info",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 # A folder with a TOML file for each data set; the bundled ones when it is None.
-Catalogue: TypeAlias = "str | os.PathLike[str] | None"
+Catalog: TypeAlias = "str | os.PathLike[str] | None"
 Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 
@@ -39,7 +39,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class CatalogueFile(_Strict):
+class CatalogFile(_Strict):
     """One file of a data set."""
 
     path: str
@@ -65,7 +65,7 @@ class Plate(_Strict):
 
 
 class DataSetInfo(_Strict):
-    """A catalogue entry.
+    """A catalog entry.
 
     Examples
     --------
@@ -83,44 +83,44 @@ class DataSetInfo(_Strict):
     homepage: str = ""
     classes: tuple[str, ...] = ()
     notes: str = ""
-    files: tuple[CatalogueFile, ...] = ()
+    files: tuple[CatalogFile, ...] = ()
     splits: dict[str, Split] = {}
     plates: tuple[Plate, ...] = ()
     test_fraction: float = 0.0
     value_range: tuple[float, float] = (0.0, 1.0)
 
 
-def list_datasets(catalogue: Catalogue = None) -> list[str]:
-    """Return the names in the catalogue.
+def list_datasets(catalog: Catalog = None) -> list[str]:
+    """Return the names in the catalog.
 
     Parameters
     ----------
-    catalogue : path-like, optional
-        A folder with a TOML file for each data set; the bundled catalogue when omitted.
+    catalog : path-like, optional
+        A folder with a TOML file for each data set; the bundled catalog when omitted.
 
     Examples
     --------
     >>> "mnist" in list_datasets()
     True
     """
-    return sorted(_entries(catalogue))
+    return sorted(_entries(catalog))
 
 
-def _entries(catalogue: Catalogue) -> dict[str, Path]:
-    """Return the files of a catalogue by the names of their data sets."""
-    if catalogue is None:
+def _entries(catalog: Catalog) -> dict[str, Path]:
+    """Return the files of a catalog by the names of their data sets."""
+    if catalog is None:
         return bundled("data")
-    return {path.stem: path for path in Path(catalogue).glob("*.toml")}
+    return {path.stem: path for path in Path(catalog).glob("*.toml")}
 
 
-def dataset_info(name: str, catalogue: Catalogue = None) -> DataSetInfo:
-    """Return a catalogue entry.
+def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
+    """Return a catalog entry.
 
     Parameters
     ----------
     name : str
         See :func:`list_datasets`.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Raises
@@ -139,13 +139,13 @@ def dataset_info(name: str, catalogue: Catalogue = None) -> DataSetInfo:
         import tomllib
     else:
         import tomli as tomllib
-    path = _entries(catalogue).get(name)
+    path = _entries(catalog).get(name)
     if path is None:
-        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalogue))}")
+        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalog))}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
     except (ValidationError, ValueError) as error:
-        raise DataError(f"{path}: invalid catalogue entry ({error})") from None
+        raise DataError(f"{path}: invalid catalog entry ({error})") from None
 
 
 def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
@@ -176,9 +176,7 @@ def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
     )
 
 
-def verify_dataset(
-    name: str, data_dir: Folder = None, catalogue: Catalogue = None
-) -> dict[str, str]:
+def verify_dataset(name: str, data_dir: Folder = None, catalog: Catalog = None) -> dict[str, str]:
     """Return, for each file of a data set, "ok", "missing" or "broken" (another sha256).
 
     Parameters
@@ -186,7 +184,7 @@ def verify_dataset(
     name : str
     data_dir : path-like, optional
         Searched before ``VISIONSHARE_DATA`` and the user's cache.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Examples
@@ -196,7 +194,7 @@ def verify_dataset(
     """
     import pooch
 
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     states = {}
     for file in info.files:
         try:
@@ -213,7 +211,7 @@ def fetch_dataset(
     data_dir: Folder = None,
     base_url: str | None = None,
     progress: bool = False,
-    catalogue: Catalogue = None,
+    catalog: Catalog = None,
 ) -> list[Path]:
     """Download the files of a data set that are not there yet, and check their sha256.
 
@@ -226,7 +224,7 @@ def fetch_dataset(
         A mirror: files are then ``base_url/path``.
     progress : bool, default False
         Show a progress bar.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Returns
@@ -246,7 +244,7 @@ def fetch_dataset(
     """
     import pooch
 
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     root = data_roots(data_dir)[0]
     paths = []
     for file in info.files:
@@ -274,9 +272,9 @@ def load_dataset(
     data_dir: Folder = None,
     cut: Cut | None = None,
     fonts: Fonts | None = None,
-    catalogue: Catalogue = None,
+    catalog: Catalog = None,
 ) -> ImageSet:
-    """Return one split of a data set of the catalogue.
+    """Return one split of a data set of the catalog.
 
     Parameters
     ----------
@@ -289,7 +287,7 @@ def load_dataset(
         How patches are cut, of a set of textures; see :mod:`visionshare.datasets.textures`.
     fonts : Fonts, optional
         How characters are rendered, of the set "fonts"; see :mod:`visionshare.datasets.glyphs`.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Raises
@@ -304,7 +302,7 @@ def load_dataset(
     """
     if split not in ("train", "test"):
         raise DataError(f"split {split!r}: it is 'train' or 'test'")
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     if fonts is not None and name != "fonts":
         raise DataError(f"{name}: its images are not rendered; only those of 'fonts' are")
     if name == "fonts" and cut is None:
@@ -326,17 +324,17 @@ def load_dataset(
 
 
 def load_plates(
-    name: str, data_dir: Folder = None, catalogue: Catalogue = None
+    name: str, data_dir: Folder = None, catalog: Catalog = None
 ) -> dict[str, np.ndarray]:
     """Return the whole images of a set of textures by class, without blank rows at the bottom.
 
     Parameters
     ----------
     name : str
-        A catalogue entry of textures, such as "brodatz".
+        A catalog entry of textures, such as "brodatz".
     data_dir : path-like, optional
         As in :func:`load_dataset`.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Raises
@@ -349,7 +347,7 @@ def load_plates(
     >>> load_plates("brodatz", "/data")  # doctest: +SKIP
     {'grass': array(...), 'bark': array(...), ...}
     """
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     if not info.plates:
         raise DataError(f"{name}: no set of textures")
     return _read_plates(info, data_dir)
@@ -382,7 +380,7 @@ def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     values, labels = read_libsvm(_find(info, part.images, data_dir), part.shape[1:])
     low, high = info.value_range
     if len(values) != part.shape[0] or values.min() < low or values.max() > high:
-        raise DataError(f"{info.name}: {part.images} is not the file of the catalogue")
+        raise DataError(f"{info.name}: {part.images} is not the file of the catalog")
     values -= low
     values /= high - low
     present, index = np.unique(labels, return_inverse=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare import Deslanted, GaborBank
+from visionshare import Deslanted, GaborBank, RandomFourier
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import spec_fingerprint
@@ -343,6 +343,11 @@ def test_bad_arguments_are_named(images, tmp_path):
         create_store(tmp_path / "s", Pixels().fit(images), images, memory="much")
     with pytest.raises(InputError, match=r"^dtype: got"):
         create_store(tmp_path / "s", Pixels().fit(images), images, "float64")
-    with pytest.raises(InputError, match=r"^family: got"):
-        create_store(tmp_path / "s", GaborBank().fit(images), images)
     assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("family", [GaborBank(5, values=3), RandomFourier(5)])
+def test_a_family_that_draws_its_features_has_a_store(images, tmp_path, family):
+    family.fit(images)
+    columns = create_store(tmp_path / "s", family, images, "float32")
+    assert_array_equal(columns.columns_of(), family.transform_columns(images))

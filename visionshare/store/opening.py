@@ -36,7 +36,7 @@ def create_store(
     path : path-like
         Folder of the store.
     family : FeatureFamily
-        Fitted and finite.
+        Fitted.
     images : ndarray
     dtype : {"float16", "float32"}, default "float16"
     memory : str or int, default "2GiB"
@@ -100,8 +100,6 @@ def create_empty_store(
     ...     columns.missing.tolist()
     [0, 1, 2]
     """
-    if family.is_continuous:
-        raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
     folder = Path(path)
     state, arrays = family.to_state()
     digests = spec_fingerprint(state, arrays), images_sha256

@@ -27,7 +27,7 @@ from visionshare.datasets import (
     verify_dataset,
 )
 from visionshare.datasets.arrays import read_npz
-from visionshare.datasets.folders import read_image, read_images
+from visionshare.datasets.folders import read_folder, read_image, read_images
 from visionshare.datasets.idx import read_idx, write_idx
 from visionshare.errors import DataError, InputError
 
@@ -112,7 +112,7 @@ def test_npz_with_objects_or_a_bomb_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("images.npy", bytes(10_000_000))
     with pytest.raises(DataError, match="at most"):
-        read_npz(tmp_path / "b.npz", largest=1_000_000)
+        read_npz(tmp_path / "b.npz", max_bytes=1_000_000)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".h5", "-idx3-ubyte", ".zip"])
@@ -139,7 +139,8 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
     with pytest.raises(DataError, match="give a size"):
         load_images(tmp_path)
     paths = sorted(tmp_path.rglob("*.png"))
-    assert_array_equal(read_images(paths, (8, 8), n_jobs=3), loaded.images)
+    for n_jobs in (3, -1):
+        assert_array_equal(read_images(paths, (8, 8), n_jobs=n_jobs), loaded.images)
     broken = tmp_path / "a" / "broken.png"
     broken.write_bytes(b"\x89PNG\r\n\x1a\n broken")
     noted = []
@@ -151,6 +152,8 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no folders with images"):
         load_images(tmp_path / "empty")
+    with pytest.raises(DataError, match="no such folder"):
+        read_folder(tmp_path / "none")
 
 
 def test_orientation_centering_and_limits(tmp_path):
@@ -163,7 +166,7 @@ def test_orientation_centering_and_limits(tmp_path):
     assert_array_equal(centered[2:5, 2:4], read_image(tmp_path / "turned.png"))
     assert centered.sum() == centered[2:5, 2:4].sum()
     with pytest.raises(DataError, match="too many"):
-        read_image(tmp_path / "turned.png", largest=5)
+        read_image(tmp_path / "turned.png", max_pixels=5)
     for options in ({"mode": "sepia"}, {"fit": "crop"}):
         with pytest.raises(InputError):
             read_image(tmp_path / "turned.png", **options)
@@ -192,6 +195,37 @@ def test_a_catalog_of_ones_own(tmp_path):
         dataset_info("mine", tmp_path)
     with pytest.raises(DataError, match="known: mine"):
         dataset_info("mnist", tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        list_datasets(tmp_path / "none")
+
+
+def _entry(folder, name, text):
+    head = f'name = "{name}"\ntitle = "t"\nlicense = "l"\ncitation = "c"\n'
+    (folder / f"{name}.toml").write_text(head + text)
+
+
+def test_an_entry_may_have_the_name_of_a_bundled_set(tmp_path):
+    np.savez(tmp_path / "a.npz", images=np.eye(4).reshape(4, 2, 2), y=np.array([7, 8, 7, 8]))
+    split = '[splits.all]\nimages = "a.npz"\nlabels = "y"\nshape = [4, 2, 2]\n'
+    for name in ("textures", "fonts", "digits"):
+        _entry(tmp_path, name, f'kind = "npz"\nclasses = ["7", "8"]\ntest_fraction = 0.5\n{split}')
+        loaded = load_dataset(name, "test", tmp_path, catalog=tmp_path)
+        assert (loaded.images.shape, loaded.labels.tolist()) == ((2, 2, 2), [0, 1])
+
+
+def test_entries_that_do_not_fit_their_files_are_named(tmp_path):
+    np.savez(tmp_path / "a.npz", images=np.zeros((4, 2, 2)), y=np.arange(3))
+    split = '[splits.all]\nimages = "a.npz"\nlabels = "{}"\nshape = {}\n'
+    for kind, text, message in (
+        ("bundled", "", "'mine' is not bundled"),
+        ("idx", "", r"no \[splits.train\]"), ("npz", "", r"no \[splits.all\]"),
+        ("npz", split.format("z", "[4, 2, 2]"), "no array 'z'"),
+        ("npz", split.format("y", "[5, 2, 2]"), r"shape \(4, 2, 2\), not \(5, 2, 2\)"),
+        ("npz", split.format("y", "[4, 2, 2]"), r"labels of shape \(3,\)"),
+    ):  # fmt: skip
+        _entry(tmp_path, "mine", f'kind = "{kind}"\n{text}')
+        with pytest.raises(DataError, match=message):
+            load_dataset("mine", "train", tmp_path, catalog=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["digits", "textures"])
@@ -306,12 +340,14 @@ def test_elastic_displacements_are_scattered_as_blurred_noise_is():
             assert_allclose(*products, rtol=0.15)
 
 
-def test_deformations_out_of_range_are_refused():
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sigma", 0), ("alpha", -1), ("shear", np.nan), ("n_copies", 1.5), ("batch", 0)],
+)
+def test_deformations_out_of_range_are_refused(name, value):
     image = np.zeros((1, 40, 40), np.float32)
-    with pytest.raises(InputError, match=r"^sigma"):
-        next(elastic_deformations(image, 1, sigma=0))
-    with pytest.raises(InputError, match=r"^alpha"):
-        next(elastic_deformations(image, 1, alpha=-1))
+    with pytest.raises(InputError, match=rf"^{name}: got {value}"):
+        next(elastic_deformations(image, **{name: value}))
 
 
 @pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST is not at hand")

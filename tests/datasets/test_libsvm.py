@@ -50,7 +50,7 @@ def test_damage_is_one_line(tmp_path, name):
     with pytest.raises(DataError, match="invalid"):
         read_libsvm(path, (2, 4))
     with pytest.raises(DataError, match="more than 100 bytes"):
-        read_libsvm(path, (3, 4), largest=100)
+        read_libsvm(path, (3, 4), max_bytes=100)
     with pytest.raises(DataError, match="No such file"):
         read_libsvm(tmp_path / "none.bz2", (3, 4))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from visionshare.bundled import bundled
 from visionshare.datasets import bundled_sets
@@ -98,6 +99,11 @@ def list_datasets(catalog: Catalog = None) -> list[str]:
     catalog : path-like, optional
         A folder with a TOML file for each data set; the bundled catalog when omitted.
 
+    Raises
+    ------
+    DataError
+        If there is no such folder.
+
     Examples
     --------
     >>> "mnist" in list_datasets()
@@ -110,6 +116,8 @@ def _entries(catalog: Catalog) -> dict[str, Path]:
     """Return the files of a catalog by the names of their data sets."""
     if catalog is None:
         return bundled("data")
+    if not Path(catalog).is_dir():
+        raise DataError(f"{catalog}: no such folder; a catalog is a folder of TOML files")
     return {path.stem: path for path in Path(catalog).glob("*.toml")}
 
 
@@ -144,11 +152,11 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
         raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalog))}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
-    except (ValidationError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise DataError(f"{path}: invalid catalog entry ({error})") from None
 
 
-def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
+def data_roots(data_dir: Folder = None) -> list[Path]:
     """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache.
 
     The cache is :func:`visionshare.resources.cache_folder`.
@@ -303,24 +311,23 @@ def load_dataset(
     if split not in ("train", "test"):
         raise DataError(f"split {split!r}: it is 'train' or 'test'")
     info = dataset_info(name, catalog)
-    if fonts is not None and name != "fonts":
+    # A catalog of one's own may give these names to other data.
+    inside = info.name if info.kind == "bundled" else None
+    if fonts is not None and inside != "fonts":
         raise DataError(f"{name}: its images are not rendered; only those of 'fonts' are")
-    if name == "fonts" and cut is None:
-        return load_fonts(split, fonts, data_dir)
-    if name == "textures":
-        cut = cut or Cut()
-        return bundled_sets.load_textures(split, cut.size, cut.per_class, cut.seed)
+    if inside == "textures":
+        return bundled_sets.load_textures(split, cut)
     if info.kind == "plates":
         return texture_patches(_read_plates(info, data_dir), split, cut, info.name)
     if cut is not None:
         raise DataError(f"{name}: its images have one size; patches are cut from textures only")
-    if info.kind == "bundled":
+    if inside == "fonts":
+        return load_fonts(split, fonts, data_dir)
+    if inside == "digits":
         return bundled_sets.load_digits(split)
-    if info.kind == "idx":
-        return _load_idx(info, split, data_dir)
-    if info.kind == "npz":
-        return _load_npz(info, split, data_dir)
-    return _load_libsvm(info, split, data_dir)
+    if info.kind == "bundled":
+        raise DataError(f"{name}: {info.name!r} is not bundled; digits, fonts and textures are")
+    return _LOADERS[info.kind](info, split, data_dir)
 
 
 def load_plates(
@@ -362,21 +369,33 @@ def _read_plates(info: DataSetInfo, data_dir: Folder) -> dict[str, np.ndarray]:
     }
 
 
+def _split(info: DataSetInfo, name: str) -> Split:
+    if name not in info.splits:
+        raise DataError(f"{info.name}: its catalog entry has no [splits.{name}]")
+    return info.splits[name]
+
+
+def _check_shape(info: DataSetInfo, part: Split, images: np.ndarray, labels: np.ndarray) -> None:
+    if images.shape != part.shape:
+        raise DataError(f"{info.name}: {part.images} has shape {images.shape}, not {part.shape}")
+    if labels.shape != images.shape[:1]:
+        raise DataError(f"{info.name}: labels of shape {labels.shape} for images {images.shape}")
+
+
 def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.idx import read_idx
 
-    part = info.splits[split]
+    part = _split(info, split)
     images = read_idx(_find(info, part.images, data_dir))
     labels = read_idx(_find(info, part.labels, data_dir))
-    if images.shape != part.shape:
-        raise DataError(f"{info.name}: {part.images} has shape {images.shape}, not {part.shape}")
+    _check_shape(info, part, images, labels)
     return ImageSet(images, labels.astype(np.int64), info.classes, info.name)
 
 
 def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.libsvm import read_libsvm
 
-    part = info.splits[split]
+    part = _split(info, split)
     values, labels = read_libsvm(_find(info, part.images, data_dir), part.shape[1:])
     low, high = info.value_range
     if len(values) != part.shape[0] or values.min() < low or values.max() > high:
@@ -392,10 +411,21 @@ def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.arrays import read_npz
 
-    part = info.splits["all"]
+    part = _split(info, "all")
     arrays = read_npz(_find(info, part.images, data_dir))
-    _, labels = np.unique(arrays[part.labels].astype(np.int64), return_inverse=True)
+    missing = {"images", part.labels} - set(arrays)
+    if missing:
+        raise DataError(f"{info.name}: {part.images} has no array {min(missing)!r}")
+    _check_shape(info, part, arrays["images"], arrays[part.labels])
+    _, labels = np.unique(arrays[part.labels], return_inverse=True)
     # No official split: a seeded fraction of each class tests.
     tests = stratified_mask(labels, info.test_fraction, 0)
     chosen = tests if split == "test" else ~tests
     return ImageSet(arrays["images"][chosen], labels[chosen], info.classes, info.name)
+
+
+_LOADERS: dict[str, Callable[[DataSetInfo, str, Folder], ImageSet]] = {
+    "idx": _load_idx,
+    "libsvm": _load_libsvm,
+    "npz": _load_npz,
+}

@@ -156,7 +156,7 @@ def costs(file: Path, test: ImageSet) -> str:
 
 def main() -> None:
     """Compare all families, measure the trained classifier and write the page."""
-    parser = arguments(__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--trained", type=Path, help="a trained classifier of MNIST")
     options = parser.parse_args()
     train, test = (load_images("mnist", split, options.data) for split in ("train", "test"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare.learners.task_targets import class_targets
 from visionshare.losses import make_task_loss
@@ -221,10 +221,7 @@ def answers(rows: list[list[Any]]) -> str:
 
 def draw(measured: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: Path) -> None:
     """Draw the gap to the best objective against seconds, first seed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     panels = [
         (n, key, runs[0]) for n, by_setting in measured.items() for key, runs in by_setting.items()
@@ -246,7 +243,7 @@ def draw(measured: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], pat
 
 def main() -> None:
     """Run all solvers on both data sets and write the page."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     measured = {}
     with thread_limit(options.jobs):
         for name in ALPHAS:

@@ -44,35 +44,21 @@ def lenet(images: np.ndarray) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize(("early_exit", "asked"), [(False, 1.0), (True, 0.5)], ids=["all", "early"])
 def test_one_image_against_lenet(
     paired: Paired,
     classifier: CompactClassifier,
     images: np.ndarray,
     lenet: Callable[[], None],
     quantize: str,
+    early_exit: bool,
+    asked: float,
 ) -> None:
-    """Both are called from Python for each image."""
-    compiled = compile_classifier(classifier, quantize=quantize)
+    """Both are called from Python for each image; all features, or as many as early exit needs."""
+    compiled = compile_classifier(classifier, quantize=quantize, early_exit=early_exit)
 
     def ours() -> None:
         for image in images:
             compiled.decision_function(image)
 
-    paired(ours, lenet, "1.0")
-
-
-@pytest.mark.parametrize("quantize", ["none", "int8"])
-def test_early_exit_against_lenet(
-    paired: Paired,
-    classifier: CompactClassifier,
-    images: np.ndarray,
-    lenet: Callable[[], None],
-    quantize: str,
-) -> None:
-    compiled = compile_classifier(classifier, quantize=quantize, early_exit=True)
-
-    def ours() -> None:
-        for image in images:
-            compiled.decision_function(image)
-
-    paired(ours, lenet, "0.5")
+    paired(ours, lenet, asked)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from visionshare.durable import write_bytes
 from visionshare.errors import DataError
 
 __all__ = ["is_idx", "read_idx", "write_idx"]
@@ -99,6 +100,11 @@ def _body(
 def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
     """Write an array as IDX; gzip-compressed when the name ends in ``.gz``.
 
+    Raises
+    ------
+    DataError
+        If IDX has no such dtype.
+
     Examples
     --------
     >>> import tempfile
@@ -114,6 +120,4 @@ def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
     head = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
     body = head + array.astype(_DTYPES[code]).tobytes()
     content = gzip.compress(body, mtime=0) if str(path).endswith(".gz") else body
-    from visionshare.durable import write_bytes
-
     write_bytes(path, content)

@@ -82,9 +82,8 @@ def as_hocr(page: Page, image: str = "") -> str:
 
     Parameters
     ----------
-    page : Page
-    image : str, default ""
-        Name of the image, which the result says.
+    page, image
+        As in :func:`as_values`.
 
     Examples
     --------

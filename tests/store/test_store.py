@@ -233,6 +233,26 @@ def test_broken_shards_are_found_and_repaired(family, images, tmp_path):
     assert_array_equal(open_store(folder, family, images).columns_of(), whole)
 
 
+def test_a_name_that_stands_for_another_shard_after_a_repair(family, images, tmp_path):
+    folder = tmp_path / "s"
+    writer = create_store(folder, family, images, memory="400kB")
+    writer.fill(np.arange(writer.shape[1] // 2))
+    reader = open_store(folder, family, images)
+    reader.columns_of(np.setdiff1d(np.arange(reader.shape[1]), reader.missing))
+    last = max((folder / "shards").iterdir())
+    ids = json.loads((folder / "manifest.json").read_text())["shards"][last.name]["ids"]
+    # The reader keeps what it has mapped; the name is free.
+    last.unlink()
+    last.write_bytes(b"broken")
+    assert repair_store(folder) == [last.name]
+    repaired = open_store(folder, family, images)
+    repaired.fill(np.setdiff1d(repaired.missing, ids)[:1])
+    again = json.loads((folder / "manifest.json").read_text())["shards"][last.name]["ids"]
+    assert not set(again) & set(ids)
+    expected = family.transform_columns(images, dtype="float16").astype(np.float32)
+    assert_array_equal(reader.columns_of(), expected)
+
+
 def test_a_copied_store_is_verified_before_it_is_mapped(family, images, tmp_path):
     columns = create_store(tmp_path / "s", family, images)
     whole = columns.columns_of()

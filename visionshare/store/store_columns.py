@@ -68,10 +68,16 @@ class StoreColumns(Columns):
         self.folder = folder
         self._family, self._images = family, images
         self._memory = parse_size(memory)
-        self._mapped: dict[str, MappedShard] = {}
+        self._manifest, self._mapped = manifest, dict[str, MappedShard]()
         self._adopt(manifest)
 
     def _adopt(self, manifest: Manifest) -> None:
+        # Where another process has repaired the store, a name may stand for another shard now.
+        self._mapped = {
+            name: shard
+            for name, shard in self._mapped.items()
+            if manifest.shards.get(name) == self._manifest.shards[name]
+        }
         self._manifest = manifest
         self._shard_of = np.full(self.shape[1], -1, np.int64)
         self._row_of = np.zeros(self.shape[1], np.int64)
@@ -86,21 +92,7 @@ class StoreColumns(Columns):
         """Ids of the columns that are not evaluated yet."""
         return np.flatnonzero(self._shard_of < 0)
 
-    def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates per image of these features, None where unknown."""
-        return None if self._family is None else int(self._family.macs(ids))
-
-    def added_macs(
-        self,
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray | None:
-        """Return what columns or groups add to the cost of chosen ones, None where unknown."""
-        return None if self._family is None else self._family.added_macs(chosen, ids, starts)
-
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
-        """Return all columns of some examples, copied to memory, with their scaling."""
         return sampled(self, rows, old)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
@@ -199,8 +191,7 @@ class StoreColumns(Columns):
         StoreError
             If another process writes.
         """
-        checked = check_ids(ids, self.shape[1])
-        ids = np.empty(0, np.int64) if checked is None else checked
+        ids = check_ids(ids, self.shape[1])
         if values.shape != (len(ids), self.shape[0]) or values.dtype != self.dtype:
             given = f"{values.dtype} of shape {values.shape}"
             accepted = f"{self.dtype} of shape {(len(ids), self.shape[0])}"

@@ -139,10 +139,8 @@ class StoreColumns(Columns):
         if (self._shard_of[ids] >= 0).all():
             return
         if self._family is None or self._images is None:
-            raise StoreError(
-                f"{self.folder}: {len(self.missing)} columns are not evaluated yet; "
-                "open the store with its family and images"
-            )
+            left = f"{len(self.missing)} columns are not evaluated yet"
+            raise StoreError(f"{self.folder}: {left}; open the store with its family and images")
         with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
             batches: Any = self._batches(self._family, ids)
@@ -151,14 +149,12 @@ class StoreColumns(Columns):
 
                 batches = tqdm(batches, "columns")
             for batch in batches:
-                values = self._family.transform_columns(
-                    self._images, batch, self.n_jobs, self.dtype
-                )
-                self._write(batch, values)
+                columns = self._family.transform_columns
+                self._write(batch, columns(self._images, batch, self.n_jobs, self.dtype))
 
     def _batches(self, family: FeatureFamily, ids: np.ndarray) -> list[np.ndarray]:
         """Return the missing blocks of these columns, joined up to a shard's size."""
-        column_bytes = self.shape[0] * np.dtype(self.dtype).itemsize
+        column_bytes = max(1, self.shape[0]) * np.dtype(self.dtype).itemsize
         most = max(1, min(self._memory // 8, _LARGEST_SHARD) // column_bytes)
         missing = np.zeros(self.shape[1], bool)
         missing[ids] = self._shard_of[ids] < 0

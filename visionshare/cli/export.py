@@ -141,7 +141,7 @@ def _export_c(
         ours = EarlyExit(model) if options.early_exit else model
         exported = _Exported(predict, "c", program.pixel)
         measured["measured"] = _measure(model, ours.predict, exported, labeled)
-    paths = write_program(program, out)
+    paths = write_program(program, out, "--out")
     size = object_size(program)
     return {
         "files": [str(path) for path in paths],
@@ -164,7 +164,7 @@ def _export_onnx(
     if labeled is not None:
         exported = _Exported(lambda images: run_onnx(program, images).labels, "onnx", program.pixel)
         measured["measured"] = _measure(model, model.predict, exported, labeled)
-    path = write_onnx(program, out)
+    path = write_onnx(program, out, "--out")
     return {
         "files": [str(path)],
         "features": model.n_features,

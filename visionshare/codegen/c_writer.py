@@ -97,7 +97,7 @@ class Writer:
     pixel: str
     bits: int | None
     units: list[Unit] = field(default_factory=list)
-    _depth: int = 0
+    _depth: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_identifier("name", self.prefix)
@@ -114,8 +114,7 @@ class Writer:
 
     @property
     def cell_type(self) -> str:
-        """The C name of the type that a pixel has in work memory: float, or a byte where sums of
-        integers are made of bytes."""
+        """The C name of a pixel's type in work memory: float, or a byte in integer arithmetic."""
         return f"{self.prefix}_cell"
 
     @property
@@ -134,8 +133,10 @@ class Writer:
         if self._depth >= _DEEPEST:
             raise InputError("family", "families inside families", f"at most {_DEEPEST} levels")
         self._depth += 1
-        unit: Unit = family.to_c(self)
-        self._depth -= 1
+        try:
+            unit: Unit = family.to_c(self)
+        finally:
+            self._depth -= 1
         self.units.append(unit)
         return unit
 

@@ -140,16 +140,19 @@ class Graph:
         if self._depth >= _DEEPEST:
             raise InputError("family", "families inside families", f"at most {_DEEPEST} levels")
         self._depth += 1
-        features: str = family.to_onnx(self)
-        self._depth -= 1
+        try:
+            features: str = family.to_onnx(self)
+        finally:
+            self._depth -= 1
         return features
 
     def add_on(self, images: str, family: Any) -> str:
         """Return the name of a family's features of other images than the graph's input."""
         before, self.images = self.images, images
-        features = self.add(family)
-        self.images = before
-        return features
+        try:
+            return self.add(family)
+        finally:
+            self.images = before
 
     def take(
         self, values: str, indices: Sequence[int] | np.ndarray, size: int, axis: int = 1

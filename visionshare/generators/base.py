@@ -1,4 +1,4 @@
-"""What every feature family offers, and the checks of images that all share."""
+"""What every feature family offers, and the checks of images and ids that all share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
 from visionshare.resources import product
 
@@ -25,6 +26,7 @@ __all__ = [
     "check_feature",
     "check_features",
     "check_images",
+    "checked_images",
 ]
 
 Family = TypeVar("Family", bound="FeatureFamily")
@@ -139,7 +141,13 @@ class FeatureFamily(BaseEstimator, ABC):
         return None
 
     def check_parameters(self) -> None:
-        """Check all parameters without images; raise an InputError for one that is out of range."""
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If one is out of range.
+        """
         return
 
     @classmethod
@@ -333,9 +341,8 @@ class FeatureFamily(BaseEstimator, ABC):
         InputError
             If there is none, or these features cannot be written in C.
         """
-        unit: Unit = self._module_beside("c", "a family that can be written in C").emit(
-            self, writer
-        )
+        module = self._module_beside("c", "a family that can be written in C")
+        unit: Unit = module.emit(self, writer)
         return unit
 
     def to_onnx(self, graph: Graph) -> str:
@@ -346,15 +353,23 @@ class FeatureFamily(BaseEstimator, ABC):
         InputError
             If there is none, or these features cannot be written as ONNX.
         """
-        output: str = self._module_beside("onnx", "a family that can be written as ONNX").emit(
-            self, graph
-        )
+        module = self._module_beside("onnx", "a family that can be written as ONNX")
+        output: str = module.emit(self, graph)
         return output
+
+    def _like(self: Family, *attributes: str) -> Family:
+        """Return a family of the same parameters and image shape, with these attributes as here."""
+        other = type(self)(**self.get_params(deep=False))
+        for name in ("image_shape_", *attributes):
+            setattr(other, name, getattr(self, name))
+        return other
 
     def _see(self, images: np.ndarray) -> np.ndarray:
         """Take on the shape of one image; return the images checked, (n, H, W, C)."""
         images = np.asarray(images)
         checked = check_images(images)
+        if len(images) == 0:
+            raise InputError("images", images.shape, "at least one image")
         self.image_shape_ = tuple(int(side) for side in images.shape[1:])
         return checked
 
@@ -388,7 +403,7 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
     Raises
     ------
     InputError
-        If the array has another shape, is empty, or holds values that are not finite.
+        If the array has another shape, its images are empty, or a value is no finite float32.
     """
     images = np.asarray(images)
     if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
@@ -398,13 +413,22 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
         raise InputError("images", images.shape, "images of at least one pixel")
     if shape is not None and images.shape[1:] != tuple(shape):
         raise InputError("images", images.shape, f"images of shape {(len(images), *shape)}")
-    if images.dtype.kind == "f" and not np.isfinite(images).all():
+    if images.dtype not in (np.uint8, np.float32):
+        # What is beyond float32 becomes infinite, and is refused.
+        with np.errstate(over="ignore"):
+            images = images.astype(np.float32)
+    if images.dtype == np.float32 and not np.isfinite(images).all():
         raise InputError("images", "NaN or infinity", "finite values")
-    if images.dtype != np.uint8:
-        images = images.astype(np.float32, copy=False)
     if images.ndim == 2:
         return images[:, None, :, None]
     return images[..., None] if images.ndim == 3 else images
+
+
+def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return images as they were given, after :func:`check_images`: for a family inside."""
+    images = np.asarray(images)
+    check_images(images, shape)
+    return images
 
 
 def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
@@ -417,14 +441,7 @@ def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
     """
     if features is None:
         return np.arange(n_features)
-    ids = np.atleast_1d(np.asarray(features))
-    if ids.size == 0:
-        return ids.astype(np.int64)
-    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise InputError("features", f"{ids.dtype} of shape {ids.shape}", "a vector of ids")
-    if ids.min() < 0 or ids.max() >= n_features:
-        raise InputError("features", int(ids.max()), f"ids from 0 to {n_features - 1}")
-    return ids.astype(np.int64)
+    return check_ids(np.atleast_1d(features), n_features, "features")
 
 
 def check_feature(feature: int, n_features: int) -> int:

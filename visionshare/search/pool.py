@@ -141,7 +141,7 @@ class Pool:
     def members(self, numbers: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the column ids of candidates, one after the other, and where each begins.
 
-        ``None`` stands for all columns in their order, and for a column a candidate.
+        ``None`` stands for all columns in their order, and for candidates of one column each.
         """
         if self.order is None:
             return numbers, None

@@ -1,4 +1,4 @@
-"""Shards: HDF5 files written once, a column a chunk with a checksum, then mapped for reading.
+"""Shards: HDF5 files written once, one chunk with a checksum per column, then mapped for reading.
 
 A shard is composed in memory and written as plain bytes: where the disk is full, HDF5 has no open
 file that it cannot close. Its digest stands in the manifest and is checked, once per process,
@@ -105,7 +105,7 @@ class MappedShard:
     def __init__(self, path: Path, entry: ShardEntry, m: int, dtype: str) -> None:
         problem = shard_problem(path, entry, m, dtype)
         if problem is not None:
-            raise StoreError(f"{path}: broken ({problem}); run `visionshare store repair`")
+            raise StoreError(_broken(path, problem))
         offsets = np.array(entry.offsets, np.int64)
         if entry.blake3 is None:
             offsets = _offsets(path, entry, m, dtype)
@@ -139,13 +139,17 @@ def _offsets(path: Path, entry: ShardEntry, m: int, dtype: str) -> np.ndarray:
         raise StoreError(f"{path}: {str(error).splitlines()[0]}") from None
     itemsize, offsets = np.dtype(dtype).itemsize, np.zeros(len(entry.ids), np.int64)
     if len(chunks) != len(offsets) or not all(c.size == m * itemsize + 4 for c in chunks):
-        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
+        raise StoreError(_broken(path, "its chunks"))
     for chunk in chunks:
         offsets[chunk.chunk_offset[0]] = chunk.byte_offset
     inside = offsets.max(initial=0) + m * itemsize <= path.stat().st_size
     if not inside or (offsets % itemsize).any():
-        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
+        raise StoreError(_broken(path, "its chunks"))
     return offsets
+
+
+def _broken(path: Path, problem: str) -> str:
+    return f"{path}: broken ({problem}); run `visionshare store repair`"
 
 
 def _chunks(dataset: Any) -> list[Any]:

@@ -112,7 +112,8 @@ def generate(
     Learning 91, 2013, algorithm 1.
     """
     begun, last = time.perf_counter(), history[-1] if history else start
-    for candidates in [[] if start is None else start.candidates, *(r.entered for r in history)]:
+    entered_before = [record.entered for record in history]
+    for candidates in entered_before if start is None else [start.candidates, *entered_before]:
         for candidate in candidates:
             pool.columns.enter(pool.features(candidate))
     active = [] if last is None else [int(c) for c in last.candidates]

@@ -187,12 +187,13 @@ def _failure(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"kind": kind, "message": message}}
 
 
-def connection_class(room: Room) -> type[Connection]:
+def connection_class(room: Room, base: type[Connection] = Connection) -> type[Connection]:
     """Return the class of the connections of one server.
 
     Parameters
     ----------
     room : Room
+    base : type, default Connection
 
     Examples
     --------
@@ -200,4 +201,4 @@ def connection_class(room: Room) -> type[Connection]:
     >>> connection_class(Room(Limits(max_connections=9))).room.limits.max_connections
     9
     """
-    return type("LimitedConnection", (Connection,), {"room": room})
+    return type("LimitedConnection", (base,), {"room": room})

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from visionshare.apps.service.connections import connection_class
+from visionshare.apps.service.connections import Connection, connection_class
 from visionshare.apps.service.door import Door
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.room import Room
+from visionshare.errors import ServiceError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-__all__ = ["limited_server"]
+__all__ = ["limited_server", "server_config"]
 
 
 class _Server(uvicorn.Server):
@@ -29,6 +30,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if any(self.servers):
+            raise ServiceError(
+                "uvicorn listens by itself: the service's limits do not work with it"
+            )
         if not self.should_exit:
             self._door = Door(self._listener, self._room, self._protocol)
             self._door.open()
@@ -46,6 +51,28 @@ class _Server(uvicorn.Server):
         return made
 
 
+def server_config(app: Any, connection: type[Connection]) -> uvicorn.Config:
+    """Return uvicorn's settings for an application and a class of connections.
+
+    Examples
+    --------
+    >>> server_config(app, connection_class(room))  # doctest: +SKIP
+    """
+    return uvicorn.Config(
+        app,
+        http=connection,
+        loop="asyncio",
+        interface="asgi3",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        timeout_keep_alive=connection.room.limits.idle_timeout,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=10,
+    )
+
+
 def limited_server(app: FastAPI, limits: Limits, listener: socket.socket) -> uvicorn.Server:
     """Return a server, to be run with no sockets besides its listener.
 
@@ -61,16 +88,4 @@ def limited_server(app: FastAPI, limits: Limits, listener: socket.socket) -> uvi
     >>> limited_server(app, Limits(), listener).run(sockets=[])  # doctest: +SKIP
     """
     room = Room(limits)
-    config = uvicorn.Config(
-        app,
-        http=connection_class(room),
-        loop="asyncio",
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        timeout_keep_alive=limits.idle_timeout,  # type: ignore[arg-type]
-        timeout_graceful_shutdown=10,
-    )
-    return _Server(config, listener, room)
+    return _Server(server_config(app, connection_class(room)), listener, room)

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 __all__ = ["rehearse"]
 
-_HEAD = b"GET /health HTTP/1.1\r\nHost: a\r\n"
+_HEAD = b"POST /predict HTTP/1.1\r\nHost: a\r\n"
+_LAST = b"Content-Length: 3\r\nConnection: close\r\n\r\nabc"
 _TWO_LENGTHS = b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 _ANSWER = (b"HTTP/1.1 204", 1)
 # What a client says, and the answer: its beginning, and how often the application was asked.
 _SCENES = {
     "a request": (_HEAD + b"\r\n", _ANSWER),
     "a request with two readings": (_HEAD + _TWO_LENGTHS, (b"HTTP/1.1 400", 0)),
-    "bytes after the last request": (_HEAD + b"Connection: close\r\n\r\nx", _ANSWER),
+    "bytes after the last request": (_HEAD + _LAST + b"x", _ANSWER),
     "headers that do not end": (_HEAD, (b"HTTP/1.1 408", 0)),
 }
 
@@ -86,7 +87,7 @@ def rehearse(base: type[Connection] | None = None) -> None:
 
         raise ServiceError(
             f"uvicorn {uvicorn.__version__}: the service's limits do not work with it ({failed}); "
-            "install another version: pip install 'uvicorn>=0.30.4,<=0.54'"
+            "install another version: pip install 'uvicorn>=0.30.6,<=0.54'"
         )
 
 
@@ -95,7 +96,7 @@ async def _failed(base: type[Connection] | None) -> str:
     for scene, (request, expected) in _SCENES.items():
         stage = _Stage(base)
         client, _ = stage.connect(request)
-        await client.answered(1.0)
+        await client.answered(10.0)
         if (client.answer[:12], stage.n_asked) != expected or client.answer.count(b"HTTP/1.") != 1:
             return scene
     stage = _Stage(base)
@@ -130,5 +131,7 @@ class _Stage:
 
     async def _application(self, scope: Any, receive: Any, send: Any) -> None:
         self.n_asked += 1
+        while (await receive()).get("more_body"):
+            pass
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})

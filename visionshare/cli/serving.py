@@ -77,6 +77,7 @@ def serve(
 
     require_service()
     from visionshare.apps.service.access import default_host_names, host_of, read_token
+    from visionshare.apps.service.rehearsal import rehearse
     from visionshare.apps.service.server import BACKLOG, Settings, run, run_workers
 
     if not 0 <= port < 1 << 16:
@@ -86,6 +87,7 @@ def serve(
     for given in host_name or []:
         if given != "*" and not host_of(given if ":" not in given else f"[{given.strip('[]')}]"):
             raise InputError("--host-name", given, "a name or an address without a port, or *")
+    rehearse()
     settings = Settings(
         classifier,
         Limits(

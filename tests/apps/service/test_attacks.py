@@ -90,6 +90,18 @@ def test_an_old_version_with_chunks_is_refused(server):
     assert server.say(old).startswith(b"HTTP/1.1 400")
 
 
+def test_bytes_after_the_last_request_are_not_read(server):
+    picture = request(
+        "POST", "/predict", "Content-Type: image/png", "Connection: close",
+        f"Content-Length: {len(png())}", body=png(),
+    )  # fmt: skip
+    for last in (request("GET", "/health", "Connection: close"), picture):
+        for after in (b"x", b"\r\n", request("GET", "/metrics")):
+            answer = server.say(last + after)
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert answer.count(b"HTTP/1.1") == 1
+
+
 def test_a_half_closed_client_gets_its_answers(server):
     one = request("GET", "/health")
     picture = request(

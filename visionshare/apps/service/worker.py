@@ -7,9 +7,9 @@ import io
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
@@ -26,7 +26,7 @@ from visionshare.apps.service.bodies import (
 )
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import trim_memory
-from visionshare.apps.service.pictures import reduced_picture
+from visionshare.apps.service.pictures import is_large, reduced_picture
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.errors import DataError
 from visionshare.scores import predict_labels
@@ -114,8 +114,25 @@ class Served:
 _kernel_lock = threading.Lock()
 
 
+class _Large(Exception):
+    """A picture that must be reduced before it is preprocessed.
+
+    Parameters
+    ----------
+    body : bytes
+        The file.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__(f"a picture of {len(body)} bytes")
+        self.body = body
+
+
 class Worker:
     """Preprocesses and classifies pictures on a pool of threads.
+
+    Large pictures are reduced and classified one after the other, on a thread of their own: others
+    do not wait for them. At most a quarter of the pictures that may wait are large.
 
     Parameters
     ----------
@@ -153,6 +170,8 @@ class Worker:
         self.on_running: Callable[[int], None] = lambda _: None
         self.memory = BodyMemory(max(limits.max_body_memory, limits.max_body_size))
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="predict")
+        self._one = ThreadPoolExecutor(1, thread_name_prefix="large")
+        self._n_large = 0
         self._next_trim = 0.0
         # Compiles the kernels before the first request.
         self._served = Served.of(classifier)
@@ -182,14 +201,8 @@ class Worker:
         Refusal
             If too many predictions wait.
         """
-        if self.running >= self.limits.threads + self.limits.max_queue:
-            raise Refusal(503, "busy", "too many pictures are waiting; try again")
-        self._count(1)
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, function, self._served, *arguments)
-        finally:
-            self._count(-1)
+        with self._place():
+            return await self._on(self._pool, function, self._served, *arguments)
 
     async def predict(
         self, kind: str, body: bytes, with_raster: bool, headers: Mapping[str, str] | None = None
@@ -201,11 +214,40 @@ class Worker:
         Refusal
             If too many predictions wait, or the body contains no image for the classifier.
         """
-        return await self.run(self._predict, kind, body, with_raster, headers or {})
+        with self._place():
+            arguments = (self._served, kind, body, with_raster, headers or {})
+            try:
+                return await self._on(self._pool, self._predict, *arguments)
+            except _Large as large:
+                body = large.body
+            if self._n_large > self.limits.max_queue // 4:
+                raise _busy()
+            self._n_large += 1
+            try:
+                return await self._on(
+                    self._one, self._predict_large, self._served, body, with_raster
+                )
+            finally:
+                self._n_large -= 1
 
     def close(self) -> None:
         """End the threads, after the predictions that run."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._one, self._pool):
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Count a prediction that runs or waits; refuse it where too many do."""
+        if self.running >= self.limits.threads + self.limits.max_queue:
+            raise _busy()
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    async def _on(self, pool: ThreadPoolExecutor, function: Callable[..., T], *given: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(pool, function, *given)
 
     def _count(self, change: int) -> None:
         self.running += change
@@ -219,8 +261,13 @@ class Worker:
         if not body:
             raise empty_body()
         image = self._image(served.classifier, kind, body)
-        answer = served.classify(image[None])[0]
-        return answer.model_copy(update={"raster": image.tolist()}) if with_raster else answer
+        return _answer(served, image, with_raster)
+
+    def _predict_large(self, served: Served, body: bytes, with_raster: bool) -> Prediction:
+        limits = self.limits
+        small = _read(reduced_picture, body, limits.max_decoded_pixels, limits.max_decode_memory)
+        image = _read(self.reader, served.classifier, io.BytesIO(small), limits.max_pixels)
+        return _answer(served, image, with_raster)
 
     def _image(self, classifier: CompactClassifier, kind: str, body: bytes) -> np.ndarray:
         if kind == "json":
@@ -229,14 +276,9 @@ class Worker:
             raise Refusal(415, "unsupported_type", "this classifier takes vectors: send JSON")
         limits = self.limits
         try:
-            body = reduced_picture(
-                body, limits.max_pixels, limits.max_decoded_pixels, limits.max_decode_memory
-            )
-            return self.reader(classifier, io.BytesIO(body), limits.max_pixels)
-        except DataError as error:
-            raise Refusal(422, "invalid_picture", str(error)) from None
-        except MemoryError:
-            raise Refusal(422, "invalid_picture", "decoding it takes too much memory") from None
+            if _read(is_large, body, limits.max_pixels, limits.max_decoded_pixels):
+                raise _Large(body)
+            return _read(self.reader, classifier, io.BytesIO(body), limits.max_pixels)
         finally:
             self._trim()
 
@@ -246,6 +288,31 @@ class Worker:
         if now >= self._next_trim:
             self._next_trim = now + 1
             trim_memory()
+
+
+def _busy() -> Refusal:
+    return Refusal(503, "busy", "too many pictures are waiting; try again")
+
+
+def _read(function: Callable[..., T], *arguments: Any) -> T:
+    """Return what a function makes of a picture.
+
+    Raises
+    ------
+    Refusal
+        If it cannot be read.
+    """
+    try:
+        return function(*arguments)
+    except DataError as error:
+        raise Refusal(422, "invalid_picture", str(error)) from None
+    except MemoryError:
+        raise Refusal(422, "invalid_picture", "decoding it takes too much memory") from None
+
+
+def _answer(served: Served, image: np.ndarray, with_raster: bool) -> Prediction:
+    answer = served.classify(image[None])[0]
+    return answer.model_copy(update={"raster": image.tolist()}) if with_raster else answer
 
 
 def _kernels_run_concurrently(classifier: CompactClassifier) -> bool:

@@ -2,6 +2,7 @@
 
 import functools
 import gzip
+import hashlib
 import http.server
 import threading
 import zipfile
@@ -239,8 +240,6 @@ def test_bundled_sets_are_the_same_each_time_and_split_apart(name):
 
 
 def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
-    import hashlib
-
     served, root = tmp_path / "served", tmp_path / "data"
     images = np.random.default_rng(0).integers(0, 256, (6, 4, 4), np.uint8)
     write_idx(served / "tiny" / "images-idx3-ubyte.gz", images)
@@ -288,6 +287,39 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
     assert_array_equal(load_dataset("tiny", "test", root, catalog=catalog).images, images)
     monkeypatch.setenv("VISIONSHARE_DATA", str(root))
     assert len(load_images("tiny", catalog=catalog)) == 6
+    # One pixel is another: an IDX file has no checksum, the catalog has.
+    images[0, 0, 0] ^= 1
+    path = root / "tiny" / "images-idx3-ubyte.gz"
+    write_idx(path, images)
+    with pytest.raises(DataError, match="is not the file of the catalog"):
+        load_images("tiny", catalog=catalog)
+    assert "broken" in verify().values()
+    # As a file of one's own it is read as it is.
+    assert_array_equal(load_images(path).images, images)
+
+
+def test_a_file_that_was_packed_again_is_the_file_of_the_catalog(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (6, 4, 4), np.uint8)
+    names, files = ("images.idx.gz", "labels.idx.gz"), ""
+    for name, array in zip(names, (images, np.arange(6, dtype=np.uint8) % 2), strict=True):
+        write_idx(tmp_path / name, array)
+        packed = (tmp_path / name).read_bytes()
+        digests = [hashlib.sha256(part).hexdigest() for part in (packed, gzip.decompress(packed))]
+        files += f'[[files]]\npath = "{name}"\nsha256 = "{digests[0]}"\n'
+        files += f'content_sha256 = "{digests[1]}"\n'
+    (tmp_path / "tiny.toml").write_text(
+        'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicense = "l"\ncitation = "c"\n'
+        f'classes = ["a", "b"]\n{files}[splits.train]\nimages = "{names[0]}"\n'
+        f'labels = "{names[1]}"\nshape = [6, 4, 4]\n'
+    )
+    load = functools.partial(load_dataset, "tiny", "train", tmp_path, catalog=tmp_path)
+    path = tmp_path / names[0]
+    content = gzip.decompress(path.read_bytes())
+    path.write_bytes(gzip.compress(content, 1, mtime=7))
+    assert_array_equal(load().images, images)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match="is not the file of the catalog"):
+        load()
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

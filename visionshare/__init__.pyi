@@ -6,6 +6,7 @@ from .generators.anchors import KernelAnchors as KernelAnchors
 from .generators.deslanted import Deslanted as Deslanted
 from .generators.fourier import RandomFourier as RandomFourier
 from .generators.gabor import GaborBank as GaborBank
+from .generators.maps import LearnedMaps as LearnedMaps
 from .generators.monomials import Monomials as Monomials
 from .generators.patches import PatchTemplates as PatchTemplates
 from .generators.pixels import Pixels as Pixels

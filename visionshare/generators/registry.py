@@ -38,6 +38,7 @@ FAMILIES: dict[str, str] = {
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",
     "lbp": "visionshare.generators.lbp.family:LocalBinaryPatterns",
+    "maps": "visionshare.generators.maps.family:LearnedMaps",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",

@@ -14,6 +14,7 @@ from .generators.products import Products as Products
 from .generators.sources import SourceClassifiers as SourceClassifiers
 from .generators.stumps import Stumps as Stumps
 from .generators.union import UnionOfFamilies as UnionOfFamilies
+from .generators.units import Units as Units
 from .learners.fine_tuning import FineTuning as FineTuning
 from .learners.fine_tuning import fine_tune as fine_tune
 from .learners.forward_greedy import ForwardGreedyClassifier as ForwardGreedyClassifier

@@ -46,6 +46,7 @@ FAMILIES: dict[str, str] = {
     "sources": "visionshare.generators.sources.family:SourceClassifiers",
     "stumps": "visionshare.generators.stumps.family:Stumps",
     "union": "visionshare.generators.union.family:UnionOfFamilies",
+    "units": "visionshare.generators.units.family:Units",
 }
 _GROUP = "visionshare.families"
 # Names of families and of their parameters in files that older versions wrote.

@@ -88,8 +88,8 @@ class FineTuning:
         if self.head not in HEADS:
             raise InputError("head", self.head, " or ".join(map(repr, HEADS)))
         if self.head in UNITS and self.max_features is not None:
-            given = f"{self.max_features} with units"
-            raise InputError("max_features", given, "a head without units")
+            accepted = "none where units follow the features"
+            raise InputError("max_features", self.max_features, accepted)
         least_of = {"epochs": 2 if goes else 1, "batch": 1, "random_state": 0, "n_units": 1}
         for name, least in {**least_of, "max_features": 1, "max_products": 1}.items():
             value = getattr(self, name)

@@ -38,6 +38,7 @@ FAMILIES: dict[str, str] = {
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",
     "lbp": "visionshare.generators.lbp.family:LocalBinaryPatterns",
+    "maps": "visionshare.generators.maps.family:LearnedMaps",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",
@@ -45,6 +46,7 @@ FAMILIES: dict[str, str] = {
     "sources": "visionshare.generators.sources.family:SourceClassifiers",
     "stumps": "visionshare.generators.stumps.family:Stumps",
     "union": "visionshare.generators.union.family:UnionOfFamilies",
+    "units": "visionshare.generators.units.family:Units",
 }
 _GROUP = "visionshare.families"
 # Names of families, and of the parameters of families, in files that older versions wrote.

@@ -82,6 +82,7 @@ def unfitted(
     arrays: Mapping[str, np.ndarray],
     dimensions: Mapping[str, int],
     later: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> Family:
     """Return a family with the parameters and the image shape of a description, checked.
 
@@ -93,6 +94,9 @@ def unfitted(
         As in :func:`check_state`; with a table "parameters" where the family has any.
     later : collection of str
         Parameters that older descriptions do not have; they keep their defaults.
+    without : collection of str
+        Parameters that are described elsewhere, such as families inside; the caller adds
+        them, and checks all.
 
     Raises
     ------
@@ -100,12 +104,13 @@ def unfitted(
         If it is another description, or parameters are missing, unknown or out of range.
     """
     check_state(state, arrays, cls.name, dimensions)
-    names = set(cls().get_params())
+    names = set(cls().get_params()) - set(without)
     parameters = state.get("parameters") if names else {}
     if not isinstance(parameters, dict) or set(parameters) | set(later) != names:
         raise InputError("parameters", parameters, f"values for {sorted(names)}")
     family = cls(**parameters)
-    family.check_parameters()
+    if not without:
+        family.check_parameters()
     family.image_shape_ = check_image_shape(state.get("image_shape"))
     return family
 

@@ -93,12 +93,17 @@ def template_windows(
 
 
 def templates_macs(
-    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray, taps: int
+    layout: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    taps: int,
+    weighted: bool = True,
 ) -> int:
     """Return the multiply-accumulates of chosen features.
 
     A template's responses are computed once for all its masks, on rectangles that hold their
-    supports; a mask costs its support once (rows) and its width once (columns).
+    supports; a mask costs its support once (rows) and its width once (columns), one of ones,
+    which is not ``weighted``, nothing.
 
     Examples
     --------
@@ -110,7 +115,8 @@ def templates_macs(
     _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
-    return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
+    of_masks = ((heights + 1) * widths).sum() if weighted else 0
+    return int(taps * positions.sum() + of_masks)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -129,6 +135,7 @@ def added_templates_macs(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     taps: int,
+    weighted: bool = True,
 ) -> np.ndarray:
     """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones.
 
@@ -139,6 +146,8 @@ def added_templates_macs(
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     taps : int
         Multiply-accumulates of a response.
+    weighted : bool, default True
+        Whether masks are more than ones.
 
     Returns
     -------
@@ -158,7 +167,7 @@ def added_templates_macs(
         for features in (chosen, layout)
     )
     heights, widths = added[:, 1] - added[:, 0], added[:, 3] - added[:, 2]
-    positions = heights * widths
+    positions: np.ndarray = heights * widths
     # Only the windows of templates that are there already may merge with a candidate's.
     of_template: dict[int, bytes] = {}
     for t, rectangle in zip(chosen[:, 0].tolist(), before, strict=True):
@@ -166,7 +175,8 @@ def added_templates_macs(
     for c in np.flatnonzero(np.isin(layout[:, 0], chosen[:, 0])):
         there = of_template[int(layout[c, 0])]
         positions[c] = _reached(there + added[c].tobytes()) - _reached(there)
-    return taps * positions + heights * widths + widths
+    of_masks = (heights + 1) * widths if weighted else 0
+    return taps * positions + of_masks
 
 
 def _pairs(windows: np.ndarray) -> np.ndarray:

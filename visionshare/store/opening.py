@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.durable import is_partial, make_folder
-from visionshare.errors import InputError, StoreError
+from visionshare.errors import StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
 from visionshare.generators.base import check_dtype
@@ -59,7 +59,7 @@ def create_store(
     ...     columns.take([3]).ravel().tolist()
     [3.0, 7.0]
     """
-    _check_finite(family, dtype)
+    check_dtype(dtype)
     parse_size(memory)
     folder = Path(path)
     if not (folder / MANIFEST).exists():
@@ -107,17 +107,11 @@ def create_empty_store(
     ...     columns.missing.tolist()
     [0, 1, 2]
     """
-    _check_finite(family, dtype)
+    check_dtype(dtype)
     folder = Path(path)
     if not _write_first(folder, family, m, images_sha256, dtype):
         raise StoreError(f"{folder}: holds a store already; open it, or give another folder")
     return open_store(folder, family)
-
-
-def _check_finite(family: FeatureFamily, dtype: str) -> None:
-    check_dtype(dtype)
-    if family.is_continuous:
-        raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
 
 
 def _write_first(

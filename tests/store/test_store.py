@@ -357,7 +357,7 @@ def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
     family = Pixels().fit(images)
     expected = family.transform_columns(images, dtype="float16").astype(np.float32)
     folder, committed, torn = tmp_path / "s", 0, 0
-    for _ in range(14):
+    for _ in range(10):
         if committed == 3600:
             shutil.rmtree(folder)
             committed = 0
@@ -365,7 +365,12 @@ def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
         writer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         with writer.stdout:
             writer.stdout.readline()
-            time.sleep(rng.uniform(0.01, 0.25))
+            # By what it has written, not by the time: this machine may be busy. Then a moment more,
+            # so that it is killed in the middle of a shard as well.
+            more = committed // 10 + rng.integers(1, 60)
+            while writer.poll() is None and len(list(folder.glob("shards/*.h5"))) < more:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.005))
             writer.send_signal(signal.SIGKILL)
             writer.wait()
         if not (folder / "manifest.json").exists():

@@ -97,7 +97,7 @@ def draw(entries: Sequence[Entry], n_test: int, file: Path) -> None:
                 axis.annotate(name, at, (4, 4), textcoords="offset points", fontsize=7)
         axis.set(xscale="log", xlabel=label)
         axis.grid(alpha=0.3)
-        _label(axis.xaxis, (1, 3), "{x:,g}")
+        _label(axis.xaxis, (1, 3), "{x:,.10g}")
     axes[0].set_ylabel("error on the test images, %")
     if all(run.errors for entry in entries for run in entry.runs.values()):
         axes[0].set_yscale("log")

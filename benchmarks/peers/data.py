@@ -1,4 +1,4 @@
-"""The data sets that peers are measured on: the catalogue's, and CIFAR-10 as Parquet."""
+"""The data sets that peers are measured on: the catalog's, and CIFAR-10 as Parquet."""
 
 from __future__ import annotations
 

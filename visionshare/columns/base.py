@@ -123,7 +123,7 @@ class Columns(ABC):
     dtype : {"float16", "float32", "float64"}
         How values are kept.
     groups : ndarray of int64, shape (d,), or None
-        Columns of one number enter a model together; None is a column each.
+        Columns of one number enter a model together; None: each enters alone.
     n_jobs : int
         Threads of the scans; no result depends on it.
 
@@ -210,10 +210,7 @@ class Columns(ABC):
         return
 
     def added_macs(
-        self,
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
+        self, chosen: np.ndarray, ids: np.ndarray | None = None, starts: np.ndarray | None = None
     ) -> np.ndarray | None:
         """Return what columns, or groups of them, add to the multiply-accumulates of chosen ones.
 

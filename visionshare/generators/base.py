@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FeatureFamily",
+    "Ids",
     "check_dtype",
     "check_feature",
     "check_features",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 Family = TypeVar("Family", bound="FeatureFamily")
+#: Ids of features; None for all of them.
+Ids = np.ndarray | None
 # Images whose windows are cut out and transformed together.
 _WINDOWS_AT_ONCE = 4096
 
@@ -82,9 +85,7 @@ class FeatureFamily(BaseEstimator, ABC):
         if neither:
             raise TypeError(f"{cls.__name__} needs transform, or transform_columns")
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         """Return features (n_images, n), float32.
 
         A family writes this, or :meth:`transform_columns`; the other follows.
@@ -100,7 +101,7 @@ class FeatureFamily(BaseEstimator, ABC):
         return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     @abstractmethod
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image of these features together."""
 
     @abstractmethod
@@ -170,11 +171,7 @@ class FeatureFamily(BaseEstimator, ABC):
         return rng.choice(self.n_features_, n, replace=False)
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -213,10 +210,7 @@ class FeatureFamily(BaseEstimator, ABC):
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
     def added_macs(
-        self,
-        chosen: np.ndarray,
-        features: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
+        self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
         """Return what each feature, or each group of features, adds to the cost of chosen ones.
 
@@ -431,7 +425,7 @@ def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return images
 
 
-def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
+def check_features(features: Ids, n_features: int) -> np.ndarray:
     """Return feature ids as int64; all for None.
 
     Raises

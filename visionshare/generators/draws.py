@@ -6,7 +6,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
-from visionshare.generators.base import FeatureFamily, check_features
+from visionshare.generators.base import FeatureFamily, Ids, check_features
 from visionshare.generators.checks import check_whole
 
 __all__ = ["Draws"]
@@ -106,10 +106,7 @@ class Draws:
         return self.take(features).macs() if len(features) else 0
 
     def added_macs(
-        self,
-        chosen: np.ndarray,
-        features: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
+        self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
         """Return what features, or groups of them, add to the cost of the chosen ones, int64.
 

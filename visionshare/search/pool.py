@@ -82,7 +82,7 @@ class Pool:
     Parameters
     ----------
     columns : Columns
-        ``columns.groups`` says which columns enter together; ``None`` is a column each.
+        ``columns.groups`` says which columns enter together; ``None``: each enters alone.
 
     Attributes
     ----------

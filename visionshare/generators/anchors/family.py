@@ -11,6 +11,7 @@ from visionshare.errors import InputError
 from visionshare.generators.anchors import fitting
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -251,9 +252,7 @@ class KernelAnchors(FeatureFamily):
         run_blocks(block, len(vectors), _AT_ONCE, n_jobs)
         return out
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         family = self if features is None else self.take(features)
         return family._values(family.vectors(images, n_jobs), n_jobs)
 
@@ -275,11 +274,7 @@ class KernelAnchors(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -302,7 +297,7 @@ class KernelAnchors(FeatureFamily):
         order = np.argsort(anchor, kind="stable")
         return np.split(ids[order], np.flatnonzero(np.diff(anchor[order])) + 1)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image.
 
         Scaling is counted once (p), so is the projection (p · q), and each anchor once (q, its

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, check_features, check_images
+from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks
@@ -75,7 +75,7 @@ class Deslanted(FeatureFamily):
     """The features of a family, of images whose slant was taken out first.
 
     What a feature has to know of handwriting is less where none of it leans. Deslanting costs
-    four multiply-accumulates a pixel, once for all features; see :func:`deslanted`.
+    four multiply-accumulates per pixel, once for all features; see :func:`deslanted`.
 
     Parameters
     ----------
@@ -151,17 +151,11 @@ class Deslanted(FeatureFamily):
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         return self.part_.sample(n, rng)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         return self.part_.transform(self.prepared(images, n_jobs), features, n_jobs)
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         return self.part_.transform_columns(self.prepared(images, n_jobs), features, n_jobs, dtype)
 
@@ -172,7 +166,7 @@ class Deslanted(FeatureFamily):
         """Return these ids in the groups of the family."""
         return self.part_.block_ids(features)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         if len(check_features(features, self.n_features_)) == 0:
             return 0
         return self.part_.macs(features) + self._deslanting_macs

@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -177,9 +178,7 @@ class RandomFourier(FeatureFamily):
         v = draw(size=(n, p)) / sigma[:, None]
         return np.column_stack([v, sigma]).astype(np.float32)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         ids = check_features(features, self.n_features_)
         if self._whole_pool:
             return np.ascontiguousarray(self.transform_columns(images, ids, n_jobs).T)
@@ -200,11 +199,7 @@ class RandomFourier(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -244,7 +239,7 @@ class RandomFourier(FeatureFamily):
         block = self.ids_[ids] // (2 * _BLOCK)
         return [ids[block == b] for b in np.unique(block)]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: a projection for each pair in use."""
         ids = check_features(features, self.n_features_)
         return len(np.unique(self.ids_[ids] // 2)) * self.frequencies_.shape[1]

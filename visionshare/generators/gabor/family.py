@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -285,11 +286,7 @@ class GaborBank(FeatureFamily):
             yield np.flatnonzero(margins == margin), (axes[0], axes[1])
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -347,7 +344,7 @@ class GaborBank(FeatureFamily):
             out[filters] = part
         return out
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: each filter's support at each position."""
         return int(self._costs(check_features(features, self.n_features_)).sum())
 

@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_feature,
     check_features,
     check_images,
@@ -155,9 +156,7 @@ class LocalBinaryPatterns(FeatureFamily):
         """Return cell and code of features."""
         return np.divmod(self.ids_[ids], self.n_codes)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         """Return features (n_images, n), float32; only cells with features are looked at."""
         from visionshare.generators.lbp.kernels import cell_histograms
 
@@ -184,7 +183,7 @@ class LocalBinaryPatterns(FeatureFamily):
         cell = self.cells_and_codes(ids)[0]
         return [ids[cell == k] for k in np.unique(cell)]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the interpolation in every cell in use."""
         cell = self.cells_and_codes(check_features(features, self.n_features_))[0]
         return int(self.sizes[np.unique(cell)].sum()) * len(self.circle.weights)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -141,9 +142,7 @@ class Monomials(FeatureFamily):
         run_blocks(block, len(values), _AT_ONCE, n_jobs)
         return out
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         images = checked_images(images, self.image_shape_)
         if features is None:
             return self._products(self.base_.transform(images, None, n_jobs), None, None, n_jobs)
@@ -174,11 +173,7 @@ class Monomials(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         check_dtype(dtype)
         images = checked_images(images, self.image_shape_)
@@ -187,7 +182,7 @@ class Monomials(FeatureFamily):
         values = np.ascontiguousarray(self.base_.transform_columns(images, used, n_jobs).T)
         return np.ascontiguousarray(self._products(values, used, ids, n_jobs).T, dtype)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the factors, once each, and the products."""
         ids = check_features(features, self.n_features_)
         products = sum(len(self.factors_[i]) - 1 for i in ids)

@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from visionshare.generators.base import FeatureFamily, check_feature, check_features, check_images
+from visionshare.generators.base import (
+    FeatureFamily,
+    Ids,
+    check_feature,
+    check_features,
+    check_images,
+)
 from visionshare.generators.inputs import flattened, pixel_position
 from visionshare.generators.states import family_state, unfitted
 
@@ -40,15 +46,13 @@ class Pixels(FeatureFamily):
         self.ids_ = np.arange(self.n_features_)
         return self
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         ids = self.ids_[check_features(features, self.n_features_)]
         images = check_images(images, self.image_shape_)
         values = flattened(images)[:, ids].astype(np.float32)
         return values * np.float32(1 / 255) if images.dtype == np.uint8 else values
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return 0: a pixel is read, not computed."""
         return 0
 

@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -101,11 +102,7 @@ class Products(FeatureFamily):
         return self
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
@@ -124,7 +121,7 @@ class Products(FeatureFamily):
             out[i : i + step] = product.astype(np.float32)
         return out
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the inputs' scaling, and a product each."""
         pairs = self.pairs_[check_features(features, self.n_features_)]
         scaled = len(np.unique(pairs[pairs >= 0])) if self.scaling != "none" else 0

@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -119,9 +120,7 @@ class SourceClassifiers(FeatureFamily):
         self.n_features_ = len(layout)
         return self
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         """Return features (n_images, n), float32; each source is asked once."""
         layout = self.layout_[check_features(features, self.n_features_)]
         images = checked_images(images, self.image_shape_)
@@ -138,11 +137,7 @@ class SourceClassifiers(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         check_dtype(dtype)
         columns = self.transform(images, features, n_jobs).T
@@ -163,7 +158,7 @@ class SourceClassifiers(FeatureFamily):
         known = [source.macs() for source in self._sources]
         return np.array([other if cost is None else cost for cost in known], np.int64)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: each source that is used, once."""
         ids = check_features(features, self.n_features_)
         return int(self._costs()[np.unique(self.layout_[ids, 0])].sum())

@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -93,11 +94,7 @@ class Stumps(FeatureFamily):
         return self._with(inputs, np.concatenate(thresholds))
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
@@ -116,7 +113,7 @@ class Stumps(FeatureFamily):
         run_blocks(block, len(ids), step, n_jobs)
         return out
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return 0: inputs are compared, not multiplied."""
         return 0
 

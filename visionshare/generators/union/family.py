@@ -12,6 +12,7 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -146,7 +147,7 @@ class UnionOfFamilies(FeatureFamily):
             self._number[ids] = np.arange(len(ids))
         return self
 
-    def _split(self, features: np.ndarray | None) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    def _split(self, features: Ids) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield part, indices among these features, and their ids in the part."""
         ids = check_features(features, self.n_features_)
         part = self.part_[ids]
@@ -154,9 +155,7 @@ class UnionOfFamilies(FeatureFamily):
             rows = np.flatnonzero(part == p)
             yield int(p), rows, self._number[ids[rows]]
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         images = checked_images(images, self.image_shape_)
         n = len(check_features(features, self.n_features_))
         out = np.empty((len(images), n), np.float32)
@@ -177,11 +176,7 @@ class UnionOfFamilies(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         check_dtype(dtype)
         images = checked_images(images, self.image_shape_)
@@ -213,7 +208,7 @@ class UnionOfFamilies(FeatureFamily):
             for block in self.parts_[p].block_ids(ids)
         ]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the sum over the families."""
         return sum(self.parts_[p].macs(ids) for p, _, ids in self._split(features))
 

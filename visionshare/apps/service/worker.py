@@ -68,18 +68,22 @@ class Served:
         None for a classifier without an exit rule.
     kernel_lock : context manager
         Held while a kernel runs that only one thread may call.
+    macs : int
+        Of an image, counted once: that takes longer than classifying it.
     """
 
     classifier: CompactClassifier
     early: EarlyExit | None
     kernel_lock: AbstractContextManager[Any]
+    macs: int
 
     @classmethod
     def of(cls, classifier: CompactClassifier) -> Served:
         """Return a classifier whose kernels are compiled."""
         early = None if classifier.exit_rule is None else EarlyExit(classifier)
         concurrent = _kernels_run_concurrently(classifier)
-        return cls(classifier, early, nullcontext() if concurrent else _kernel_lock)
+        lock = nullcontext() if concurrent else _kernel_lock
+        return cls(classifier, early, lock, classifier.macs)
 
     def classify(self, images: np.ndarray) -> list[Prediction]:
         """Return an answer for each image."""
@@ -88,7 +92,7 @@ class Served:
         with self.kernel_lock:
             if self.early is None:
                 scores = model.decision_function(images)
-                ends.extend([(None, model.macs)] * len(scores))
+                ends.extend([(None, self.macs)] * len(scores))
             else:
                 scores, stops = self.early.run(images)
                 ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
@@ -180,6 +184,11 @@ class Worker:
     def classifier(self) -> CompactClassifier:
         """The classifier that answers new requests."""
         return self._served.classifier
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the classifier for an image."""
+        return self._served.macs
 
     def reload(self, classifier: CompactClassifier) -> None:
         """Answer new requests with another classifier; those that run end with the former one."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
@@ -66,32 +64,28 @@ class Served:
     classifier : CompactClassifier
     early : EarlyExit or None
         None for a classifier without an exit rule.
-    kernel_lock : context manager
-        Held while a kernel runs that only one thread may call.
     """
 
     classifier: CompactClassifier
     early: EarlyExit | None
-    kernel_lock: AbstractContextManager[Any]
 
     @classmethod
     def of(cls, classifier: CompactClassifier) -> Served:
         """Return a classifier whose kernels are compiled."""
         early = None if classifier.exit_rule is None else EarlyExit(classifier)
-        concurrent = _kernels_run_concurrently(classifier)
-        return cls(classifier, early, nullcontext() if concurrent else _kernel_lock)
+        classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
+        return cls(classifier, early)
 
     def classify(self, images: np.ndarray) -> list[Prediction]:
         """Return an answer for each image."""
         model = self.classifier
         ends: list[tuple[int | None, int]] = []
-        with self.kernel_lock:
-            if self.early is None:
-                scores = model.decision_function(images)
-                ends.extend([(None, model.macs)] * len(scores))
-            else:
-                scores, stops = self.early.run(images)
-                ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
+        if self.early is None:
+            scores = model.decision_function(images)
+            ends.extend([(None, model.macs)] * len(scores))
+        else:
+            scores, stops = self.early.run(images)
+            ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
         names = list(map(str, model.classes_.tolist()))
         labels = map(str, predict_labels(model.classes_, scores))
         answers = []
@@ -109,9 +103,6 @@ class Served:
                 )
             )
         return answers
-
-
-_kernel_lock = threading.Lock()
 
 
 class Worker:
@@ -246,18 +237,6 @@ class Worker:
         if now >= self._next_trim:
             self._next_trim = now + 1
             trim_memory()
-
-
-def _kernels_run_concurrently(classifier: CompactClassifier) -> bool:
-    """Classify once; return whether several threads may call kernels at a time."""
-    import numba
-
-    classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
-    try:
-        return bool(numba.threading_layer() != "workqueue")
-    except ValueError:
-        # No kernel with threads of its own was called.
-        return True
 
 
 def _finite(value: float) -> float | None:

@@ -24,7 +24,7 @@ from visionshare.generators.patches.restricted import (
     templates_macs,
 )
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import size_text, thread_limit
+from visionshare.resources import run_blocks, single_threaded_blas, size_text
 
 __all__ = ["PatchTemplates"]
 
@@ -270,13 +270,18 @@ class PatchTemplates(FeatureFamily):
         # So many blocks at once that a thread's tile of features stays within a few megabytes.
         together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
         spans = np.stack([mask_spans(self.row_masks_), mask_spans(self.col_masks_)])
-        with thread_limit(n_jobs):
-            for start in range(0, len(used), together):
-                batch = used[start : start + together]
+        batches = [used[start : start + together] for start in range(0, len(used), together)]
+        parts = [(blocks[batch], row_of[batch]) for batch in batches]
+
+        def tile(start: int, stop: int) -> None:
+            for templates, rows in parts:
                 pool_columns(
-                    raster, self.patch_size, blocks[batch], self.row_masks_, self.col_masks_, spans,
-                    row_of[batch], out,
+                    raster[start:stop], self.patch_size, templates, self.row_masks_,
+                    self.col_masks_, spans, rows, out[:, start:stop],
                 )  # fmt: skip
+
+        with single_threaded_blas():
+            run_blocks(tile, len(raster), TILE_IMAGES, n_jobs)
         return out.view(np.float16) if dtype == "float16" else out
 
     def _blocks(self) -> np.ndarray:

@@ -8,12 +8,14 @@ import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks
 
 __all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
 
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
+# Images of one call of the kernel of many: sixteen of them, several times.
+_AT_ONCE = 64
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -278,9 +280,13 @@ class RestrictedPlan:
             chosen_features_alone(
                 images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
             )
-        else:
-            with thread_limit(n_jobs):
-                chosen_features_side_by_side(
-                    images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
-                )
+            return out
+
+        def block(start: int, stop: int) -> None:
+            chosen_features_side_by_side(
+                images[start:stop], self.tables, self.taps, self.row_masks, self.col_masks,
+                out[start:stop], positions[start:stop],
+            )  # fmt: skip
+
+        run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out

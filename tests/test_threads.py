@@ -19,7 +19,7 @@ from visionshare.resources import product, run_blocks, single_threaded_blas, thr
 # Not families that know no images: a source is a function, and cannot be built from a name.
 NAMES = [name for name in family_names() if name != "sources"]
 # Patches run on threads of numba, which do not survive a fork; these examples have patches in them.
-FORKED = [name for name in NAMES if name not in ("deslanted", "patches", "union")]
+FORKED = [name for name in NAMES if name not in ("deslanted", "maps", "patches", "union")]
 
 
 def blas_threads():

@@ -146,13 +146,25 @@ class Graph:
             self._depth -= 1
         return features
 
-    def add_on(self, images: str, family: Any) -> str:
-        """Return the name of a family's features of other images than the graph's input."""
-        before, self.images = self.images, images
+    def add_on(self, images: str, family: Any, pixel: str | None = None) -> str:
+        """Return the name of a family's features of other images than the graph's input.
+
+        Parameters
+        ----------
+        images : str
+            Their name.
+        family : FeatureFamily
+            Of images of their shape.
+        pixel : {"uint8", "float32"}, optional
+            Type of their values; that of the images so far when omitted.
+        """
+        before = self.images, self.shape, self.pixel
+        self.images, self.shape = images, tuple(family.image_shape_)
+        self.pixel = pixel or self.pixel
         try:
             return self.add(family)
         finally:
-            self.images = before
+            self.images, self.shape, self.pixel = before
 
     def take(
         self, values: str, indices: Sequence[int] | np.ndarray, size: int, axis: int = 1

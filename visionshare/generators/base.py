@@ -60,6 +60,8 @@ class FeatureFamily(BaseEstimator, ABC):
     inner_families: ClassVar[str] = "none"
     #: Features that :meth:`block_ids` puts together at most; all of them for None.
     block_size: ClassVar[int | None] = None
+    #: Whether :meth:`tunable` knows gradients in images, as features of maps that move need.
+    tunable_on_maps: ClassVar[bool] = False
     n_features_: int
     image_shape_: tuple[int, ...]
 

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, check_features, check_images
-from visionshare.generators.checks import check_whole
-from visionshare.generators.maps.fitting import sampled_templates
+from visionshare.generators.checks import check_memory, check_whole
+from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks
@@ -74,6 +74,7 @@ class LearnedMaps(FeatureFamily):
 
     name: ClassVar[str] = "maps"
     inner_families: ClassVar[str] = "one"
+    tunable_on_maps: ClassVar[bool] = True
     part_: FeatureFamily
 
     def __init__(
@@ -102,6 +103,13 @@ class LearnedMaps(FeatureFamily):
         return cls(families[0])
 
     @property
+    def raster_shape(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of an image; a vector is one row."""
+        shape = tuple(self.image_shape_)
+        height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
+        return height, width, channels
+
+    @property
     def groups(self) -> np.ndarray | None:
         """Number of each column's group, as the family has them."""
         return self.part_.groups
@@ -126,12 +134,13 @@ class LearnedMaps(FeatureFamily):
         Raises
         ------
         InputError
-            If a parameter is out of range, or the images are smaller than a cell of maps or hold
-            too few different patches.
+            If a parameter is out of range or asks for more memory than there is, or the images are
+            smaller than a cell of maps or hold too few different patches.
         """
         self.check_parameters()
         raster = self._see(images)
         self.map_shape_ = self._map_shape(raster.shape[1:])
+        self._check_size(raster)
         self.templates_ = sampled_templates(
             raster, self.size, self.padding, self.n_maps, self.n_patches, self.random_state
         )
@@ -146,6 +155,16 @@ class LearnedMaps(FeatureFamily):
             least = self.size + self.pool - 1 - 2 * self.padding
             raise InputError("images", raster, f"images of at least {least}×{least} pixels")
         return rows, cols, self.n_maps
+
+    def _check_size(self, images: np.ndarray) -> None:
+        """Check that patches, padded images and maps are no matter of gigabytes."""
+        n, *sides, channels = images.shape
+        taps = 4.0 * self.size**2 * channels
+        check_memory("n_patches", self.n_patches, taps * (3 * self.n_patches + 2 * self.n_maps))
+        area = float(np.prod([side + 2 * self.padding for side in sides]))
+        padded = images.itemsize * channels * area * min(n, self.n_patches, PATCHES_AT_ONCE)
+        check_memory("padding", self.padding, padded)
+        check_memory("n_maps", self.n_maps, 4.0 * n * float(np.prod(self.map_shape_)))
 
     def _with(self, part: FeatureFamily) -> LearnedMaps:
         self.part_, self.n_features_ = part, part.n_features_
@@ -233,16 +252,20 @@ class LearnedMaps(FeatureFamily):
         return self.part_.added_macs(chosen, features) + first
 
     def describe(self, feature: int) -> dict[str, Any]:
-        """Return what the family says of the feature, and the templates of the maps."""
-        return {**self.part_.describe(feature), "maps": self.templates_}
+        """Return the templates of the maps, and what the family says of the feature on them."""
+        inner = self.part_.describe(feature)
+        return {"kind": "maps", "templates": self.templates_, "feature": inner}
 
     def take(self, features: np.ndarray) -> LearnedMaps:
         """Return the family restricted to these features, in this order."""
         return self.of(self.part_.take(features), self.templates_, self.biases_)
 
     def check_tunable(self) -> None:
-        """Check that the parameters of the family inside can be moved."""
+        """Check that the family inside can be moved, and knows its gradients in the maps."""
         self.family.check_tunable()
+        if not self.family.tunable_on_maps:
+            accepted = "a family that fine-tuning can move on maps: patches, or maps"
+            raise InputError("family", self.family.name, accepted)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return plain values and arrays from which the family can be made again."""
@@ -257,11 +280,8 @@ class LearnedMaps(FeatureFamily):
         """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"templates": 4, "biases": 1}, without=("family",))
         family._check_own()
-        raster = {1: (1, *family.image_shape_, 1), 2: (*family.image_shape_, 1)}.get(
-            len(family.image_shape_), family.image_shape_
-        )
-        family.map_shape_ = family._map_shape(raster)
-        shape = (family.n_maps, family.size, family.size, raster[2])
+        family.map_shape_ = family._map_shape(family.raster_shape)
+        shape = (family.n_maps, family.size, family.size, family.raster_shape[2])
         templates, biases = arrays["templates"], arrays["biases"]
         if templates.shape != shape or templates.dtype != np.float32:
             raise InputError("templates", templates.shape, f"float32 of shape {shape}")

@@ -6,7 +6,10 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["sampled_templates"]
+__all__ = ["PATCHES_AT_ONCE", "sampled_templates"]
+
+# Patches whose images are padded together.
+PATCHES_AT_ONCE = 8192
 
 
 def sampled_templates(
@@ -54,8 +57,8 @@ def sampled_templates(
     dy, dx = np.arange(size)[:, None], np.arange(size)
     flat = np.empty((n_patches, size * size * images.shape[3]), np.float32)
     margins = ((0, 0), (padding, padding), (padding, padding), (0, 0))
-    for start in range(0, n_patches, 8192):
-        part = slice(start, start + 8192)
+    for start in range(0, n_patches, PATCHES_AT_ONCE):
+        part = slice(start, start + PATCHES_AT_ONCE)
         drawn, index = np.unique(which[part], return_inverse=True)
         block = np.pad(images[drawn], margins)
         y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from visionshare.errors import InputError
 from visionshare.generators.base import check_images
 from visionshare.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.maps.family import LearnedMaps
+    from visionshare.generators.tuning import TunableOnMaps
 
 __all__ = ["TunableMaps", "tunable"]
 
@@ -41,9 +41,7 @@ class TunableMaps:
 
     def __init__(self, family: LearnedMaps) -> None:
         self._family = family.of(family.part_, family.templates_.copy(), family.biases_.copy())
-        self._part = family.part_.tunable()
-        if not hasattr(self._part, "image_gradients"):
-            raise InputError("family", family.part_.name, "a family with gradients in its images")
+        self._part = cast("TunableOnMaps", family.part_.tunable())
         size = np.sqrt(np.mean(np.square(family.templates_), axis=(1, 2, 3), keepdims=True))
         self._size = np.where(size > 0, size, 1).astype(np.float32)
         self._templates = self._family.templates_ / self._size

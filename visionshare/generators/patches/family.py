@@ -91,6 +91,7 @@ class PatchTemplates(FeatureFamily):
     """
 
     name: ClassVar[str] = "patches"
+    tunable_on_maps: ClassVar[bool] = True
     _plan: RestrictedPlan | None = None
 
     def __init__(
@@ -395,6 +396,9 @@ class PatchTemplates(FeatureFamily):
             fits = mask.dtype == np.float32 and mask.shape[1] == positions and (mask >= 0).all()
             if not fits or not (mask > 0).any(axis=1).all():
                 raise InputError(f"{side}_masks", mask.shape, f"masks over {positions} positions")
+            # Cells cost no multiplication: they must be what they are called.
+            if self.masks == "cells" and mask.max(initial=1) * mask[mask > 0].min(initial=1) != 1:
+                raise InputError(f"{side}_masks", "weights", "ones, where masks are cells")
         if layout.shape[1] != 3 or layout.dtype != np.int64:
             raise InputError("layout", layout.shape, "int64 of shape (n, 3)")
         limits = np.array([len(templates), len(masks[0]), len(masks[1])])

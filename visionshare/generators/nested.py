@@ -57,7 +57,9 @@ def parts_to_state(
 
 
 def parts_from_state(
-    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    state: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    part_shape: tuple[int, ...] | None = None,
 ) -> tuple[tuple[int, ...], list[FeatureFamily]]:
     """Return an image's shape, and the families that :func:`parts_to_state` described as "parts".
 
@@ -65,6 +67,8 @@ def parts_from_state(
     ----------
     state, arrays
         Of the family that holds the others.
+    part_shape : tuple of int, optional
+        Shape of the images that the parts see; that of the family's images when omitted.
 
     Raises
     ------
@@ -78,7 +82,8 @@ def parts_from_state(
         prefix = f"{number}."
         part_arrays = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         part = family_from_state(part_state, part_arrays)
-        if tuple(part.image_shape_) != shape:
-            raise InputError("parts", part.image_shape_, f"families of images of shape {shape}")
+        seen = part_shape or shape
+        if tuple(part.image_shape_) != seen:
+            raise InputError("parts", part.image_shape_, f"families of images of shape {seen}")
         parts.append(part)
     return shape, parts

@@ -287,7 +287,7 @@ class LearnedMaps(FeatureFamily):
             raise InputError("templates", templates.shape, f"float32 of shape {shape}")
         if biases.shape != shape[:1] or biases.dtype != np.float32:
             raise InputError("biases", biases.shape, f"float32 of shape {shape[:1]}")
-        parts = parts_from_state(state, arrays, family.map_shape_)
+        _, parts = parts_from_state(state, arrays, family.map_shape_)
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family")
         family.family = clone(parts[0], safe=False)

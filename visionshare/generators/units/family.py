@@ -199,7 +199,7 @@ class Units(FeatureFamily):
         dimensions = {"directions": 2, "offsets": 1}
         family = unfitted(cls, state, arrays, dimensions, without=("family",))
         family._check_own()
-        parts = parts_from_state(state, arrays, family.image_shape_)
+        _, parts = parts_from_state(state, arrays)
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family")
         directions, offsets = arrays["directions"], arrays["offsets"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from visionshare.generators.tuning import TunableOnMaps
     from visionshare.generators.units.family import Units
 
 __all__ = ["TunableUnits", "tunable"]
@@ -65,7 +66,8 @@ class TunableUnits:
         """Return the gradients in the images' values of Σ_ij G_ij u_ij, float32."""
         inputs, sums, inner = seen
         G = self._in_inputs(self._slopes(sums, G))
-        return self._part.image_gradients(images, inputs / self._size, inner, G, n_jobs)
+        part = cast("TunableOnMaps", self._part)
+        return part.image_gradients(images, inputs / self._size, inner, G, n_jobs)
 
     def _slopes(self, sums: np.ndarray, G: np.ndarray) -> np.ndarray:
         """Return the gradients in the sums."""

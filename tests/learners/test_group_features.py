@@ -248,6 +248,21 @@ def test_a_stopped_run_goes_on(tmp_path, digits):
         GroupFeatureClassifier(rounds=6, **{**settings, "alpha": 3.0}).fit(X, y)
 
 
+def test_a_stopped_run_knows_how_often_all_that_entered_left(tmp_path, digits):
+    X, y, _, _ = digits
+    # At a tolerance of 0.9 the solver leaves all weights at zero, and at 0.09 many.
+    settings = {"alpha": 20.0, "refit_tol": 0.9, "tol": 1e-6, "n_entering": 8}
+    whole = GroupFeatureClassifier(**settings).fit(X, y)
+    left = [len(r.entered) and not set(r.entered) & set(r.candidates) for r in whole.history_]
+    assert sum(left) > 1
+    for n in (2, 3, len(whole.history_)):
+        kept = {**settings, "checkpoint": tmp_path / str(n)}
+        GroupFeatureClassifier(rounds=n - 1, **kept).fit(X, y)
+        resumed = GroupFeatureClassifier(**kept).fit(X, y)
+        assert [r.number for r in resumed.history_] == [r.number for r in whole.history_]
+        assert_array_equal(resumed.support_, whole.support_)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

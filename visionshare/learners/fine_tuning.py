@@ -343,6 +343,8 @@ class _Steps:
             self._select(self.images(half))
         if history:
             self._adopt(history[-1].state)
+        if len(history) > half:
+            self.scores.keep(self.settings.max_products)
         for number in range(len(history), self.settings.epochs):
             begun = time.perf_counter()
             images = self.images(number)

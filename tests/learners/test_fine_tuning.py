@@ -101,7 +101,7 @@ def test_features_without_weight_go(greedy, digits):
     np.testing.assert_allclose(scores, expected, atol=1e-3 * np.abs(expected).max())
 
 
-def test_a_run_goes_on_after_features_went(greedy, digits, tmp_path):
+def test_a_run_resumes_after_features_went(greedy, digits, tmp_path):
     images, y = digits[0][:600], digits[1][:600]
     settings = FineTuning(epochs=5, batch=50, rate=0.01, max_features=5, max_products=9)
 
@@ -234,6 +234,11 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
 def test_settings_are_checked(name, value):
     with pytest.raises(InputError, match=rf"^{name}"):
         FineTuning(**{name: value})
+
+
+def test_some_images_are_left_to_train_on(greedy, digits):
+    with pytest.raises(InputError, match=r"^validation_fraction: got 0.9"):
+        fine_tune(greedy, digits[0][:1], digits[1][:1], FineTuning(validation_fraction=0.9))
 
 
 @pytest.mark.parametrize("most", ["max_features", "max_products"])

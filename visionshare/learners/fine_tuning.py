@@ -17,6 +17,7 @@ from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
+from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 from visionshare.learners.product_scores import ProductScores
 from visionshare.losses import MulticlassLogistic, SoftTargets
 from visionshare.resources import thread_limit
@@ -100,30 +101,18 @@ class FineTuning:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        goes = self.max_features is not None or self.max_products is not None
-        least_of = {"epochs": 2 if goes else 1, "batch": 1, "random_state": 0}
-        for name, least in {**least_of, "max_features": 1, "max_products": 1}.items():
-            value = getattr(self, name)
-            if name.startswith("max_") and value is None:
-                continue
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                why = ", where features or products go after half" if least == 2 else ""
-                raise InputError(name, value, f"a whole number of at least {least}{why}")
-        for name in ("rate", "product_rate", "alpha", "margin"):
-            value = getattr(self, name)
-            if not np.isfinite(value) or value < 0:
-                raise InputError(name, value, "a finite number of at least 0")
-        if not 0 < self.warm_up < 1:
-            raise InputError("warm_up", self.warm_up, "a fraction between 0 and 1")
-        if not 0 <= self.teacher_weight <= 1:
-            raise InputError("teacher_weight", self.teacher_weight, "a fraction in [0, 1]")
-        if not 0 < self.teacher_temperature < np.inf:
-            given = self.teacher_temperature
-            raise InputError("teacher_temperature", given, "a finite number above 0")
-        if not 0 <= self.validation_fraction < 1:
-            raise InputError(
-                "validation_fraction", self.validation_fraction, "a fraction in [0, 1)"
-            )
+        check_whole_numbers(self, 1, "epochs", "batch")
+        check_whole_numbers(self, 0, "random_state")
+        check_whole_numbers(self, 1, "max_features", "max_products", optional=True)
+        some_go = self.max_features is not None or self.max_products is not None
+        if some_go and self.epochs < 2:
+            accepted = "a whole number of at least 2, where features or products go after half"
+            raise InputError("epochs", self.epochs, accepted)
+        check_numbers(self, "rate", "product_rate", "alpha", "margin")
+        check_numbers(self, "teacher_temperature", positive=True)
+        check_fraction("warm_up", self.warm_up)
+        check_fraction("teacher_weight", self.teacher_weight, zero=True, one=True)
+        check_fraction("validation_fraction", self.validation_fraction, zero=True)
 
 
 class Teacher(Protocol):
@@ -268,10 +257,11 @@ class _Steps:
         self.y = np.array([index[c] for c in labels.tolist()], np.int64)
         order = np.random.default_rng([settings.random_state, 1]).permutation(len(self.y))
         n_validation = round(settings.validation_fraction * len(self.y))
-        self.validation, self.training = (
-            np.sort(order[:n_validation]),
-            np.sort(order[n_validation:]),
-        )
+        if n_validation == len(self.y):
+            accepted = "a smaller one: no image is left to train on"
+            raise InputError("validation_fraction", settings.validation_fraction, accepted)
+        self.validation = np.sort(order[:n_validation])
+        self.training = np.sort(order[n_validation:])
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
         self.loss = MulticlassLogistic(settings.margin)
@@ -281,11 +271,9 @@ class _Steps:
         if teacher is not None:
             self._teachers_order = _order_of(teacher.classes_, classifier.classes_)
         X = self._measured(self.images(0))
-        weights, intercept = (
-            a.astype(np.float64) for a in (classifier.weights, classifier.intercept)
-        )
+        tables = classifier.weights.astype(np.float64), classifier.intercept.astype(np.float64)
         with thread_limit(n_jobs):
-            self.scores = ProductScores.start(weights, intercept, X, settings.products)
+            self.scores = ProductScores.start(*tables, X, settings.products)
         self.adam = self._begun()
 
     def _begun(self) -> Adam:
@@ -352,9 +340,8 @@ class _Steps:
                 self._select(images)
             if number >= half:
                 self.scores.keep(self.settings.max_products)
-            order = np.random.default_rng([self.settings.random_state, 0, number]).permutation(
-                self.training
-            )
+            rng = np.random.default_rng([self.settings.random_state, 0, number])
+            order = rng.permutation(self.training)
             with thread_limit(self.n_jobs):
                 loss, Z = self._pass(images, order, number)
                 error = float(np.mean(np.argmax(Z, axis=0) != self.y[order]))

@@ -169,6 +169,27 @@ def test_limits_of_blas_are_counted():
         assert blas_threads() == before
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_a_fork_inside_the_limit_of_blas_leaves_both_sides_theirs():
+    code = f"""{HEAD}
+read, write = os.pipe()
+with threads.threadpool_limits(2, user_api="blas"):
+    before = threads.blas_threads()
+    with threads.single_threaded_blas():
+        child = os.fork()
+    with threads.single_threaded_blas():
+        inside = threads.blas_threads()
+    both = [inside == dict.fromkeys(before, 1), threads.blas_threads() == before]
+if child == 0:
+    os.write(write, json.dumps(both).encode())
+    os._exit(0)
+os.close(write)
+with os.fdopen(read) as pipe:
+    print(json.dumps([json.loads(pipe.read()), both]))
+"""
+    assert run_python(code) == [[True, True], [True, True]]
+
+
 def test_products_are_those_of_numpy():
     rng = np.random.default_rng(0)
     for n, p, k in ((1, 3, 2), (70, 40, 30), (0, 4, 3)):

@@ -53,9 +53,12 @@ def _family(
         raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(names)}")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
     n = len(file.parts)
-    fits = {"none": n == 0, "one": n == 1, "several": n >= 1}
-    if not fits[family.inner_families]:
-        takes = {"none": "none", "one": "one", "several": "one or more"}[family.inner_families]
+    fits, takes = {
+        "none": (n == 0, "none"),
+        "one": (n == 1, "one"),
+        "several": (n >= 1, "one or more"),
+    }[family.inner_families]
+    if not fits:
         raise RecipeError(f"{path}: parts: {file.family!r} takes {takes} (got {n})")
     if not file.parts:
         return _plain(path, family, parameters, seed)

@@ -170,6 +170,14 @@ def test_a_body_without_a_length_is_cut_off_while_it_comes(app):
     assert _asgi(app, [bytes(5000)] * 100, [(b"content-length", b"9" * 30)]) == (413, 0)
 
 
+def test_json_is_as_large_as_its_numbers_need(model):
+    app = service(model)
+    most = (1 << 16) + 64 * 64
+    bodies = [b'{"pixels": [' + b" " * (size - 14) + b"]}" for size in (most, most + 1)]
+    answers = ask(app, *(predict(body, "application/json") for body in bodies))
+    assert [answer.status_code for answer in answers] == [422, 413]
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(model):
     assert _asgi(service(model, Limits(body_timeout=0.05)), [b"x"]) == (408, 1)
 

@@ -19,10 +19,15 @@ _REQUESTS = 50
 
 
 class Size(NamedTuple):
-    """MiB of the process at rest after a number of requests, the most until then, and answers."""
+    """MiB of the process at rest after a number of requests, and how they were answered.
+
+    The system may take pages of files back at any time; ``anonymous`` are the others. ``peak`` is
+    the most that was resident until then.
+    """
 
     requests: int
     resident: float
+    anonymous: float
     peak: float
     answered: dict[str, int]
     seconds: float
@@ -40,8 +45,8 @@ def sizes(server: Server, n_requests: int, parts: int = 10) -> list[Size]:
     def size(n: int) -> Size:
         asyncio.run(_rest(server))
         seconds = round(time.monotonic() - begun, 1)
-        resident, peak = round(server.memory(), 1), round(server.peak_memory(), 1)
-        return Size(n, resident, peak, dict(sorted(answered.items())), seconds)
+        resident, anonymous, peak = map(server.memory, ("VmRSS", "RssAnon", "VmHWM"))
+        return Size(n, resident, anonymous, peak, dict(sorted(answered.items())), seconds)
 
     found = [size(0)]
     for part in range(parts):

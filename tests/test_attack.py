@@ -8,43 +8,65 @@ from pathlib import Path
 
 import pytest
 
-from scripts.attack.flips import FORMATS, flips
-from scripts.attack.results import Result
+from scripts.attack.campaign import run_campaign, table
+from scripts.attack.results import Ending, Result
 
 ROOT = Path(__file__).parents[1]
 
 
+def attack(*arguments):
+    """Run a campaign in a process of its own: it forks, which does not go with threads."""
+    command = [sys.executable, "-m", "scripts.attack", *map(str, arguments), "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ended.stdout, ended.stderr
+    return ended, json.loads(ended.stdout.splitlines()[-1])
+
+
 def test_counts_add_up():
     result = Result()
-    result.add("survived")
+    result.add(Ending("survived", part="store", point=2, points=3))
     assert not result.failed
-    result.add("silent", "a.h5: other values")
+    result.add(Ending("silent", "a.h5: other values", "store"))
     assert result.failed
     assert result.counts() == {"tries": 2, "survived": 1, "lost": 0, "silent": 1, "crashed": 0}
+    assert Result.from_values(json.loads(json.dumps(result.to_values()))) == result
+
+
+def test_a_campaign_goes_on_where_it_was_stopped(tmp_path):
+    made = []
+
+    def tried(tries, seed):
+        for number in tries:
+            made.append((seed, number))
+            if len(made) == 4:
+                raise KeyboardInterrupt
+            yield Ending("survived", part="all", point=number + 1, points=9)
+
+    out, lines = tmp_path / "counts.json", []
+    with pytest.raises(KeyboardInterrupt):
+        run_campaign({"kills": tried}, 9, 5, out, lines.append)
+    results = run_campaign({"kills": tried}, 9, 5, out, lines.append)
+    assert results["kills"].counts()["tries"] == 9
+    # The try that was broken off is made again.
+    assert made == [(5, number) for number in (0, 1, 2, 3, 3, 4, 5, 6, 7, 8)]
+    assert "9 of 9" in table(results)
+    run_campaign({"kills": tried}, 9, 5, out, lines.append)
+    assert len(made) == 10
+    with pytest.raises(ValueError, match="seed 5"):
+        run_campaign({"kills": tried}, 9, 6, out, lines.append)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 @pytest.mark.parametrize("kind", ["kills", "full-disk"])
 def test_commands_survive(kind):
-    command = [sys.executable, "-m", "scripts.attack", "--kinds", kind, "--n", "6", "--json"]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-    counts = json.loads(ended.stdout.splitlines()[-1])[kind]
-    assert counts["survived"] == counts["tries"] == 6, ended.stderr
+    ended, counts = attack("--kinds", kind, "--n", 6)
+    assert counts[kind]["survived"] == counts[kind]["tries"] == 6, ended.stderr
     assert ended.returncode == 0
 
 
 def test_damaged_files_are_found():
-    code = "import sys; from scripts.attack.flips import flips; r = flips(300, 1); print(r.faults);"
-    code += "sys.exit(r.failed)"
-    # A process of its own: it forks, which does not go with threads.
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
-def test_every_format_is_attacked():
-    assert {"classifier", "store", "checkpoint", "idx", "family", "parts", "extraction"} <= set(
-        FORMATS
-    )
-    assert callable(flips)
+    ended, counts = attack("--kinds", "flips", "--n", 300, "--seed", 1)
+    assert counts["flips"]["survived"] == 300, ended.stderr
+    assert ended.returncode == 0
+    formats = {"classifier", "store", "checkpoint", "catalog", "family", "parts", "extraction"}
+    assert formats <= {line.split()[0] for line in ended.stdout.splitlines() if line}

@@ -1,54 +1,69 @@
 """Attacks on the library, counted.
 
-    python -m scripts.attack --kinds kills,full-disk,flips --n 1000 --seed 0 --json
+    python -m scripts.attack --kinds kills,flips --n 1000 --seed 0 --out counts.json --json
+    python -m scripts.attack --kinds flips --seed 0 --only 123
 
-Each try is the same for the same kind, seed and number. The last line is one JSON object of counts
-per kind with ``--json``, a table without; the exit code is 1 where something did not survive.
+Try number i of a kind and a seed is always the same case. With ``--out`` a campaign that was
+stopped goes on with the same command, and one with a larger ``--n`` adds to it. The last line is
+one JSON object of counts per kind with ``--json``; the exit code is 1 where a try did not survive.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Callable
+from pathlib import Path
 
-from scripts.attack.flips import flips
-from scripts.attack.operations import disk_full, kills
-from scripts.attack.results import Result
-
-KINDS: dict[str, Callable[[int, int], Result]] = {
-    "kills": kills,
-    "full-disk": disk_full,
-    "flips": flips,
-}
-_SHOWN = 10
+from scripts.attack.campaign import run_campaign, table
+from scripts.attack.kinds import KINDS
 
 
 def main() -> int:
     """Run the attacks that the arguments name; return 1 where something did not survive."""
+    options = _options()
+    # What ends it lets it keep its counts and end its workers.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    kinds = {name: KINDS[name] for name in options.kinds}
+    if options.only is not None:
+        numbers = range(options.only, options.only + 1)
+        endings = [ending for attack in kinds.values() for ending in attack(numbers, options.seed)]
+        print(*endings, sep="\n")
+        return int(any(ending.ended != "survived" for ending in endings))
+    try:
+        results = run_campaign(
+            kinds, options.n, options.seed, options.out, lambda line: print(line, file=sys.stderr)
+        )
+    except ValueError as error:
+        print(f"--out: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
+    print(table(results))
+    if options.json:
+        print(json.dumps({name: result.counts() for name, result in results.items()}))
+    return int(any(result.failed for result in results.values()))
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kinds", default=",".join(KINDS), help="names, separated by commas")
     parser.add_argument("--n", type=int, default=100, help="tries of each kind")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="file that keeps the counts of this seed")
+    parser.add_argument("--only", type=int, metavar="I", help="make this try alone")
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
     options = parser.parse_args()
-    names = options.kinds.split(",")
-    if unknown := [name for name in names if name not in KINDS]:
+    options.kinds = options.kinds.split(",")
+    if unknown := [name for name in options.kinds if name not in KINDS]:
         parser.error(f"--kinds: got {unknown[0]!r}; accepted: {', '.join(KINDS)}")
     if options.n < 1:
         parser.error(f"--n: got {options.n}; accepted: a whole number of at least 1")
-    results = {}
-    for name in names:
-        results[name] = result = KINDS[name](options.n, options.seed)
-        print(name, *(f"{key} {count}" for key, count in result.counts().items()), file=sys.stderr)
-        for fault in result.faults[:_SHOWN]:
-            print(f"    {fault}", file=sys.stderr)
-    if options.json:
-        print(json.dumps({name: result.counts() for name, result in results.items()}))
-    return int(any(result.failed for result in results.values()))
+    return options
 
 
 if __name__ == "__main__":

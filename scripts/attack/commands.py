@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-__all__ = ["COMMANDS", "Command", "contents"]
+__all__ = ["COMMANDS", "Command", "call", "contents", "fresh"]
 
 # Values that no two runs share: seconds, memory, and where a run lay.
 _VARYING = ("seconds", "peak_memory")
@@ -26,7 +27,7 @@ class Command:
     prepare : callable
         Makes what the command needs in a folder that is empty.
     argv : callable
-        Returns the command's arguments for that folder.
+        Returns the arguments of :func:`call` for that folder.
     again : callable
         Returns the arguments that let it resume.
     """
@@ -74,10 +75,43 @@ def _constant(path: Path) -> bytes:
     return b"" if path.suffix == ".html" else path.read_bytes()
 
 
+def call(argv: Sequence[str]) -> int:
+    """Run the command line, or the function of a name in CALLS; return the exit code."""
+    from visionshare.cli.main import main
+    from visionshare.errors import VisionshareError
+
+    if argv[0] not in CALLS:
+        return main(list(argv))
+    try:
+        CALLS[argv[0]](Path(argv[1]))
+    except VisionshareError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    return 0
+
+
+_SMALL = (
+    'data.classes=["0", "1"]',
+    "data.limit=60",
+    "features.pool=pixels",
+    "store.where=disk",
+)
+
+
 def _train(folder: Path) -> list[str]:
-    settings = ["features.parameters.n_templates=10", "data.limit=300", "store.where=disk"]
-    argv = ["train", "digits", "--out", str(folder / "run"), "--rounds", "3"]
-    return [*argv, *(word for text in settings for word in ("--set", text))]
+    argv = ["train", "digits", "--out", str(folder / "run"), "--rounds", "3", "--jobs", "1"]
+    return [*argv, *(word for text in _SMALL for word in ("--set", text))]
+
+
+def _save(folder: Path) -> None:
+    """Replace a classifier by another one."""
+    import visionshare
+
+    model = visionshare.load(folder / "small.safetensors")
+    replace(model, temperature=2.0).save(folder / "small.safetensors")
+
+
+CALLS: dict[str, Callable[[Path], None]] = {"save": _save}
 
 
 def _classifier(folder: Path) -> Path:
@@ -107,12 +141,12 @@ def _pictures(folder: Path) -> None:
 
 def _extract(folder: Path) -> list[str]:
     source = [str(folder / "small.safetensors"), str(folder / "pictures")]
-    return ["extract", *source, "--out", str(folder / "features.store")]
+    return ["extract", *source, "--out", str(folder / "features.store"), "--jobs", "1"]
 
 
 def _predict(folder: Path) -> list[str]:
     source = [str(folder / "small.safetensors"), str(folder / "pictures")]
-    return ["predict", *source, "--out", str(folder / "labels.csv")]
+    return ["predict", *source, "--out", str(folder / "labels.csv"), "--jobs", "1"]
 
 
 def _broken_store(folder: Path) -> None:
@@ -143,6 +177,10 @@ def _export(target: str) -> Callable[[Path], list[str]]:
     return argv
 
 
+def _saved(folder: Path) -> list[str]:
+    return ["save", str(folder)]
+
+
 def _nothing(folder: Path) -> None:
     return
 
@@ -156,6 +194,7 @@ COMMANDS: dict[str, Command] = {
     "extract": Command(_pictures, _extract, _extract),
     "predict": Command(_pictures, _predict, _predict),
     "repair": Command(_broken_store, _repair, _repair),
+    "save": Command(_one_classifier, _saved, _saved),
     "export-c": Command(_one_classifier, _export("c"), _export("c")),
     "export-onnx": Command(_one_classifier, _export("onnx"), _export("onnx")),
 }

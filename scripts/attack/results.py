@@ -3,11 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
-__all__ = ["Kind", "Result"]
+__all__ = ["Ended", "Ending", "Result"]
 
-Kind = Literal["survived", "lost", "silent", "crashed"]
+Ended = Literal["survived", "lost", "silent", "crashed"]
+_ENDS = ("survived", "lost", "silent", "crashed")
+_KEPT = 1000
+
+
+class Ending(NamedTuple):
+    """How one try ended.
+
+    Attributes
+    ----------
+    ended : str
+        One of survived, lost, silent and crashed.
+    fault : str
+        What went wrong where it did not survive.
+    part : str
+        What was attacked, such as a command or a format.
+    point, points : int
+        Which of how many operations, from 1; 0 where they are not counted.
+    """
+
+    ended: Ended
+    fault: str = ""
+    part: str = ""
+    point: int = 0
+    points: int = 0
+
+
+@dataclass
+class Part:
+    """The tries of one part of a kind: how many, and the operations that were hit of all."""
+
+    tries: int = 0
+    points: int = 0
+    hit: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -25,7 +58,8 @@ class Result:
     crashed : int
         Ended by a signal, by an untyped error, or not at all.
     faults : list of str
-        What went wrong in each try that did not survive.
+        What went wrong in the tries that did not survive, the first of them.
+    parts : dict of str to Part
     """
 
     survived: int = 0
@@ -33,10 +67,11 @@ class Result:
     silent: int = 0
     crashed: int = 0
     faults: list[str] = field(default_factory=list)
+    parts: dict[str, Part] = field(default_factory=dict)
 
     @property
     def tries(self) -> int:
-        """Number of tries."""
+        """Number of tries; the next one has this number."""
         return self.survived + self.lost + self.silent + self.crashed
 
     @property
@@ -44,13 +79,28 @@ class Result:
         """Whether any try did not survive."""
         return self.survived < self.tries
 
-    def add(self, kind: Kind, fault: str = "") -> None:
+    def add(self, ending: Ending) -> None:
         """Count a try."""
-        setattr(self, kind, getattr(self, kind) + 1)
-        if fault:
-            self.faults.append(fault)
+        if ending.fault and len(self.faults) < _KEPT:
+            self.faults.append(f"{self.tries} {ending.part}: {ending.fault}")
+        setattr(self, ending.ended, getattr(self, ending.ended) + 1)
+        part = self.parts.setdefault(ending.part, Part())
+        part.tries, part.points = part.tries + 1, ending.points
+        if ending.point:
+            part.hit.add(ending.point)
 
     def counts(self) -> dict[str, int]:
         """Return the counts as plain values."""
-        names = ("survived", "lost", "silent", "crashed")
-        return {"tries": self.tries, **{name: getattr(self, name) for name in names}}
+        return {"tries": self.tries, **{name: getattr(self, name) for name in _ENDS}}
+
+    def to_values(self) -> dict[str, Any]:
+        """Return everything as plain values, for :meth:`from_values`."""
+        parts = {name: [p.tries, p.points, sorted(p.hit)] for name, p in self.parts.items()}
+        return {**self.counts(), "faults": self.faults, "parts": parts}
+
+    @classmethod
+    def from_values(cls, values: dict[str, Any]) -> Result:
+        """Return what :meth:`to_values` has made plain."""
+        ends = {name: values[name] for name in _ENDS}
+        parts = {name: Part(n, of, set(hit)) for name, (n, of, hit) in values["parts"].items()}
+        return cls(**ends, faults=list(values["faults"]), parts=parts)

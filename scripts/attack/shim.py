@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import io
 import json
 import os
 import signal
@@ -58,11 +60,17 @@ class Runner(AbstractContextManager["Runner"]):
         source = Path(__file__).with_name("shim.c")
         command = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-O1", str(source)]
         subprocess.run([*command, "-o", str(library), "-ldl"], check=True)
-        environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT)}
+        # No threads: they do not survive a fork. Kernels run as Python, on few small images.
+        own = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_DISABLE_JIT"), "1")
+        own |= {"LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "scripts.attack.shim", str(library), str(seconds)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, **own},
+        )
 
     def run(
         self, argv: Sequence[str], folder: Path, mode: str = "count", at: int = 0, log: str = ""
@@ -84,6 +92,14 @@ class Runner(AbstractContextManager["Runner"]):
             File that receives the name of each operation.
         """
         order = {"argv": list(argv), "folder": str(folder), "mode": mode, "at": at, "log": log}
+        return Outcome(**self._asked(order))
+
+    def warm(self, argv: Sequence[str]) -> None:
+        """Run a command in the process that forks: what it imports and compiles, children have."""
+        if problem := self._asked({"warm": list(argv)})["problem"]:
+            raise RuntimeError(f"{argv[0]} fails without an attack: {problem}")
+
+    def _asked(self, order: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(order) + "\n")
@@ -91,7 +107,7 @@ class Runner(AbstractContextManager["Runner"]):
         answer = self._process.stdout.readline()
         if not answer:
             raise RuntimeError("the attacked process died")
-        return Outcome(**json.loads(answer))
+        return json.loads(answer)
 
     def __exit__(self, *_: object) -> None:
         assert self._process.stdin is not None
@@ -102,19 +118,16 @@ class Runner(AbstractContextManager["Runner"]):
 
 def _serve(library: str, seconds: float) -> None:
     """Answer orders from standard input, one line each, until it ends."""
-    import visionshare.apps
-    import visionshare.learners
-    import visionshare.recipes
-    import visionshare.reports
-    import visionshare.store  # noqa: F401
-    from visionshare.cli.main import main
-
+    _keep_to_files()
     arm = ctypes.CDLL(library).attack_arm
     arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p]
     with tempfile.TemporaryDirectory() as made:
         counter, output = Path(made) / "count", Path(made) / "output"
         for line in sys.stdin:
             order: dict[str, Any] = json.loads(line)
+            if "warm" in order:
+                print(json.dumps({"problem": _warmed(order["warm"])}), flush=True)
+                continue
             counter.write_bytes(bytes(8))
             child = os.fork()
             if child == 0:
@@ -125,18 +138,47 @@ def _serve(library: str, seconds: float) -> None:
                 os.dup2(handle, 2)
                 texts = [os.fsencode(text) for text in (order["folder"], counter, order["log"])]
                 arm(texts[0], order["at"], MODES[order["mode"]], *texts[1:])
-                status = 70
-                try:
-                    status = main(order["argv"])
-                finally:
-                    sys.stdout.flush()
-                    sys.stderr.flush()
-                    os._exit(status)
+                _run_and_exit(order["argv"])
             status = _wait(child, seconds)
             (operations,) = struct.unpack("q", counter.read_bytes())
             said = output.read_text("utf-8", "replace")
             print(json.dumps({"status": status, "operations": operations, "output": said}),
                   flush=True)  # fmt: skip
+
+
+def _keep_to_files() -> None:
+    """Leave out what touches no file: drawing takes longer than all else, threads do not fork."""
+    import numba
+
+    from visionshare.reports import figures
+
+    for name in figures.__all__:
+        setattr(figures, name, lambda *_: "")
+    numba.get_num_threads, numba.set_num_threads = (lambda: 1), (lambda n: None)
+
+
+def _warmed(argv: Sequence[str]) -> str:
+    """Run a command in this process; return what is wrong."""
+    from scripts.attack.commands import call
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        status = call(argv)
+    if len(os.listdir("/proc/self/task")) > 1:
+        return "it leaves threads, which do not survive a fork"
+    return text.getvalue() if status else ""
+
+
+def _run_and_exit(argv: Sequence[str]) -> None:
+    from scripts.attack.commands import call
+
+    status = 70
+    try:
+        status = call(argv)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def _wait(child: int, seconds: float) -> int:

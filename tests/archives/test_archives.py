@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import struct
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -119,3 +121,26 @@ def test_an_extraction_is_a_store_with_its_listing(images, answers, tmp_path):
     assert_array_equal(columns.columns_of(scaled=False).T, answers["features-v1-anchors"])
     listed = (folder / "images.txt").read_text().split()
     assert listed == [f"image-{number}.png" for number in range(9)]
+
+
+@pytest.mark.parametrize("change", ["size", "column", "address"])
+def test_a_store_of_version_1_with_a_damaged_index_is_refused(change, tmp_path):
+    folder = shutil.copytree(HERE / "store-v1-patches", tmp_path / "store")
+    path = folder / "shards" / "00000.h5"
+    chunks = []
+    with h5py.File(path) as file:
+        file["columns"].id.chunk_iter(chunks.append)
+    first, last = chunks[0].byte_offset, chunks[-1].byte_offset
+    n, n_bytes = len(chunks), chunks[0].size
+    record = struct.pack("<IIQQQQ", n_bytes, 0, n - 1, 0, 0, last)
+    changed = {
+        "size": (1, 0, n - 1, 0, 0, last),
+        "column": (n_bytes, 0, 2054, 0, 0, last),
+        "address": (n_bytes, 0, n - 1, 0, 0, first),
+    }[change]
+    content = path.read_bytes()
+    assert content.count(record) == 1
+    path.write_bytes(content.replace(record, struct.pack("<IIQQQQ", *changed)))
+    assert verify_store(folder)
+    with pytest.raises(StoreError, match="broken"):
+        open_store(folder).columns_of()

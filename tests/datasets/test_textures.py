@@ -88,7 +88,7 @@ def test_a_folder_of_textures(plates):
         read_plates(plates / "more")
 
 
-def test_a_catalogue_entry_of_plates(tmp_path):
+def test_a_catalog_entry_of_plates(tmp_path):
     info = dataset_info("brodatz")
     assert tuple(plate.name for plate in info.plates) == info.classes
     assert {plate.image for plate in info.plates} <= {file.path for file in info.files}

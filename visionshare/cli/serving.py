@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from visionshare.cli.options import Classifier
 from visionshare.errors import InputError, ServiceError
 
 __all__ = ["register"]
@@ -19,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    classifier: Classifier,
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 is every interface.")
     ] = "127.0.0.1",

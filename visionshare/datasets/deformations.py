@@ -136,7 +136,7 @@ def elastic_deformations(
         Largest shear.
     random_state : int, default 0
     batch : int, default 4096
-        Images per batch, rounded up to blocks of 64.
+        Images per batch, at least 1; rounded up to blocks of 64.
     first_copy : int, default 0
         Number of the first copy: more copies than these can be made later.
     n_jobs : int, default 1
@@ -159,15 +159,13 @@ def elastic_deformations(
     """
     if images.ndim not in (3, 4):
         raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
+    for name, value in (("n_copies", n_copies), ("first_copy", first_copy), ("batch", batch)):
+        if not hasattr(value, "__index__") or value < (name == "batch"):
+            raise InputError(name, value, "an integer of at least 0 (batch of at least 1)")
     sizes = {"alpha": alpha, "rotation": rotation, "scale": scale, "shear": shear}
-    for name, value in {
-        "n_copies": n_copies,
-        "first_copy": first_copy,
-        "sigma": sigma - 1e-9,
-        **sizes,
-    }.items():
-        if not np.isfinite(value) or value < 0:
-            raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
+    for name, size in {"sigma": sigma, **sizes}.items():
+        if not np.isfinite(size) or size < 0 or (name == "sigma" and size == 0):
+            raise InputError(name, size, "a finite number of at least 0 (sigma above 0)")
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
     deformation = _deformation(images.shape[1:3], sigma, alpha, limits)
     # Whole blocks, so that batches of any size yield the same copies.

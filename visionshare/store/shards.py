@@ -1,4 +1,4 @@
-"""Shards: HDF5 files written once, a column a chunk with a checksum, then mapped for reading.
+"""Shards: HDF5 files written once, one chunk with a checksum per column, then mapped for reading.
 
 A shard is composed in memory and written as plain bytes: where the disk is full, HDF5 has no open
 file that it cannot close. Its digest stands in the manifest and is checked, once per process,
@@ -85,11 +85,27 @@ def _hdf5_problem(path: Path, entry: ShardEntry, m: int, dtype: str) -> str | No
                 return "chunks of another kind"
             if ids.shape != (len(entry.ids),) or tuple(ids[()].tolist()) != entry.ids:
                 return "columns of other ids"
-            column = np.empty((1, m), dtype)
-            for j in range(len(entry.ids)):
-                columns.read_direct(column, np.s_[j : j + 1])
+            # HDF5 trusts these sizes, and dies of wrong ones.
+            offsets = _chunk_offsets(columns, path.stat().st_size)
+            if offsets is None:
+                return "chunks of other sizes"
+            return _column_problem(path, columns, offsets)
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _column_problem(path: Path, columns: Any, offsets: np.ndarray) -> str | None:
+    """Read columns through HDF5, which checks their sums; compare with what lies in the file.
+
+    A chunk that HDF5 does not find is all zeros for it, without an error.
+    """
+    column = np.empty((1, columns.shape[1]), columns.dtype)
+    with open(path, "rb") as handle:
+        for j, offset in enumerate(offsets.tolist()):
+            columns.read_direct(column, np.s_[j : j + 1])
+            handle.seek(offset)
+            if handle.read(column.nbytes) != column.tobytes():
+                return f"the chunk of column {j}"
     return None
 
 
@@ -105,7 +121,7 @@ class MappedShard:
     def __init__(self, path: Path, entry: ShardEntry, m: int, dtype: str) -> None:
         problem = shard_problem(path, entry, m, dtype)
         if problem is not None:
-            raise StoreError(f"{path}: broken ({problem}); run `visionshare store repair`")
+            raise StoreError(_broken(path, problem))
         offsets = np.array(entry.offsets, np.int64)
         if entry.blake3 is None:
             offsets = _offsets(path, entry, m, dtype)
@@ -134,18 +150,31 @@ def _offsets(path: Path, entry: ShardEntry, m: int, dtype: str) -> np.ndarray:
 
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
-            chunks = _chunks(file["columns"].id)
+            offsets = _chunk_offsets(file["columns"], path.stat().st_size)
     except (OSError, RuntimeError, KeyError, ValueError, AttributeError) as error:
         raise StoreError(f"{path}: {str(error).splitlines()[0]}") from None
-    itemsize, offsets = np.dtype(dtype).itemsize, np.zeros(len(entry.ids), np.int64)
-    if len(chunks) != len(offsets) or not all(c.size == m * itemsize + 4 for c in chunks):
-        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
+    if offsets is None or (offsets % np.dtype(dtype).itemsize).any():
+        raise StoreError(_broken(path, "its chunks"))
+    return offsets
+
+
+def _broken(path: Path, problem: str) -> str:
+    return f"{path}: broken ({problem}); run `visionshare store repair`"
+
+
+def _chunk_offsets(columns: Any, size: int) -> np.ndarray | None:
+    """Return where the chunk of each column begins in a file of this size; None if any is wrong."""
+    n, m = columns.shape
+    n_bytes = m * columns.dtype.itemsize + 4
+    chunks = _chunks(columns.id)
+    if sorted(chunk.chunk_offset for chunk in chunks) != [(j, 0) for j in range(n)]:
+        return None
+    if any(c.size != n_bytes or c.filter_mask or c.byte_offset + n_bytes > size for c in chunks):
+        return None
+    offsets = np.zeros(n, np.int64)
     for chunk in chunks:
         offsets[chunk.chunk_offset[0]] = chunk.byte_offset
-    inside = offsets.max(initial=0) + m * itemsize <= path.stat().st_size
-    if not inside or (offsets % itemsize).any():
-        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
-    return offsets
+    return offsets if len(np.unique(offsets)) == n else None
 
 
 def _chunks(dataset: Any) -> list[Any]:

@@ -129,7 +129,7 @@ class Door:
 
     async def _connect(self, connection: socket.socket) -> None:
         try:
-            # asyncio does so where the listener names its protocol. Otherwise the answer's body waits
+            # asyncio does so where the listener names its protocol. Otherwise an answer waits
             # 40 ms for the client to acknowledge its headers.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await self._loop.connect_accepted_socket(self._protocol, connection)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
@@ -66,36 +65,31 @@ class Served:
     classifier : CompactClassifier
     early : EarlyExit or None
         None for a classifier without an exit rule.
-    kernel_lock : context manager
-        Held while a kernel runs that only one thread may call.
     macs : int
         Of an image, counted once: that takes longer than classifying it.
     """
 
     classifier: CompactClassifier
     early: EarlyExit | None
-    kernel_lock: AbstractContextManager[Any]
     macs: int
 
     @classmethod
     def of(cls, classifier: CompactClassifier) -> Served:
         """Return a classifier whose kernels are compiled."""
         early = None if classifier.exit_rule is None else EarlyExit(classifier)
-        concurrent = _kernels_run_concurrently(classifier)
-        lock = nullcontext() if concurrent else _kernel_lock
-        return cls(classifier, early, lock, classifier.macs)
+        classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
+        return cls(classifier, early, classifier.macs)
 
     def classify(self, images: np.ndarray) -> list[Prediction]:
         """Return an answer for each image."""
         model = self.classifier
         ends: list[tuple[int | None, int]] = []
-        with self.kernel_lock:
-            if self.early is None:
-                scores = model.decision_function(images)
-                ends.extend([(None, self.macs)] * len(scores))
-            else:
-                scores, stops = self.early.run(images)
-                ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
+        if self.early is None:
+            scores = model.decision_function(images)
+            ends.extend([(None, self.macs)] * len(scores))
+        else:
+            scores, stops = self.early.run(images)
+            ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
         names = list(map(str, model.classes_.tolist()))
         labels = map(str, predict_labels(model.classes_, scores))
         answers = []
@@ -113,9 +107,6 @@ class Served:
                 )
             )
         return answers
-
-
-_kernel_lock = threading.Lock()
 
 
 class _Large(Exception):
@@ -322,18 +313,6 @@ def _read(function: Callable[..., T], *arguments: Any) -> T:
 def _answer(served: Served, image: np.ndarray, with_raster: bool) -> Prediction:
     answer = served.classify(image[None])[0]
     return answer.model_copy(update={"raster": image.tolist()}) if with_raster else answer
-
-
-def _kernels_run_concurrently(classifier: CompactClassifier) -> bool:
-    """Classify once; return whether several threads may call kernels at a time."""
-    import numba
-
-    classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
-    try:
-        return bool(numba.threading_layer() != "workqueue")
-    except ValueError:
-        # No kernel with threads of its own was called.
-        return True
 
 
 def _finite(value: float) -> float | None:

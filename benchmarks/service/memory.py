@@ -33,7 +33,7 @@ class Size(NamedTuple):
     seconds: float
 
 
-def sizes(server: Server, n_requests: int, parts: int = 10) -> list[Size]:
+def sizes(server: Server, n_requests: int, n_parts: int) -> list[Size]:
     """Send requests in equal parts, and return the size before the first and after each."""
     bodies = [
         request("POST", "/predict", f"Content-Type: {kind}", body=body)
@@ -49,8 +49,8 @@ def sizes(server: Server, n_requests: int, parts: int = 10) -> list[Size]:
         return Size(n, resident, anonymous, peak, dict(sorted(answered.items())), seconds)
 
     found = [size(0)]
-    for part in range(parts):
-        n = (part + 1) * n_requests // parts - found[-1].requests
+    for part in range(n_parts):
+        n = (part + 1) * n_requests // n_parts - found[-1].requests
         asyncio.run(_send(server.port, bodies, n, part, answered))
         found.append(size(found[-1].requests + n))
     return found

@@ -77,16 +77,16 @@ def train_digits(folder: Path) -> Path:
 
 @contextmanager
 def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGINT)
+    command = [sys.executable, "-m", *command]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def _ready(server: Server, seconds: float = 60.0) -> Server:

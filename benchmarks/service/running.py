@@ -35,6 +35,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="of a measurement (default 2)")
     parser.add_argument("--rounds", type=int, default=5, help="medians are over these (default 5)")
     parser.add_argument("--requests", type=int, default=100_000, help="of memory (default 100000)")
+    parser.add_argument("--parts", type=int, default=10, help="after which memory is read (10)")
     parser.add_argument("--attacks", nargs="*", choices=ATTACKS, default=list(ATTACKS), help="all")
     return parser.parse_args(given)
 
@@ -52,7 +53,7 @@ def _measured(options: argparse.Namespace) -> list[Any]:
         if options.what == "attacks":
             return [attacked(server, plain, name) for name in options.attacks]
         if options.what == "memory":
-            return sizes(server, options.requests)
+            return sizes(server, options.requests, options.parts)
         return speeds(server, plain, _CONNECTIONS, options.seconds, options.rounds)
 
 

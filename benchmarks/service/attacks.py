@@ -21,17 +21,22 @@ __all__ = ["ATTACKS", "Attacked", "attacked"]
 
 PNG = ("Content-Type: image/png",)
 JSON = ("Content-Type: application/json",)
+_SLOW = 0.1
 Attack = Callable[[Server], None]
 
 
 class Spread(NamedTuple):
-    """Milliseconds: median, 99th percentile and maximum; how many were asked, how many failed."""
+    """Milliseconds: median, 99th percentile and maximum; how many were slow, failed, and asked.
+
+    Slow are those of more than 100 ms.
+    """
 
     median: float
     high: float
     most: float
-    asked: int
+    slow: int
     failed: int
+    asked: int
 
 
 class Attacked(NamedTuple):
@@ -181,7 +186,7 @@ def attacked(server: Server, plain: Server, name: str) -> Attacked:
         ended = time.monotonic()
         # What the attack left behind is part of it.
         time.sleep(1.0)
-    peak = server.peak_memory()
+    peak = server.memory("VmHWM")
     time.sleep(1.0)
     _say(server, _post("/predict", PNG, digit_png()))
     spreads = {
@@ -192,8 +197,8 @@ def attacked(server: Server, plain: Server, name: str) -> Attacked:
         attack=name,
         **spreads,
         seconds=round(ended - begun, 1),
-        peak=round(peak, 1),
-        resident=round(server.memory(), 1),
+        peak=peak,
+        resident=server.memory(),
     )
 
 
@@ -201,4 +206,5 @@ def _spread(seconds: list[float]) -> Spread:
     answered = sorted(s for s in seconds if s >= 0)
     ranks = (len(answered) // 2, int(0.99 * len(answered)), len(answered) - 1)
     median, high, most = (round(1000 * answered[rank], 1) for rank in ranks)
-    return Spread(median, high, most, len(seconds), len(seconds) - len(answered))
+    n_slow = sum(taken > _SLOW for taken in answered)
+    return Spread(median, high, most, n_slow, len(seconds) - len(answered), len(seconds))

@@ -19,16 +19,21 @@ _REQUESTS = 50
 
 
 class Size(NamedTuple):
-    """MiB of the process at rest after a number of requests, the most until then, and answers."""
+    """MiB of the process at rest after a number of requests, and how they were answered.
+
+    The system may take pages of files back at any time; ``anonymous`` are the others. ``peak`` is
+    the most that was resident until then.
+    """
 
     requests: int
     resident: float
+    anonymous: float
     peak: float
     answered: dict[str, int]
     seconds: float
 
 
-def sizes(server: Server, n_requests: int, parts: int = 10) -> list[Size]:
+def sizes(server: Server, n_requests: int, n_parts: int) -> list[Size]:
     """Send requests in equal parts, and return the size before the first and after each."""
     bodies = [
         request("POST", "/predict", f"Content-Type: {kind}", body=body)
@@ -40,12 +45,12 @@ def sizes(server: Server, n_requests: int, parts: int = 10) -> list[Size]:
     def size(n: int) -> Size:
         asyncio.run(_rest(server))
         seconds = round(time.monotonic() - begun, 1)
-        resident, peak = round(server.memory(), 1), round(server.peak_memory(), 1)
-        return Size(n, resident, peak, dict(sorted(answered.items())), seconds)
+        resident, anonymous, peak = map(server.memory, ("VmRSS", "RssAnon", "VmHWM"))
+        return Size(n, resident, anonymous, peak, dict(sorted(answered.items())), seconds)
 
     found = [size(0)]
-    for part in range(parts):
-        n = (part + 1) * n_requests // parts - found[-1].requests
+    for part in range(n_parts):
+        n = (part + 1) * n_requests // n_parts - found[-1].requests
         asyncio.run(_send(server.port, bodies, n, part, answered))
         found.append(size(found[-1].requests + n))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -24,16 +23,15 @@ class Server(NamedTuple):
     process: subprocess.Popen[str]
     port: int
 
-    def memory(self) -> float:
-        """Return the resident size in MiB."""
-        pages = Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    def memory(self, kind: str = "VmRSS") -> float:
+        """Return a size of the process in MiB, as Linux names it.
 
-    def peak_memory(self) -> float:
-        """Return the largest resident size since the last reset, in MiB."""
+        ``VmRSS`` is what is resident, ``RssAnon`` of that what stands in no file, ``VmHWM`` the
+        largest resident size since the last reset.
+        """
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        peak = next(line for line in lines if line.startswith("VmHWM"))
-        return int(peak.split()[1]) / 1024
+        size = next(line for line in lines if line.startswith(kind + ":"))
+        return round(int(size.split()[1]) / 1024, 1)
 
     def reset_peak(self) -> None:
         """Begin to look for the largest resident size anew."""
@@ -79,16 +77,16 @@ def train_digits(folder: Path) -> Path:
 
 @contextmanager
 def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGINT)
+    command = [sys.executable, "-m", *command]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 def _ready(server: Server, seconds: float = 60.0) -> Server:

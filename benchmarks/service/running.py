@@ -35,6 +35,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="of a measurement (default 2)")
     parser.add_argument("--rounds", type=int, default=5, help="medians are over these (default 5)")
     parser.add_argument("--requests", type=int, default=100_000, help="of memory (default 100000)")
+    parser.add_argument("--parts", type=int, default=10, help="after which memory is read (10)")
     parser.add_argument("--attacks", nargs="*", choices=ATTACKS, default=list(ATTACKS), help="all")
     return parser.parse_args(given)
 
@@ -52,30 +53,33 @@ def _measured(options: argparse.Namespace) -> list[Any]:
         if options.what == "attacks":
             return [attacked(server, plain, name) for name in options.attacks]
         if options.what == "memory":
-            return sizes(server, options.requests)
+            return sizes(server, options.requests, options.parts)
         return speeds(server, plain, _CONNECTIONS, options.seconds, options.rounds)
 
 
 def _cells(row: Speed | Attacked | Size) -> list[object]:
     """Return a row of the table."""
     if isinstance(row, Attacked):
-        spreads = [f"{s.median:g} / {s.most:g}" for s in (row.health, row.echo, row.late)]
-        predict = f"{row.predict.median:g} / {row.predict.most:g}"
-        failed = [f"{s.failed} of {s.asked}" for s in (row.health, row.predict)]
-        return [row.attack, *spreads, predict, *failed, row.peak, row.resident]
+        spreads = (row.health, row.echo, row.late, row.predict)
+        times = [f"{s.median:g} / {s.high:g} / {s.most:g}" for s in spreads]
+        slow = [f"{s.slow} of {s.asked}" for s in (row.health, row.echo)]
+        failed = row.health.failed + row.predict.failed
+        return [row.attack, *times, *slow, failed, row.peak, row.resident]
     if isinstance(row, Size):
         answers = ", ".join(f"{n} × {status}" for status, n in row.answered.items())
-        return [row.requests, row.resident, row.peak, answers, row.seconds]
+        return [row.requests, row.resident, row.anonymous, row.peak, answers, row.seconds]
     return list(row)
 
 
 _HEADERS = {
     "speed": ["request", "connections", "requests/s", "median, ms", "99th percentile, ms"],
     "attacks": [
-        "attack", "/health, ms: median / most", "the echo's /health", "a sleeping loop",
-        "/predict", "/health failed", "/predict failed", "peak, MiB", "after, MiB",
+        "attack", "/health, ms", "the echo's /health", "a sleeping loop", "/predict",
+        "/health above 100 ms", "the echo's", "failed", "peak, MiB", "after, MiB",
     ],
-    "memory": ["requests", "resident, MiB", "peak, MiB", "answers", "seconds"],
+    "memory": [
+        "requests", "resident, MiB", "anonymous, MiB", "peak, MiB", "answers", "seconds",
+    ],
 }  # fmt: skip
 
 

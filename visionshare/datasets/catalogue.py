@@ -151,7 +151,11 @@ def dataset_info(name: str, catalogue: Catalogue = None) -> DataSetInfo:
         raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalogue))}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
-    except (ValidationError, ValueError) as error:
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise DataError(f"{path}: invalid catalogue entry ({where}: {first['msg']})") from None
+    except (ValueError, RecursionError, OSError, TypeError) as error:
         raise DataError(f"{path}: invalid catalogue entry ({error})") from None
 
 
@@ -174,7 +178,7 @@ def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
 def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
     roots = data_roots(data_dir)
     for root in roots:
-        if (root / path).is_file():
+        if os.path.isfile(root / path):
             return root / path
     searched = ", ".join(map(str, roots))
     raise DataError(
@@ -355,6 +359,8 @@ def load_dataset(
         cut = cut or Cut()
         return bundled_sets.load_textures(split, cut.size, cut.per_class, cut.seed)
     if info.kind == "plates":
+        if not info.plates:
+            raise DataError(f"{name}: its catalogue entry has no plates")
         return texture_patches(_read_plates(info, data_dir), split, cut, info.name)
     if cut is not None:
         raise DataError(f"{name}: its images have one size; patches are cut from textures only")
@@ -406,10 +412,23 @@ def _read_plates(info: DataSetInfo, data_dir: Folder) -> dict[str, np.ndarray]:
     }
 
 
+def _split(info: DataSetInfo, name: str) -> Split:
+    """Return a split of an entry.
+
+    Raises
+    ------
+    DataError
+        If the entry does not have it.
+    """
+    if name not in info.splits:
+        raise DataError(f"{info.name}: its catalogue entry has no split {name!r}")
+    return info.splits[name]
+
+
 def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.idx import read_idx
 
-    part = info.splits[split]
+    part = _split(info, split)
     images = read_idx(_checked(info, part.images, data_dir))
     labels = read_idx(_checked(info, part.labels, data_dir))
     if images.shape != part.shape:
@@ -420,7 +439,7 @@ def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.libsvm import read_libsvm
 
-    part = info.splits[split]
+    part = _split(info, split)
     values, labels = read_libsvm(_checked(info, part.images, data_dir), part.shape[1:])
     low, high = info.value_range
     if len(values) != part.shape[0] or values.min() < low or values.max() > high:
@@ -436,7 +455,7 @@ def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     from visionshare.datasets.arrays import read_npz
 
-    part = info.splits["all"]
+    part = _split(info, "all")
     arrays = read_npz(_checked(info, part.images, data_dir))
     _, labels = np.unique(arrays[part.labels].astype(np.int64), return_inverse=True)
     # No official split: a seeded fraction of each class tests.

@@ -17,6 +17,8 @@ __all__ = ["elastic_deformations"]
 _BLOCK = 64
 # Rows of a picture that OpenCV's remap accepts.
 _MAX_ROWS = 32_000
+# Pixels or degrees of a deformation: more leaves nothing of an image.
+_LARGEST = 1e4
 # Fraction of a blurred field's variance that is kept.
 _ENERGY = 0.9999
 
@@ -159,15 +161,14 @@ def elastic_deformations(
     """
     if images.ndim not in (3, 4):
         raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
+    for name, number in {"n_copies": n_copies, "first_copy": first_copy}.items():
+        if not 0 <= number < np.inf:
+            raise InputError(name, number, "a finite number of at least 0")
     sizes = {"alpha": alpha, "rotation": rotation, "scale": scale, "shear": shear}
-    for name, value in {
-        "n_copies": n_copies,
-        "first_copy": first_copy,
-        "sigma": sigma - 1e-9,
-        **sizes,
-    }.items():
-        if not np.isfinite(value) or value < 0:
-            raise InputError(name, value, "a finite number of at least 0 (sigma above 0)")
+    for name, value in {"sigma": sigma - 1e-9, **sizes}.items():
+        if not 0 <= value <= _LARGEST:
+            accepted = f"a number from 0 to {_LARGEST:g} (sigma above 0)"
+            raise InputError(name, value, accepted)
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
     deformation = _deformation(images.shape[1:3], sigma, alpha, limits)
     # Whole blocks, so that batches of any size yield the same copies.

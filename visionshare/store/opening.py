@@ -13,7 +13,13 @@ from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
 from visionshare.generators.registry import family_fingerprints
 from visionshare.resources import parse_size
-from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from visionshare.store.manifest import (
+    MANIFEST,
+    MOST_COLUMNS,
+    Manifest,
+    read_manifest,
+    write_manifest,
+)
 from visionshare.store.store_columns import StoreColumns
 
 __all__ = ["create_empty_store", "create_store", "open_store"]
@@ -102,6 +108,8 @@ def create_empty_store(
     """
     if family.is_continuous:
         raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
+    if family.n_features_ > MOST_COLUMNS:
+        raise InputError("family", f"{family.n_features_} features", f"at most {MOST_COLUMNS}")
     folder = Path(path)
     state, arrays = family.to_state()
     digests = spec_fingerprint(state, arrays), images_sha256

@@ -73,8 +73,8 @@ class StoreColumns(Columns):
 
     def _adopt(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        self._shard_of = np.full(self.shape[1], -1, np.int64)
-        self._row_of = np.zeros(self.shape[1], np.int64)
+        self._shard_of = np.full(self.shape[1], -1, np.int32)
+        self._row_of = np.zeros(self.shape[1], np.int32)
         self._names = sorted(manifest.shards)
         for number, name in enumerate(self._names):
             ids = np.array(manifest.shards[name].ids)

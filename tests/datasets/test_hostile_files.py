@@ -75,8 +75,8 @@ FILE = f'[[files]]\npath = "{"a" * 5000}"\nsha256 = "0"\n'
         (ENTRY + 'kind = "idx"\nclasses = [1, 2]\nvalue_range = "a"\n', "invalid catalog entry"),
         (ENTRY + "kind = " + "[" * 5000, "invalid catalog entry"),
         (ENTRY + "kind = " + "9" * 5000, "invalid catalog entry"),
-        (ENTRY + 'kind = "libsvm"\n', "no split 'train'"),
-        (ENTRY + 'kind = "npz"\n', "no split 'all'"),
+        (ENTRY + 'kind = "libsvm"\n', r"no \[splits.train\]"),
+        (ENTRY + 'kind = "npz"\n', r"no \[splits.all\]"),
         (ENTRY + 'kind = "plates"\n', "no plates"),
         (
             f'{ENTRY}kind = "npz"\n[splits.all]\nimages = "{"a" * 5000}"\n'

@@ -48,7 +48,7 @@ def cell_masks(positions: int, grid: int) -> np.ndarray:
     Examples
     --------
     >>> cell_masks(5, 2).tolist()
-    [[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]]
+    [[1.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0]]
     """
     cell = np.arange(positions) * grid // positions
     if positions < grid:

@@ -145,7 +145,9 @@ class Units(FeatureFamily):
         # Sums of float32 would depend on which units are asked for together.
         values = self.part_.transform(images, None, n_jobs).astype(np.float64)
         sums = product(values, self.directions_[ids].astype(np.float64).T) + self.offsets_[ids]
-        return self.activated(sums.astype(np.float32))
+        # Numbers of an untrusted file may overflow: units are then inf or nan.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.activated(sums.astype(np.float32))
 
     def activated(self, sums: np.ndarray) -> np.ndarray:
         """Return σ of sums, an array of the same shape."""

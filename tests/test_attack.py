@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from scripts.attack.campaign import run_campaign, table
+from scripts.attack.hostile import Hostile
+from scripts.attack.kinds import KINDS
 from scripts.attack.results import Ending, Result
 
 ROOT = Path(__file__).parents[1]
@@ -70,3 +73,73 @@ def test_damaged_files_are_found():
     assert ended.returncode == 0
     formats = {"classifier", "store", "checkpoint", "catalog", "family", "parts", "extraction"}
     assert formats <= {line.split()[0] for line in ended.stdout.splitlines() if line}
+
+
+HOSTILE = {name: kind for name, kind in KINDS.items() if isinstance(kind, Hostile)}
+SORTS = [(name, number) for name, kind in HOSTILE.items() for number in range(len(kind.sorts))]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_inputs_are_refused(name):
+    ended, counts = attack("--kinds", name, "--n", 200, "--seed", 1)
+    assert counts[name]["survived"] == 200, ended.stderr
+    assert ended.returncode == 0
+
+
+@pytest.mark.parametrize(("name", "first"), SORTS)
+def test_inputs_repeat(name, first):
+    kind = HOSTILE[name]
+    n = len(kind.sorts)
+    inputs = [kind.make(3, first + n * number)[0] for number in (14, 14, 15)]
+    assert inputs[0] == inputs[1] != inputs[2]
+
+
+@pytest.mark.parametrize("name", ["headers", "images", "pages"])
+def test_what_is_changed_was_valid(name):
+    for inputs in HOSTILE[name].sorts.values():
+        for content in inputs.seeds():
+            inputs.attempt(content, np.random.default_rng(0))
+
+
+# A process that dies, one that asks for too much memory, hangs, and errors of other kinds.
+DYING = """
+import os, sys, time
+from scripts.attack.forked import forked
+from scripts.attack.results import Ending
+from visionshare.errors import DataError
+
+def attempt(n):
+    if n == 2:
+        os.kill(os.getpid(), 11)
+    if n == 4:
+        bytearray(1 << 33)
+    if n == 5:
+        time.sleep(60)
+    if n == 6:
+        raise DataError("one line")
+    if n == 7:
+        raise DataError("two\\nlines")
+    if n == 8:
+        try:
+            raise MemoryError
+        except MemoryError:
+            raise DataError("too large") from None
+    return Ending("survived")
+
+for ending in forked(lambda: attempt, range(10), seconds=0.5):
+    print(ending.ended, ending.fault)
+"""
+
+
+def test_tries_that_die_hang_or_take_too_much_are_seen():
+    command = [sys.executable, "-c", DYING]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    lines = ended.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "crashed" if n in (2, 4, 5, 7, 8) else "survived" for n in range(10)
+    ]
+    assert "the process ended with -11" in lines[2]
+    assert "MemoryError" in lines[4]
+    assert "TooSlow" in lines[5]
+    assert "several lines" in lines[7]
+    assert "asked for more" in lines[8]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from visionshare.errors import InputError
+from visionshare.errors import InputError, VisionshareError
 from visionshare.fingerprints import array_fingerprint
 
 __all__ = ["Registry", "description", "fresh"]
@@ -71,7 +71,14 @@ class Registry(Mapping[str, Callable[..., T]]):
         except TypeError as error:
             accepted = f"arguments of the {self.parameter} ({error})"
             raise InputError(f"{self.parameter}_options", options, accepted) from None
-        return maker(**options)
+        try:
+            return maker(**options)
+        except VisionshareError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            # A text where a number is expected, or a number that is none.
+            accepted = f"values of the right type ({error})"
+            raise InputError(f"{self.parameter}_options", options, accepted) from None
 
     def _check(self, given: object, options: Mapping[str, Any], names: str) -> None:
         lacking = [name for name in self._methods if not callable(getattr(given, name, None))]

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from scripts.attack.arrays import ARRAYS
+from scripts.attack.classifiers import CLASSIFIERS, FAMILIES
 from scripts.attack.flips import flips
+from scripts.attack.hostile import Hostile
+from scripts.attack.images import IMAGES
 from scripts.attack.operations import disk_full, kills
+from scripts.attack.pages import PAGES
+from scripts.attack.recipes import CATALOGS, RECIPES
+from scripts.attack.requests import REQUESTS
 from scripts.attack.results import Ending
+from scripts.attack.stores import STORES
 
 __all__ = ["KINDS", "Attack"]
 
@@ -17,4 +25,11 @@ KINDS: Mapping[str, Attack] = {
     "kills": kills,
     "full-disk": disk_full,
     "flips": flips,
+    "headers": Hostile(
+        {"classifier": CLASSIFIERS, "family": FAMILIES, "store": STORES, "arrays": ARRAYS}
+    ),
+    "recipes": Hostile({"recipe": RECIPES, "catalog": CATALOGS}),
+    "images": Hostile({"image": IMAGES}),
+    "requests": Hostile({"in-process": REQUESTS}),
+    "pages": Hostile({"page": PAGES}),
 }

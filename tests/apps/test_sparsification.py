@@ -129,6 +129,7 @@ def test_sizes_of_features_count():
         ((np.zeros(3), 2), "weights"), ((np.array([np.nan]), 2), "weights"),
         ((np.array(["a"]), 2), "weights"), ((np.ones((2, 2, 2)), 2), "weights"),
         ((np.ones(3), 0), "n"), ((np.ones(3), 1.5), "n"), ((np.ones(3), True), "n"),
+        ((np.ones(3), 2**63), "n"),
         ((np.ones(3), 2, 0, np.ones(2)), "scales"), ((np.ones(3), 2, 0, -np.ones(3)), "scales"),
     ],
 )  # fmt: skip

@@ -102,7 +102,7 @@ def test_npz_and_hdf5(tmp_path):
     with pytest.raises(DataError, match="no array 'labels'"):
         load_images(tmp_path / "b.npz")
     np.savez(tmp_path / "c.npz", images=images, labels=np.array([1, 2]))
-    with pytest.raises(DataError, match="labels of shape"):
+    with pytest.raises(DataError, match="2 labels for 3 images"):
         load_images(tmp_path / "c.npz")
 
 

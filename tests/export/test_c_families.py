@@ -134,6 +134,18 @@ def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, i
         assert names == model.predict(test).tolist()
 
 
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize("kind", ["patches", "maps", "maps-of-maps"])
+def test_small_cores_need_the_memory_that_is_said(kind, quantize, gcc, classifier, tmp_path):
+    program = c_program(classifier(kind), quantize=quantize)
+    (tmp_path / "classifier.h").write_text(program.files["classifier.h"])
+    check = f"typedef char same[sizeof(struct classifier_work) == {program.ram} ? 1 : -1];\n"
+    (tmp_path / "size.c").write_text(f'#include "classifier.h"\n{check}')
+    command = [gcc, *STRICT, "-DCLASSIFIER_ONE_BY_ONE=1", "-c", "size.c", "-o", "size.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def mean_change(scores, model, images):
     """Return the mean change of a score, in standard deviations of the scores.
 

@@ -2,9 +2,11 @@
 
 import pytest
 
-from visionshare.errors import RecipeError
+from visionshare.errors import DataError, RecipeError
 from visionshare.recipes import list_pipelines, load_recipe
 from visionshare.recipes.pools import read_pool
+from visionshare.recipes.schema import FeaturePart
+from visionshare.recipes.sources import read_sources
 
 
 @pytest.mark.parametrize("name", list_pipelines())
@@ -70,3 +72,29 @@ def test_wrong_names_get_a_hint(tmp_path):
         read_pool(load_recipe("digits", ["features.pool=patchs"]).features, 0)
     with pytest.raises(RecipeError, match="did you mean 'n_templates'"):
         read_pool(load_recipe("digits", ["features.parameters.n_template=2"]).features, 0)
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "9" * 5000])
+def test_values_that_no_parser_follows_are_refused(value, tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_text(f"name = {value}\n")
+    with pytest.raises(RecipeError, match="invalid TOML"):
+        load_recipe(path)
+    with pytest.raises(RecipeError, match="rounds"):
+        load_recipe("digits", [f"learner.rounds={value}"])
+
+
+def test_names_that_no_system_accepts_are_unknown():
+    with pytest.raises(RecipeError, match="no pipeline"):
+        load_recipe("a" * 5000)
+    with pytest.raises(RecipeError, match="no pool"):
+        read_pool(FeaturePart(pool="a" * 5000), 0)
+    with pytest.raises(DataError, match="no such source"):
+        read_sources(["a" * 5000])
+
+
+@pytest.mark.parametrize("n", ['"many"', "nan", "inf", "[1]"])
+def test_options_of_the_wrong_type_are_refused(n):
+    settings = ['learner.search="random"', f"learner.search_options.n={n}"]
+    with pytest.raises(RecipeError, match="learner"):
+        load_recipe("digits", settings)

@@ -101,6 +101,14 @@ def test_a_work_folder_is_of_one_recipe(run, images):
     assert not (run.work / "kept").exists()
 
 
+def test_a_teacher_has_the_rounds_of_its_recipe(run, images):
+    taught = ["fine_tuning.epochs=1", "teacher.members=1"]
+    claim_work_folder(changed(run, *taught), images.training, resume=False)
+    claim_work_folder(changed(run, *taught), images.training, resume=True)
+    with pytest.raises(RecipeError, match="holds another run"):
+        claim_work_folder(changed(run, *taught, "learner.rounds=9"), images.training, resume=True)
+
+
 def test_scores_of_sources_are_features_too(run, images):
     assert fitted_family(run.recipe, images).n_features_ == 64
     sources = learn_sources(images.training.of_classes(["1", "7"]), Pixels(), 3, 1e-3, 1, 0)

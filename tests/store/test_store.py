@@ -305,7 +305,8 @@ def test_broken_manifests_are_typed_errors(text, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("shape", [10, -1]), ("shape", [2**70, 1]), ("dtype", "object"),
+        ("shape", [10, -1]), ("shape", [2**70, 1]), ("shape", [1, 2**32]), ("shape", [1]),
+        ("dtype", "object"),
         ("shards", {"../../x.h5": {"ids": [0], "size": 1, "blake3": "0", "offsets": [0]}}),
         ("shards", {"00000.h5": {"ids": [10**9], "size": 1, "blake3": "0", "offsets": [0]}}),
         ("shards", {"00000.h5": {"ids": [0, 0], "size": 1, "blake3": "0", "offsets": [0]}}),

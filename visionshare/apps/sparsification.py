@@ -122,8 +122,8 @@ def sparsify(
 
 
 def _drawn(W: np.ndarray, n: int, random_state: int, scales: np.ndarray | None) -> np.ndarray:
-    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise InputError("n", n, "an integer of at least 1")
+    if isinstance(n, bool) or not isinstance(n, Integral) or not 1 <= n < 2**63:
+        raise InputError("n", n, "an integer of at least 1 and below 2**63")
     sizes = np.ones(W.shape[1]) if scales is None else np.asarray(scales, np.float64)
     if sizes.shape != (W.shape[1],) or not np.isfinite(sizes).all() or (sizes < 0).any():
         raise InputError("scales", sizes.shape, f"a number of at least 0 for each of {W.shape[1]}")

@@ -6,6 +6,7 @@ import os
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -45,14 +46,22 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> dict[
             if size > max_bytes:
                 raise DataError(f"{path}: {size} bytes of arrays, at most {max_bytes} are accepted")
             handle.seek(0)
-            with np.load(handle, allow_pickle=False) as arrays:
-                return {name: arrays[name] for name in arrays.files}
+            with np.load(handle, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError, MemoryError, SyntaxError) as error:
-        raise DataError(f"{path}: invalid .npz file ({error})") from None
+    except (ValueError, KeyError, EOFError, MemoryError, SyntaxError, TokenError) as error:
+        raise DataError(f"{path}: invalid .npz file ({_first_line(error)})") from None
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path}: invalid .npz file ({error})") from None
+        raise DataError(f"{path}: invalid .npz file ({_first_line(error)})") from None
+    # NumPy returns the bytes of what is no array.
+    if others := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
+        raise DataError(f"{path}: invalid .npz file ({others[0]!r} is no array)")
+    return arrays
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def read_hdf5(
@@ -84,7 +93,7 @@ def read_hdf5(
     import h5py
 
     path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise DataError(f"{path}: no such file")
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
@@ -98,4 +107,4 @@ def read_hdf5(
                 arrays[name] = node[()]
             return arrays
     except (OSError, RuntimeError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: invalid HDF5 file ({error})") from None
+        raise DataError(f"{path}: invalid HDF5 file ({_first_line(error)})") from None

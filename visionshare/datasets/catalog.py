@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.datasets import bundled_sets
@@ -159,7 +159,11 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
         raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalog))}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
-    except (OSError, ValueError) as error:
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise DataError(f"{path}: invalid catalog entry ({where}: {first['msg']})") from None
+    except (ValueError, RecursionError, OSError, TypeError) as error:
         raise DataError(f"{path}: invalid catalog entry ({error})") from None
 
 
@@ -182,7 +186,7 @@ def data_roots(data_dir: Folder = None) -> list[Path]:
 def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
     roots = data_roots(data_dir)
     for root in roots:
-        if (root / path).is_file():
+        if os.path.isfile(root / path):
             return root / path
     searched = ", ".join(map(str, roots))
     raise DataError(
@@ -360,6 +364,8 @@ def load_dataset(
     if inside == "textures":
         return bundled_sets.load_textures(split, cut)
     if info.kind == "plates":
+        if not info.plates:
+            raise DataError(f"{name}: its catalog entry has no plates")
         return texture_patches(_read_plates(info, data_dir), split, cut, info.name)
     if cut is not None:
         raise DataError(f"{name}: its images have one size; patches are cut from textures only")

@@ -17,6 +17,8 @@ __all__ = ["elastic_deformations"]
 _BLOCK = 64
 # Rows of a picture that OpenCV's remap accepts.
 _MAX_ROWS = 32_000
+# Pixels or degrees of a deformation: more leaves nothing of an image.
+_LARGEST = 1e4
 # Fraction of a blurred field's variance that is kept.
 _ENERGY = 0.9999
 
@@ -164,8 +166,9 @@ def elastic_deformations(
             raise InputError(name, value, "an integer of at least 0 (batch of at least 1)")
     sizes = {"alpha": alpha, "rotation": rotation, "scale": scale, "shear": shear}
     for name, size in {"sigma": sigma, **sizes}.items():
-        if not np.isfinite(size) or size < 0 or (name == "sigma" and size == 0):
-            raise InputError(name, size, "a finite number of at least 0 (sigma above 0)")
+        if not 0 <= size <= _LARGEST or (name == "sigma" and size == 0):
+            accepted = f"a number from 0 to {_LARGEST:g} (sigma above 0)"
+            raise InputError(name, size, accepted)
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
     deformation = _deformation(images.shape[1:3], sigma, alpha, limits)
     # Whole blocks, so that batches of any size yield the same copies.

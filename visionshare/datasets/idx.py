@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
 import zlib
 from pathlib import Path
@@ -17,6 +18,8 @@ __all__ = ["is_idx", "read_idx", "write_idx"]
 
 _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _MAX_BYTES = 8 << 30
+# What an array of NumPy 1 may have.
+_MOST_SIDES = 32
 
 
 def is_idx(path: str | os.PathLike[str]) -> bool:
@@ -59,19 +62,19 @@ def read_idx(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> np.nd
             packed = probe.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if packed else open(path, "rb") as handle:
             magic = handle.read(4)
-            if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES or magic[3] == 0:
+            known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _DTYPES
+            if not known or not 0 < magic[3] <= _MOST_SIDES:
                 raise DataError(f"{path}: not an IDX file (magic {magic.hex() or 'missing'})")
             sizes = handle.read(4 * magic[3])
             if len(sizes) < 4 * magic[3]:
                 raise DataError(f"{path}: truncated in its header")
             shape = tuple(int(s) for s in np.frombuffer(sizes, ">u4"))
             dtype = np.dtype(_DTYPES[magic[2]])
-            count = 1
-            for side in shape:
-                count *= side
-            if count * dtype.itemsize > max_bytes:
-                raise DataError(f"{path}: announces {count * dtype.itemsize} bytes, too many")
-            return _body(path, handle, shape, dtype, count)
+            # An empty array must not have sides that no array has either.
+            n_bytes = math.prod(side or 1 for side in shape) * dtype.itemsize
+            if n_bytes > max_bytes:
+                raise DataError(f"{path}: announces {n_bytes} bytes, too many")
+            return _body(path, handle, shape, dtype, math.prod(shape))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
     except (EOFError, zlib.error):

@@ -66,12 +66,12 @@ def load_images(
     if fonts is not None:
         raise DataError(f"{source}: its images are not rendered; only those of 'fonts' are")
     path = Path(source)
-    if path.is_dir() and cut is not None:
+    if os.path.isdir(path) and cut is not None:
         return texture_patches(read_plates(path, mode), split, cut, path.name)
-    if path.is_dir():
+    if os.path.isdir(path):
         inner = path / split
         return read_folder(inner if inner.is_dir() else path, size, mode, fit)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise DataError(f"{source}: no such file or folder, and no data set of the catalog")
     if cut is not None:
         raise DataError(f"{source}: a file; patches are cut from a folder of textures")
@@ -90,11 +90,18 @@ def _labeled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:
         if name not in arrays:
             raise DataError(f"{path}: no array {name!r}; it has {sorted(arrays)[:10]}")
     images, labels = arrays["images"], arrays["labels"]
-    if labels.ndim != 1 or len(labels) != len(images) or labels.dtype.kind not in "iuUSO":
+    if labels.ndim != 1 or images.ndim < 1 or labels.dtype.kind not in "iuUSO":
         raise DataError(f"{path}: labels of shape {labels.shape} for images {images.shape}")
+    if len(labels) != len(images):
+        raise DataError(f"{path}: {len(labels)} labels for {len(images)} images")
     if images.dtype.kind not in "fiu":
         raise DataError(f"{path}: images of {images.dtype} are not numbers")
-    if labels.dtype.kind in "SO":
-        labels = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in labels])
-    classes, index = np.unique(labels, return_inverse=True)
-    return ImageSet(images, index.astype(np.int64), tuple(str(c) for c in classes), path.stem)
+    try:
+        if labels.dtype.kind in "SO":
+            labels = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in labels])
+        classes, index = np.unique(labels, return_inverse=True)
+        names = tuple(str(c) for c in classes)
+    except (ValueError, TypeError, SystemError) as error:
+        # Bytes that are no text, or numbers that are no characters.
+        raise DataError(f"{path}: labels that are no text ({error})") from None
+    return ImageSet(images, index.astype(np.int64), names, path.stem)

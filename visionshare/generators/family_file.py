@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from visionshare.errors import DataError, InputError
+from visionshare.errors import DataError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
@@ -14,6 +14,10 @@ __all__ = ["FORMAT", "read_family", "write_family"]
 
 FORMAT = "visionshare-features"
 _VERSION = 1
+
+
+# A parameter may be a list in a list in a list.
+_INVALID = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
 def write_family(path: str | os.PathLike[str], family: FeatureFamily) -> None:
@@ -34,5 +38,5 @@ def read_family(path: str | os.PathLike[str]) -> FeatureFamily:
     header, arrays = read_tensor_file(path, FORMAT, {_VERSION}, DataError)
     try:
         return family_from_state(header["family"], arrays)
-    except (InputError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except _INVALID as error:
         raise DataError(f"{path}: invalid {FORMAT} file ({error})") from None

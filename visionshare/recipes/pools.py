@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def _family(
     """Return the unfitted family of a pool, by its name or by its file in a folder."""
     known = bundled("features")
     path = known.get(pool, folder / pool)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise RecipeError(
             f"no pool of features {pool!r}{hint(pool, known)} Known: {', '.join(known)}"
         )

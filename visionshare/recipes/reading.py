@@ -43,7 +43,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        # Text that is no UTF-8, numbers of thousands of digits and thousands of brackets too.
         raise RecipeError(f"{path}: invalid TOML ({error})") from None
 
 
@@ -62,7 +63,7 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
         raise RecipeError(f"--set {text!r}: give a setting such as learner.rounds=20")
     try:
         return key.split("."), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return key.split("."), value
 
 
@@ -83,7 +84,7 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
     """
     known = bundled("pipelines")
     path = known.get(str(name_or_path), Path(name_or_path))
-    if not path.is_file():
+    if not os.path.isfile(path):
         near = hint(str(name_or_path), known)
         names = ", ".join(sorted(known))
         raise RecipeError(

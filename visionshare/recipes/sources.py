@@ -54,14 +54,14 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_dir():
+    if os.path.isdir(path):
         files = sorted(p for p in path.rglob(f"*{_SUFFIX}") if p.is_file())
         if not files:
             raise DataError(
                 f"{path}: a folder without classifiers (*{_SUFFIX}); `visionshare train` writes one"
             )
         return files
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise DataError(
             f"{path}: no such source; give classifier files (*{_SUFFIX}) or folders of them, "
             "such as `visionshare train digits --out sources/digits` writes"

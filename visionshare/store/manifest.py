@@ -12,13 +12,23 @@ from visionshare.durable import write_text
 from visionshare.errors import StoreError
 from visionshare.fingerprints import spec_fingerprint
 
-__all__ = ["MANIFEST", "VERSION", "Manifest", "ShardEntry", "read_manifest", "write_manifest"]
+__all__ = [
+    "MANIFEST",
+    "MOST_COLUMNS",
+    "VERSION",
+    "Manifest",
+    "ShardEntry",
+    "read_manifest",
+    "write_manifest",
+]
 
 MANIFEST = "manifest.json"
 _FORMAT = "visionshare-store"
 VERSION = 2
 _READ = (1, 2)
 _LARGEST = 256 << 20
+# More than a manifest of the largest size can list; a store keeps a table of so many.
+MOST_COLUMNS = 1 << 26
 _SHARD_NAME = re.compile(r"\d{5,9}\.h5")
 
 
@@ -159,7 +169,8 @@ def _shard_entry(entry: dict[str, Any], ids: tuple[int, ...]) -> ShardEntry:
 
 
 def _checked(values: dict[str, Any]) -> Manifest:
-    m, d = (_integer(side, 0, 2**40) for side in values["shape"])
+    m, d = values["shape"]
+    m, d = _integer(m, 0, 2**40), _integer(d, 0, MOST_COLUMNS)
     if values["dtype"] not in ("float16", "float32"):
         raise ValueError(f"dtype {values['dtype']!r}")
     texts = values["family_sha256"], values["images_sha256"]

@@ -8,13 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.durable import is_partial, make_folder
-from visionshare.errors import StoreError
+from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
 from visionshare.generators.base import check_dtype
 from visionshare.generators.registry import family_fingerprints
 from visionshare.resources import parse_size
-from visionshare.store.manifest import MANIFEST, Manifest, read_manifest, write_manifest
+from visionshare.store.manifest import (
+    MANIFEST,
+    MOST_COLUMNS,
+    Manifest,
+    read_manifest,
+    write_manifest,
+)
 from visionshare.store.store_columns import StoreColumns
 from visionshare.store.writer_lock import LOCK, writer_lock
 
@@ -108,6 +114,8 @@ def create_empty_store(
     [0, 1, 2]
     """
     check_dtype(dtype)
+    if family.n_features_ > MOST_COLUMNS:
+        raise InputError("family", f"{family.n_features_} features", f"at most {MOST_COLUMNS}")
     folder = Path(path)
     if not _write_first(folder, family, m, images_sha256, dtype):
         raise StoreError(f"{folder}: holds a store already; open it, or give another folder")

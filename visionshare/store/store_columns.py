@@ -79,8 +79,8 @@ class StoreColumns(Columns):
             if manifest.shards.get(name) == self._manifest.shards[name]
         }
         self._manifest = manifest
-        self._shard_of = np.full(self.shape[1], -1, np.int64)
-        self._row_of = np.zeros(self.shape[1], np.int64)
+        self._shard_of = np.full(self.shape[1], -1, np.int32)
+        self._row_of = np.zeros(self.shape[1], np.int32)
         self._names = sorted(manifest.shards)
         for number, name in enumerate(self._names):
             ids = np.array(manifest.shards[name].ids)

@@ -61,6 +61,15 @@ def test_bad_parameters_and_too_many_pairs():
         Products().fit(np.zeros((2, 10_000), np.float32))
 
 
+def test_a_product_that_is_too_large_is_infinite():
+    family = Products(scaling="none").fit(INPUTS["numbers"])
+    state, arrays = family.to_state()
+    largest = np.full_like(arrays["scale"], 3e38)
+    family = Products.from_state(state, {**arrays, "scale": largest})
+    values = family.transform(np.ones((1, *family.image_shape_), np.float32))
+    assert np.isinf(values).any()
+
+
 @pytest.mark.parametrize("name", ["pairs", "offset", "scale"])
 def test_foreign_arrays_are_refused(name):
     state, arrays = Products().fit(INPUTS["numbers"]).to_state()

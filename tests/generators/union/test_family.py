@@ -19,8 +19,9 @@ from visionshare import (
     UnionOfFamilies,
 )
 from visionshare.columns import ArrayColumns
-from visionshare.errors import ClassifierFileError, InputError
+from visionshare.errors import ClassifierFileError, DataError, InputError
 from visionshare.generators import family_from_state
+from visionshare.generators.family_file import FORMAT, read_family
 from visionshare.store import create_store
 from visionshare.tensor_file import write_tensor_file
 from visionshare.testing import check_columns, check_family
@@ -174,6 +175,19 @@ def test_families_deep_inside_each_other_are_refused(depth, tmp_path):
     # Python itself would go through a deep state to free or show it.
     while state.get("parts"):
         state = state.pop("parts")[0]
+
+
+def test_a_parameter_deep_inside_itself_is_refused(tmp_path):
+    family = UnionOfFamilies((RandomFourier(n_pairs=2), Pixels())).fit(IMAGES)
+    state, arrays = family.to_state()
+    value = 1.0
+    for _ in range(400):
+        value = [value]
+    state["parts"][0]["parameters"]["bandwidths"] = value
+    path = tmp_path / "a.safetensors"
+    write_tensor_file(path, FORMAT, 1, {"family": state}, arrays)
+    with pytest.raises(DataError, match="invalid"):
+        read_family(path)
 
 
 def test_states_are_plain():

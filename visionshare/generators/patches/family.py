@@ -52,9 +52,6 @@ class PatchTemplates(FeatureFamily):
         Standard deviations of the masks, in positions; several give several grids.
     cut : float, default 0.2
         Level of a one-dimensional Gaussian below which it is zero.
-    masks : {"gaussian", "cells"}, default "gaussian"
-        Gaussians, or ones on the cells of the grid, which do not overlap: the maximum in each cell,
-        without a multiplication. Cells have no ``widths``, and fine-tuning leaves them.
     padding : int, default 2
         Zero pixels around the image; more where the image is smaller than a patch.
     contrast : {"unit", "mean", "none"}, default "unit"
@@ -64,6 +61,9 @@ class PatchTemplates(FeatureFamily):
         Patches drawn from the images for k-means.
     random_state : int, default 0
         Seed.
+    masks : {"gaussian", "cells"}, default "gaussian"
+        Gaussians, or ones on the cells of the grid, which do not overlap: the maximum in each cell,
+        without a multiplication. Cells have no ``widths``, and fine-tuning leaves them.
 
     Attributes
     ----------
@@ -101,22 +101,22 @@ class PatchTemplates(FeatureFamily):
         grid: int = 4,
         widths: Sequence[float] = (4.9,),
         cut: float = 0.2,
-        masks: str = "gaussian",
         padding: int = 2,
         contrast: str = "unit",
         n_patches: int = 200_000,
         random_state: int = 0,
+        masks: str = "gaussian",
     ) -> None:
         self.patch_size = patch_size
         self.n_templates = n_templates
         self.grid = grid
         self.widths = widths
         self.cut = cut
-        self.masks = masks
         self.padding = padding
         self.contrast = contrast
         self.n_patches = n_patches
         self.random_state = random_state
+        self.masks = masks
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PatchTemplates:
         """Collect patches from images and cluster them into templates.
@@ -359,6 +359,9 @@ class PatchTemplates(FeatureFamily):
         """Return geometry as plain values; templates, masks and layout as arrays."""
         parameters = self.get_params()
         parameters["widths"] = [float(w) for w in self.widths]
+        # Left out, so that a store knows its pool by the description that it had before cells were.
+        if self.masks == "gaussian":
+            del parameters["masks"]
         state = family_state(self, parameters=parameters, whole_pool=self._whole_pool)
         arrays = {
             "templates": self.templates_,

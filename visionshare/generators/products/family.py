@@ -117,8 +117,10 @@ class Products(FeatureFamily):
         step = max(1, _BYTES // max(1, 8 * len(X)))
         for i in range(0, len(ids), step):
             product = values[row[i : i + step, 0]] * values[row[i : i + step, 1]]
-            # Through float32, so that a column has one value whatever it is kept in.
-            out[i : i + step] = product.astype(np.float32)
+            # Through float32, so that a column has one value whatever it is kept in; what is too
+            # large for it is infinite, as in C.
+            with np.errstate(over="ignore"):
+                out[i : i + step] = product.astype(np.float32)
         return out
 
     def macs(self, features: Ids = None) -> int:

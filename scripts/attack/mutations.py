@@ -1,4 +1,4 @@
-"""What a kind of input is, and bytes with faults."""
+"""What a sort of input is, and bytes with faults."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of input.
+class Inputs:
+    """A sort of input.
 
     Attributes
     ----------

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from scripts.fuzz.classifiers import change_json, small_model
-from scripts.fuzz.images import image_seeds
-from scripts.fuzz.mutations import Kind, mutated
+from scripts.attack.classifiers import change_json, small_model
+from scripts.attack.images import image_seeds
+from scripts.attack.mutations import Inputs, mutated
 from visionshare.errors import VisionshareError
 
 
@@ -114,4 +114,4 @@ async def _answer(
     return said[0]["status"], b"".join(m.get("body", b"") for m in said[1:])
 
 
-REQUESTS = Kind(request_seeds, mutated_request, use_request)
+REQUESTS = Inputs(request_seeds, mutated_request, use_request)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scripts.fuzz.images import mutated_image
-from scripts.fuzz.mutations import Kind
+from scripts.attack.images import mutated_image
+from scripts.attack.mutations import Inputs
 
 _CLASSES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -97,4 +97,4 @@ def use_page(content: bytes, rng: np.random.Generator) -> None:
     as_hocr(page, "page")
 
 
-PAGES = Kind(page_seeds, mutated_page, use_page)
+PAGES = Inputs(page_seeds, mutated_page, use_page)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.fuzz.mutations import Kind, mutated
+from scripts.attack.mutations import Inputs, mutated
 
 _LARGEST_IMAGE = 1 << 20
 
@@ -117,11 +117,32 @@ def change_json(value: Any, rng: np.random.Generator) -> None:
         container[key] = copy.deepcopy(HOSTILE[rng.integers(0, len(HOSTILE))])
 
 
+def absurd_json(rng: np.random.Generator) -> bytes:
+    """Return a text of great depth, of many entries, of a long name or of a long number."""
+    n = int(rng.choice([1000, 20_000, 200_000]))
+    entry = b'{"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}'
+    texts = (
+        b"[" * n,
+        b'{"a":' * n + b"1" + b"}" * n,
+        b"{" + b", ".join(b'"%d": %s' % (i, entry) for i in range(n // 20)) + b"}",
+        b'{"' + b"a" * n + b'": 1}',
+        b'{"a": ' + b"9" * n + b"}",
+        b'{"__metadata__": {"visionshare": "' + b"[" * n + b'"}}',
+        b'{"__metadata__": {"visionshare": "{}"}, "a": {"dtype": "F32", "shape": ['
+        + b", ".join([b"0"] * (n // 10)) + b'], "data_offsets": [0, 0]}}',
+    )  # fmt: skip
+    return texts[rng.integers(0, len(texts))]
+
+
 def mutated_classifier(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     """Return a damaged file, or an untrusted one with a valid checksum."""
     content = seeds[rng.integers(0, len(seeds))]
-    if rng.random() < 0.2:
+    fault = rng.random()
+    if fault < 0.2:
         return mutated(content, rng)
+    if fault < 0.23:
+        text = absurd_json(rng)
+        return len(text).to_bytes(8, "little") + text
     length = int.from_bytes(content[:8], "little")
     table, body = json.loads(content[8 : 8 + length]), bytearray(content[8 + length :])
     header = json.loads(table.pop("__metadata__")["visionshare"])
@@ -161,7 +182,7 @@ def use_classifier(content: bytes, rng: np.random.Generator) -> None:
     from visionshare import load
     from visionshare.export import c_program
 
-    path = Path(tempfile.gettempdir()) / f"fuzz-{os.getpid()}.safetensors"
+    path = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}.safetensors"
     try:
         path.write_bytes(content)
         model = load(path)
@@ -185,4 +206,33 @@ def use_classifier(content: bytes, rng: np.random.Generator) -> None:
         path.unlink(missing_ok=True)
 
 
-CLASSIFIERS = Kind(classifier_seeds, mutated_classifier, use_classifier)
+@cache
+def family_seeds() -> list[bytes]:
+    """Return a file of every family."""
+    from visionshare.datasets import load_dataset
+    from visionshare.generators.family_file import write_family
+
+    files = []
+    with tempfile.TemporaryDirectory() as folder:
+        for family in _families(load_dataset("digits", "train").images[:60]):
+            write_family(Path(folder) / "a.safetensors", family)
+            files.append((Path(folder) / "a.safetensors").read_bytes())
+    return files
+
+
+def use_family(content: bytes, rng: np.random.Generator) -> None:
+    """Read a file of features, and evaluate them."""
+    from visionshare.generators.family_file import read_family
+
+    path = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}.safetensors"
+    try:
+        path.write_bytes(content)
+        family = read_family(path)
+        if int(np.prod(family.image_shape_)) <= _LARGEST_IMAGE:
+            family.transform(rng.integers(0, 256, (2, *family.image_shape_), np.uint8))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+CLASSIFIERS = Inputs(classifier_seeds, mutated_classifier, use_classifier)
+FAMILIES = Inputs(family_seeds, mutated_classifier, use_family)

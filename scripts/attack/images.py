@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.fuzz.mutations import Kind, mutated
+from scripts.attack.mutations import Inputs, mutated
 
 
 @cache
@@ -110,4 +110,4 @@ def use_image(content: bytes, rng: np.random.Generator) -> None:
         raise AssertionError(f"{made.dtype} of shape {made.shape}")
 
 
-IMAGES = Kind(image_seeds, mutated_image, use_image)
+IMAGES = Inputs(image_seeds, mutated_image, use_image)

@@ -1,5 +1,6 @@
 """Columns in memory and in a store: the same answers, the same bits, whatever happens to files."""
 
+import errno
 import json
 import os
 import shutil
@@ -14,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import Deslanted, GaborBank, RandomFourier
 from visionshare.columns import ArrayColumns
-from visionshare.errors import InputError, StoreError
+from visionshare.errors import InputError, StorageError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.pixels import Pixels
@@ -388,6 +389,21 @@ def test_a_killed_writer_loses_nothing_that_was_committed(tmp_path):
     assert torn >= 2
     whole = create_store(folder, family, images).columns_of()
     assert_array_equal(whole, expected)
+
+
+def test_a_shard_that_cannot_be_removed_is_named(family, images, tmp_path, monkeypatch):
+    create_store(tmp_path / "s", family, images).fill()
+    stray = tmp_path / "s" / "shards" / "stray.h5"
+    stray.write_bytes(b"")
+
+    def refused(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    with pytest.raises(StorageError, match=r"stray\.h5: cannot be written"):
+        repair_store(tmp_path / "s")
+    monkeypatch.undo()
+    assert repair_store(tmp_path / "s") == ["stray.h5"]
 
 
 def test_bad_arguments_are_named(images, tmp_path):

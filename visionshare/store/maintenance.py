@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from visionshare.durable import storage_errors
 from visionshare.store.manifest import read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, digested, shard_problem
 from visionshare.store.writer_lock import writer_lock
@@ -88,6 +89,8 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     ------
     StoreError
         If there is no valid store, or another process writes.
+    StorageError
+        If the disk refuses. What was dropped from the manifest stays dropped.
 
     Examples
     --------
@@ -105,5 +108,6 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
         write_manifest(folder, replace(manifest, shards=kept))
         dropped = [file for file in sorted((folder / SHARDS).glob("*")) if file.name not in kept]
         for file in dropped:
-            file.unlink(missing_ok=True)
+            with storage_errors(file):
+                file.unlink(missing_ok=True)
     return [file.name for file in dropped]

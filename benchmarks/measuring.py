@@ -9,13 +9,13 @@ __all__ = ["Noted", "Paired"]
 
 
 class Paired(Protocol):
-    """Times ``ours`` and ``plain`` in turn and notes the ratio of their medians."""
+    """Times ``ours`` and ``plain`` in turn; notes the ratio of their medians and what was asked."""
 
     def __call__(
         self,
         ours: Callable[[], Any],
         plain: Callable[[], Any],
-        asked: float | str,
+        asked: float | None,
         rounds: int = 9,
     ) -> None: ...
 

@@ -50,7 +50,7 @@ def test_against_the_plain_arithmetic(paired: Paired, classifier: CompactClassif
             for _ in range(64):
                 np.matmul(A, B, out=out)
 
-    paired(lambda: classifier.decision_function(images), plain, "no figure asked")
+    paired(lambda: classifier.decision_function(images), plain, None)
 
 
 def test_products_of_features_side_by_side(paired: Paired, classifier: CompactClassifier) -> None:
@@ -65,7 +65,7 @@ def test_products_of_features_side_by_side(paired: Paired, classifier: CompactCl
         with threadpool_limits(1):
             return family.transform(images) @ weights.T
 
-    paired(lambda: family.weighted_sums(images, weights), plain, "no figure asked")
+    paired(lambda: family.weighted_sums(images, weights), plain, None)
 
 
 @pytest.mark.parametrize(

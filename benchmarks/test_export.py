@@ -40,7 +40,7 @@ def test_one_image(
             for image in images[:1000]:
                 classifier.decision_function(image)
 
-    paired(ours, plain, "0.6")
+    paired(ours, plain, 0.6)
 
 
 @pytest.mark.parametrize("quantize", ["none", "int8", "int16"])
@@ -51,7 +51,7 @@ def test_batches(
     paired(
         lambda: compiled.decision_function(images),
         lambda: classifier.decision_function(images),
-        "0.6",
+        0.6,
     )
 
 

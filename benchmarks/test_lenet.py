@@ -11,14 +11,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from benchmarks.architectures import LENET_5
+from benchmarks.architectures import lenet as lenet_layers
 from benchmarks.data import data_folder, trained
-from benchmarks.lenet import lenet_session
 from benchmarks.measuring import Paired
+from benchmarks.onnx_networks import network_session, onnx_network, random_weights
 from visionshare import CompactClassifier
 from visionshare.datasets import load_images
 from visionshare.export import compile_classifier
 
 COUNT = 2000
+SHAPE = (1, 28, 28)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,8 @@ def images() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def lenet(images: np.ndarray) -> Callable[[], None]:
-    session = lenet_session()
+    layers = lenet_layers(LENET_5, SHAPE, 10)
+    session = network_session(onnx_network(layers, SHAPE, random_weights(layers, SHAPE)))
     rows = (images.astype(np.float32) / 255)[:, None]
 
     def run() -> None:
@@ -44,35 +48,21 @@ def lenet(images: np.ndarray) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize(("early_exit", "asked"), [(False, 1.0), (True, 0.5)], ids=["all", "early"])
 def test_one_image_against_lenet(
     paired: Paired,
     classifier: CompactClassifier,
     images: np.ndarray,
     lenet: Callable[[], None],
     quantize: str,
+    early_exit: bool,
+    asked: float,
 ) -> None:
-    """Both are called from Python for each image."""
-    compiled = compile_classifier(classifier, quantize=quantize)
+    """Both are called from Python for each image; all features, or as many as early exit needs."""
+    compiled = compile_classifier(classifier, quantize=quantize, early_exit=early_exit)
 
     def ours() -> None:
         for image in images:
             compiled.decision_function(image)
 
-    paired(ours, lenet, "1.0")
-
-
-@pytest.mark.parametrize("quantize", ["none", "int8"])
-def test_early_exit_against_lenet(
-    paired: Paired,
-    classifier: CompactClassifier,
-    images: np.ndarray,
-    lenet: Callable[[], None],
-    quantize: str,
-) -> None:
-    compiled = compile_classifier(classifier, quantize=quantize, early_exit=True)
-
-    def ours() -> None:
-        for image in images:
-            compiled.decision_function(image)
-
-    paired(ours, lenet, "0.5")
+    paired(ours, lenet, asked)

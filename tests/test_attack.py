@@ -71,7 +71,7 @@ def test_damaged_files_are_found():
     ended, counts = attack("--kinds", "flips", "--n", 300, "--seed", 1)
     assert counts["flips"]["survived"] == 300, ended.stderr
     assert ended.returncode == 0
-    formats = {"classifier", "store", "checkpoint", "catalogue", "family", "parts", "extraction"}
+    formats = {"classifier", "store", "checkpoint", "catalog", "family", "parts", "extraction"}
     assert formats <= {line.split()[0] for line in ended.stdout.splitlines() if line}
 
 

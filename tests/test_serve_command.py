@@ -55,21 +55,25 @@ def test_a_missing_package_is_one_line(capsys, monkeypatch):
 def test_it_serves_until_it_is_told_to_end(ending):
     command = [sys.executable, "-m", "visionshare.cli", "serve", SAMPLE, "--port", "0"]
     command += ["--max-body-size", "100KiB"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    address = process.stdout.readline().split()[1]
     picture = io.BytesIO()
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(picture, "png")
-    with httpx.Client(base_url=address, trust_env=False) as client:
-        kind = {"Content-Type": "image/png"}
-        answer = client.post("/predict", content=picture.getvalue(), headers=kind)
-        assert answer.status_code == 200
-        assert answer.json()["label"] in "0123456789"
-        # Without a length: sent in chunks.
-        endless = (bytes(10_000) for _ in range(20))
-        assert client.post("/predict", content=endless, headers=kind).status_code == 413
-        assert client.get("/health").json()["status"] == "ok"
-    process.send_signal(ending)
-    out, err = process.communicate(timeout=60)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as process:
+        try:
+            address = process.stdout.readline().split()[1]
+            with httpx.Client(base_url=address, trust_env=False, timeout=60) as client:
+                kind = {"Content-Type": "image/png"}
+                answer = client.post("/predict", content=picture.getvalue(), headers=kind)
+                assert answer.status_code == 200
+                assert answer.json()["label"] in "0123456789"
+                # Without a length: sent in chunks.
+                endless = (bytes(10_000) for _ in range(20))
+                assert client.post("/predict", content=endless, headers=kind).status_code == 413
+                assert client.get("/health").json()["status"] == "ok"
+            process.send_signal(ending)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     # Ctrl-C is how it is meant to end; other programs want to see their own signal.
     expected = 0 if ending == signal.SIGINT else -signal.SIGTERM
     assert (process.returncode, out, err) == (expected, "", "")

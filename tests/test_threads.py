@@ -18,8 +18,6 @@ from visionshare.resources import product, run_blocks, single_threaded_blas, thr
 
 # Not families that know no images: a source is a function, and cannot be built from a name.
 NAMES = [name for name in family_names() if name != "sources"]
-# Patches run on threads of numba, which do not survive a fork; these examples have patches in them.
-FORKED = [name for name in NAMES if name not in ("deslanted", "patches", "union")]
 
 
 def blas_threads():
@@ -42,8 +40,8 @@ def classifiers(names):
     return made, images
 
 
-def digests(n_jobs=1, names=None):
-    made, images = classifiers(NAMES if names is None else names)
+def digests(n_jobs=1):
+    made, images = classifiers(NAMES)
     return {
         name: hashlib.sha256(model.decision_function(images, n_jobs).tobytes()).hexdigest()
         for name, model in made.items()
@@ -95,11 +93,11 @@ def test_threads_of_blas_and_of_calls_do_not_change_bits():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 @pytest.mark.parametrize("layer", ["omp", "workqueue"])
 def test_a_forked_child_predicts_the_same(layer):
-    # The parent has run predictions on threads, and kernels of training on threads of numba.
+    # The parent has predicted on threads, and ran kernels of training on threads of numba.
     code = f"""{HEAD}
 import numpy as np
 from visionshare import ShareBoost
-before = threads.digests(2, threads.FORKED)
+before = threads.digests(2)
 rng = np.random.default_rng(0)
 try:
     ShareBoost(rounds=3, n_jobs=2).fit(rng.standard_normal((200, 20)), np.arange(200) % 3)
@@ -108,19 +106,46 @@ except ValueError:
 read, write = os.pipe()
 child = os.fork()
 if child == 0:
-    both = [threads.digests(n, threads.FORKED) for n in (1, 2)]
+    both = [threads.digests(n) for n in (1, 2)]
     os.write(write, json.dumps(both).encode())
     os._exit(0)
 os.close(write)
 with os.fdopen(read) as pipe:
     given = pipe.read()
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-print(json.dumps([status, json.loads(given or "[]"), before, threads.digests(2, threads.FORKED)]))
+print(json.dumps([status, json.loads(given or "[]"), before, threads.digests(2)]))
 """
     status, of_child, before, after = run_python(code, NUMBA_THREADING_LAYER=layer)
     assert status == 0
     assert of_child == [before, before]
     assert after == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_a_forked_child_trains_where_the_parent_only_predicted():
+    code = f"""{HEAD}
+import numpy as np
+from visionshare import ShareBoost
+made, images = threads.classifiers(["patches", "union"])
+for model in made.values():
+    model.decision_function(images, 2)
+X, y = np.random.default_rng(0).standard_normal((200, 20)), np.arange(200) % 3
+def scores():
+    return ShareBoost(rounds=3, n_jobs=2).fit(X, y).decision_function(X).tolist()
+read, write = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(write, json.dumps(scores()[:20]).encode())
+    os._exit(0)
+os.close(write)
+with os.fdopen(read) as pipe:
+    given = pipe.read()
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+print(json.dumps([status, json.loads(given or "[]"), scores()[:20]]))
+"""
+    status, of_child, of_parent = run_python(code)
+    assert status == 0
+    assert of_child == of_parent
 
 
 def test_limits_of_blas_are_counted():
@@ -142,6 +167,27 @@ def test_limits_of_blas_are_counted():
         leave.set()
         other.join()
         assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+def test_a_fork_inside_the_limit_of_blas_leaves_both_sides_theirs():
+    code = f"""{HEAD}
+read, write = os.pipe()
+with threads.threadpool_limits(2, user_api="blas"):
+    before = threads.blas_threads()
+    with threads.single_threaded_blas():
+        child = os.fork()
+    with threads.single_threaded_blas():
+        inside = threads.blas_threads()
+    both = [inside == dict.fromkeys(before, 1), threads.blas_threads() == before]
+if child == 0:
+    os.write(write, json.dumps(both).encode())
+    os._exit(0)
+os.close(write)
+with os.fdopen(read) as pipe:
+    print(json.dumps([json.loads(pipe.read()), both]))
+"""
+    assert run_python(code) == [[True, True], [True, True]]
 
 
 def test_products_are_those_of_numpy():

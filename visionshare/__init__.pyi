@@ -6,6 +6,7 @@ from .generators.anchors import KernelAnchors as KernelAnchors
 from .generators.deslanted import Deslanted as Deslanted
 from .generators.fourier import RandomFourier as RandomFourier
 from .generators.gabor import GaborBank as GaborBank
+from .generators.maps import LearnedMaps as LearnedMaps
 from .generators.monomials import Monomials as Monomials
 from .generators.patches import PatchTemplates as PatchTemplates
 from .generators.pixels import Pixels as Pixels
@@ -13,6 +14,7 @@ from .generators.products import Products as Products
 from .generators.sources import SourceClassifiers as SourceClassifiers
 from .generators.stumps import Stumps as Stumps
 from .generators.union import UnionOfFamilies as UnionOfFamilies
+from .generators.units import Units as Units
 from .learners.fine_tuning import FineTuning as FineTuning
 from .learners.fine_tuning import fine_tune as fine_tune
 from .learners.forward_greedy import ForwardGreedyClassifier as ForwardGreedyClassifier

@@ -1,4 +1,4 @@
-"""The TOML files that come with the library: data catalogue, feature pools, pipelines."""
+"""The TOML files that come with the library: data catalog, feature pools, pipelines."""
 
 from __future__ import annotations
 

@@ -43,8 +43,6 @@ def storage_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     try:
         yield
-    except StorageError:
-        raise
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise StorageError(f"{path}: {error.strerror}; make room and run it again") from error
@@ -107,7 +105,8 @@ def _is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True
+        # It belongs to another user.
+        pass
     return True
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,15 +58,13 @@ def parse_size(size: str | int, argument: str = "memory") -> int:
     >>> parse_size("1.5 kB")
     1500
     """
-    # Imported here: learners and columns, which import this file, take numbers.
+    # Imported here: pydantic takes long to import, and only commands and recipes write sizes.
     from pydantic import ByteSize, TypeAdapter, ValidationError
 
     number = 0
     if isinstance(size, (int, str)) and not isinstance(size, bool):
-        try:
+        with suppress(ValidationError, OverflowError):
             number = TypeAdapter(ByteSize).validate_python(size)
-        except (ValidationError, OverflowError):
-            number = 0
     if not 0 < number < 2**63:
         raise InputError(argument, size, 'a size such as "2GiB", "500MB" or a number of bytes')
     return int(number)
@@ -145,7 +143,8 @@ class _OneThread:
 
     def exit(self) -> None:
         """Count a caller less, and restore the libraries after the last one."""
-        self.callers -= 1
+        # None is left to count where the process forked inside the block.
+        self.callers = max(0, self.callers - 1)
         if self.callers == 0:
             self.restore()
 
@@ -408,8 +407,6 @@ def available_memory() -> int:
     >>> available_memory() > 1 << 28
     True
     """
-    import os
-
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for file in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
@@ -444,7 +441,6 @@ def peak_memory() -> int:
     True
     """
     import resource
-    import sys
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak if sys.platform == "darwin" else peak * 1024)

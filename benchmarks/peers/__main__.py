@@ -1,9 +1,11 @@
 """Other classifiers beside ours: training, error and speed on the same cores, in one run.
 
-    python -m benchmarks.peers --data DIR --ours out/mnist/classifier.safetensors
+    python -m benchmarks.peers --data DIR --set mnist --seconds 60 --seeds 3 \
+        --ours out/mnist/classifier.safetensors --json out/peers/mnist.json
 
 A peer is a file of this folder with a function ``learn`` and an entry of PEERS. Those whose
-packages are not installed are left out, and the page says so.
+packages are not installed are left out, and the page says so: ``pip install -e .[benchmarks]``.
+What a stopped run kept in its file of JSON is not done again; --seeds may grow.
 """
 
 from benchmarks.peers.running import main

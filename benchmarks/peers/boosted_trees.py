@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.peer import Effort, Trained, pixel_rows, two_parts
+from benchmarks.peers.peer import Choice, Effort, Trained, pixel_rows, two_parts
 from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
-__all__ = ["comparisons", "learn"]
+__all__ = ["TreesPredictor", "comparisons", "learn", "tune"]
 
 LEAVES, FRACTIONS = (15, 31, 63), (0.1, 0.5)
 RATE, ROUNDS, QUICK_ROUNDS, PATIENCE = 0.1, 1500, 30, 50
@@ -56,10 +56,20 @@ def comparisons(booster: Any, images: np.ndarray) -> float:
     return count / len(images)
 
 
-def learn(train: ImageSet, effort: Effort) -> Trained:
-    """Choose leaves, inputs per tree and rounds on parts of the training images; train on all."""
-    rounds = QUICK_ROUNDS if effort.quick else ROUNDS
-    fixed = {
+class TreesPredictor:
+    """The labels that a booster gives to images, on one thread."""
+
+    def __init__(self, booster: Any) -> None:
+        self._booster = booster
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        scores = self._booster.predict(pixel_rows(images), raw_score=True, num_threads=1)
+        return np.argmax(scores, axis=1)
+
+
+def _fixed(train: ImageSet, effort: Effort) -> dict[str, Any]:
+    """Return what is not tuned."""
+    return {
         "objective": "multiclass",
         "num_class": len(train.classes),
         "learning_rate": RATE,
@@ -68,20 +78,31 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         "metric": "multi_error",
         "force_col_wise": True,
         "verbosity": -1,
-        "seed": 0,
+        "seed": effort.seed,
     }
-    with stopwatch() as tuning:
-        part, validation = two_parts(train, MOST, VALIDATION)
-        pairs, errors = list(itertools.product(LEAVES, FRACTIONS)), []
-        for leaves, fraction in pairs:
-            varied = fixed | {"num_leaves": leaves, "feature_fraction": fraction}
-            errors.append(_error(_boosted(part, varied, rounds, validation), validation))
-        leaves, fraction = pairs[int(np.argmin(errors))]
-        chosen = fixed | {"num_leaves": leaves, "feature_fraction": fraction}
-        rest, stopping = two_parts(train)
-        enough = _boosted(rest, chosen, rounds, stopping).best_iteration
+
+
+def tune(train: ImageSet, effort: Effort) -> Choice:
+    """Choose leaves, inputs per tree and rounds on parts of the training images."""
+    rounds, fixed = QUICK_ROUNDS if effort.quick else ROUNDS, _fixed(train, effort)
+    part, validation = two_parts(train, MOST, VALIDATION)
+    pairs, errors = list(itertools.product(LEAVES, FRACTIONS)), []
+    for leaves, fraction in pairs:
+        varied = fixed | {"num_leaves": leaves, "feature_fraction": fraction}
+        errors.append(_error(_boosted(part, varied, rounds, validation), validation))
+    leaves, fraction = pairs[int(np.argmin(errors))]
+    chosen = {"num_leaves": leaves, "feature_fraction": fraction}
+    rest, stopping = two_parts(train)
+    enough = _boosted(rest, fixed | chosen, rounds, stopping).best_iteration
+    counts = {"n_train": len(part), "n_validation": len(validation), "n_stopping": len(stopping)}
+    return {"settings": chosen, "rounds": enough, "most_rounds": rounds, **counts}
+
+
+def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
+    """Train on all images."""
+    chosen = choice["settings"]
     with stopwatch() as seconds:
-        booster = _boosted(train, chosen, enough)
+        booster = _boosted(train, _fixed(train, effort) | chosen, choice["rounds"])
     counted = comparisons(booster, train.images[:COUNTED])
     settings = render(
         "peers/boosted_trees",
@@ -90,19 +111,15 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         rate=f"{RATE:g}",
         leaves_tried=listed(LEAVES),
         fractions_tried=listed(FRACTIONS),
-        n_validation=len(validation),
-        n_train=len(part),
-        leaves=leaves,
-        fraction=fraction,
-        n_stopping=len(stopping),
+        n_validation=choice["n_validation"],
+        n_train=choice["n_train"],
+        leaves=chosen["num_leaves"],
+        fraction=chosen["feature_fraction"],
+        n_stopping=choice["n_stopping"],
         patience=PATIENCE,
-        most_rounds=rounds,
-        rounds=enough,
+        most_rounds=choice["most_rounds"],
+        rounds=choice["rounds"],
         n_counted=min(COUNTED, len(train)),
     )
-
-    def predict(images: np.ndarray) -> np.ndarray:
-        scores = booster.predict(pixel_rows(images), raw_score=True, num_threads=1)
-        return np.argmax(scores, axis=1)
-
-    return Trained(predict, f"{counted:,.0f} comparisons", settings, seconds[0], tuning[0])
+    cost, size = f"{counted:,.0f} comparisons", len(booster.model_to_string())
+    return Trained(TreesPredictor(booster), None, cost, size, settings, seconds[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.peers.peer import Effort, Trained, pixel_rows
+from benchmarks.peers.peer import Choice, Effort, Trained, pixel_rows
 from scripts.reproduce.results import render, stopwatch
 from visionshare.datasets import ImageSet
 
@@ -23,6 +23,10 @@ class NearestNeighbors:
         self._rows, self._halves, self._y = X, 0.5 * np.sum(np.square(X), axis=1), y
         self._k, self._classes = k, int(y.max()) + 1
 
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """Return the labels of images of bytes."""
+        return self.predict(pixel_rows(images))
+
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the class of most of the k nearest rows."""
         parts = [self._near(X[i : i + AT_ONCE]) for i in range(0, len(X), AT_ONCE)]
@@ -36,12 +40,10 @@ class NearestNeighbors:
         return np.argpartition(distances, self._k - 1, axis=1)[:, : self._k]
 
 
-def learn(train: ImageSet, effort: Effort) -> Trained:
+def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
     """Keep all training images."""
     with stopwatch() as seconds:
         rows = pixel_rows(train.images)
         model = NearestNeighbors(rows, train.labels, NEIGHBORS)
     settings = render("peers/neighbors", n_train=len(train))
-    return Trained(
-        lambda images: model.predict(pixel_rows(images)), f"{rows.size:,}", settings, seconds[0]
-    )
+    return Trained(model, rows.size, f"{rows.size:,}", rows.nbytes, settings, seconds[0])

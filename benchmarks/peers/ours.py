@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from scripts.reproduce.results import render
 from visionshare import CompactClassifier, load
 from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
-from visionshare.export import compile_classifier
+from visionshare.export import c_program, compile_classifier, object_size
 
-__all__ = ["WAYS", "name_of", "ours", "read"]
+__all__ = ["WAYS", "name_of", "ours", "read", "seed_of"]
 
 # Of a run's stages, those that make the classifier from images in memory.
 STAGES = ("features", "columns", "learning", "fine-tuning", "early exit")
@@ -40,9 +41,28 @@ def read(file: Path, test: ImageSet) -> CompactClassifier:
     return classifier
 
 
-def name_of(file: Path) -> str:
-    """Return what to call a classifier: its file, or the folder where a run left it."""
+def _label(file: Path) -> str:
     return file.resolve().parent.name if file.stem == "classifier" else file.stem
+
+
+def name_of(file: Path) -> str:
+    """Return what to call a classifier: its file, or the folder where a run left it.
+
+    Files whose names differ in a last "-NUMBER" are one classifier with several seeds.
+    """
+    return re.sub(r"-\d+$", "", _label(file))
+
+
+def seed_of(file: Path) -> int:
+    """Return the number at the end of a file's name; 0 where there is none."""
+    number = re.search(r"-(\d+)$", _label(file))
+    return int(number[1]) if number else 0
+
+
+def _n_bytes(file: Path, classifier: CompactClassifier) -> int:
+    """Return the bytes of the C's code and tables; of the file where no compiler tells them."""
+    size = object_size(c_program(classifier))
+    return file.stat().st_size if size is None else size.constant
 
 
 def ours(file: Path, classifier: CompactClassifier, way: str, test: ImageSet) -> Trained:
@@ -61,7 +81,8 @@ def ours(file: Path, classifier: CompactClassifier, way: str, test: ImageSet) ->
     def predict(images: np.ndarray) -> np.ndarray:
         return indices[np.argmax(scores(images), axis=1)]
 
-    return Trained(predict, f"{classifier.macs:,}", settings, seconds)
+    macs, size = classifier.macs, _n_bytes(file, classifier)
+    return Trained(predict, macs, f"{macs:,}", size, settings, seconds)
 
 
 def _training(noted: Path) -> tuple[float | None, str]:

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from visionshare.datasets import ImageSet
+from visionshare.datasets.sampling import stratified_mask
 
-__all__ = ["Effort", "Trained", "pixel_rows", "two_parts"]
+__all__ = ["HELD_OUT", "Choice", "Effort", "Trained", "inverse_of_variance", "pixel_rows"]
+__all__ += ["two_parts"]
 
-VALIDATION = 1 / 6
+# The images that ours are tuned on too: `data.held_out` of a recipe, drawn by class.
+HELD_OUT = 0.16667
+
+# Settings that held-out images chose, and how: what JSON can hold.
+Choice = Mapping[str, Any]
 
 
 class Effort(NamedTuple):
-    """How many cores training may use, and whether a small run is enough."""
+    """What tuning and training may use.
+
+    Attributes
+    ----------
+    jobs : int
+        Threads.
+    quick : bool
+        Whether a small run is enough.
+    seed : int
+        Of a training. Tuning is done once, with seed 0.
+    seconds : float
+        Of a training that can be as long as it likes: of networks.
+    tuning : float
+        Seconds in which a network's settings are chosen.
+    recipe : str
+        Name or file of the recipe whose [deformations] deformed peers see.
+    """
 
     jobs: int
     quick: bool
+    seed: int = 0
+    seconds: float = 60.0
+    tuning: float = 180.0
+    recipe: str = "mnist-quick"
 
 
 @dataclass(frozen=True)
@@ -29,22 +55,26 @@ class Trained:
     Attributes
     ----------
     predict : callable
-        Labels (n,) of images (n, H, W), bytes; on one thread where threads are limited to one.
+        Labels (n,) of images (n, H, W) or (n, H, W, C), bytes; on one thread where threads are
+        limited to one. It can be pickled, except ours.
+    macs : int or None
+        Multiply-accumulates per image; None where something else is counted.
     cost : str
-        Multiply-accumulates per image, or what else is counted, with its unit.
+        The same, or what else is counted, with its unit.
+    n_bytes : int
+        Of the numbers that prediction needs, in the types in which it computes.
     settings : str
         What it is, what was tuned and how, what was chosen.
     seconds : float or None
         Of training with the settings that were chosen; None where they are not known.
-    tuning : float
-        Seconds of choosing the settings.
     """
 
     predict: Callable[[np.ndarray], np.ndarray]
+    macs: int | None
     cost: str
+    n_bytes: int
     settings: str
     seconds: float | None
-    tuning: float = 0.0
 
 
 def pixel_rows(images: np.ndarray) -> np.ndarray:
@@ -54,14 +84,19 @@ def pixel_rows(images: np.ndarray) -> np.ndarray:
     return rows
 
 
+def inverse_of_variance(rows: np.ndarray) -> float:
+    """Return 1 / (inputs · variance), scikit-learn's "scale" of a Gaussian kernel."""
+    return 1 / (rows.shape[1] * float(rows.var(dtype=np.float64)))
+
+
 def two_parts(
     train: ImageSet, most: int | None = None, validating: int | None = None
 ) -> tuple[ImageSet, ImageSet]:
-    """Return a random part of the training images to learn from, and a sixth for validation.
+    """Return training images to learn from and, held out, a sixth of each class for validation.
 
-    ``most`` and ``validating`` bound how many images the parts have.
+    Both in a random order; ``most`` and ``validating`` bound how many images the parts have.
     """
+    held_out = stratified_mask(train.labels, HELD_OUT, 0)
     order = np.random.default_rng(0).permutation(len(train))
-    cut = round(len(train) * (1 - VALIDATION))
-    learning, validation = order[:cut], order[cut:]
+    learning, validation = order[~held_out[order]], order[held_out[order]]
     return train.subset(learning[:most]), train.subset(validation[:validating])

@@ -19,12 +19,13 @@ import numpy as np
 from numba import njit, prange
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from benchmarks.peers.peer import Effort, Trained, two_parts
+from benchmarks.peers.peer import Choice, Effort, Trained, two_parts
 from benchmarks.peers.timing import threads
 from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
-__all__ = ["Convolutions", "Kernels", "Ridge", "draw", "learn", "sums", "validation_errors"]
+__all__ = ["Convolutions", "ConvolutionsPredictor", "Kernels", "Ridge", "draw", "learn", "sums"]
+__all__ += ["tune", "validation_errors"]
 
 FEATURES, QUICK_FEATURES = 10_000, 1_000
 SIDES, GRIDS, THRESHOLDS = (3, 5, 7), (2, 4, 7), (1, 4)
@@ -129,14 +130,16 @@ class Convolutions:
         return count
 
 
-def draw(images: np.ndarray, n: int, side: int, thresholds: int, grid: int) -> Convolutions:
+def draw(
+    images: np.ndarray, n: int, side: int, thresholds: int, grid: int, seed: int = 0
+) -> Convolutions:
     """Return random kernels with about n features; their thresholds are quantiles of responses.
 
     Weights are normal and of mean 0. Dilations are even on a logarithmic scale, up to where a
     kernel is as wide as the image. Each threshold is a random quantile of the response of one of
     the images.
     """
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     count = max(1, n // (thresholds * grid**2))
     kernels = rng.normal(size=(count, side, side)).astype(np.float32)
     kernels -= kernels.mean(axis=(1, 2), keepdims=True)
@@ -248,25 +251,49 @@ def _searched(part: ImageSet, validation: ImageSet, n: int, tried: list[Kernels]
     return tried[chosen[1]]
 
 
-def learn(train: ImageSet, effort: Effort) -> Trained:
-    """Choose kernels, grid and penalty on parts of the training images and train on all."""
+@dataclass(frozen=True)
+class ConvolutionsPredictor:
+    """The labels that fractions times weights (n_features, classes), plus intercepts, give."""
+
+    lift: Convolutions
+    weights: np.ndarray
+    intercept: np.ndarray
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        return np.argmax(self.lift.transform(images) @ self.weights + self.intercept, axis=1)
+
+
+def tune(train: ImageSet, effort: Effort) -> Choice:
+    """Choose kernels and grid, then the penalty, on parts of the training images."""
     n = QUICK_FEATURES if effort.quick else FEATURES
     sides, grids = (SIDES[:2], GRIDS[:2]) if effort.quick else (SIDES, GRIDS)
     tried = [Kernels(*kernels) for kernels in itertools.product(sides, THRESHOLDS, grids)]
     with threads(effort.jobs):
-        with stopwatch() as searching:
-            few, few_validation = two_parts(train, MOST, VALIDATION)
-            kernels = _searched(few, few_validation, min(n, SEARCHED), tried)
+        few, few_validation = two_parts(train, MOST, VALIDATION)
+        kernels = _searched(few, few_validation, min(n, SEARCHED), tried)
         part, validation = two_parts(train)
-        with stopwatch() as most:
-            lift = draw(train.images, n, *kernels)
-            ridge = sums(lift, part)
-        with stopwatch() as validating:
-            errors = validation_errors(lift, ridge, validation)
-        penalty = PENALTIES[int(np.argmin(errors))]
-        # The sums over all images are those over both parts.
-        with stopwatch() as rest:
-            weights, intercept = sums(lift, validation, ridge).solve(penalty)
+        lift = draw(train.images, n, *kernels)
+        errors = validation_errors(lift, sums(lift, part), validation)
+    return {
+        "kernels": list(kernels),
+        "penalty": PENALTIES[int(np.argmin(errors))],
+        "error": min(errors),
+        "n": n,
+        "sides": list(sides),
+        "grids": list(grids),
+        "n_search_train": len(few),
+        "n_search_validation": len(few_validation),
+        "n_train": len(part),
+        "n_validation": len(validation),
+    }
+
+
+def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
+    """Train on all images."""
+    kernels, n = Kernels(*choice["kernels"]), choice["n"]
+    with stopwatch() as seconds, threads(effort.jobs):
+        lift = draw(train.images, n, *kernels, effort.seed)
+        weights, intercept = sums(lift, train).solve(choice["penalty"])
     settings = render(
         "peers/random_convolutions",
         n_kernels=len(lift.kernels),
@@ -275,22 +302,20 @@ def learn(train: ImageSet, effort: Effort) -> Trained:
         grid=kernels.grid,
         n_features=f"{lift.n_features:,}",
         jobs=effort.jobs,
-        sides=listed(sides),
+        sides=listed(choice["sides"]),
         thresholds_tried=listed(THRESHOLDS),
-        grids=listed(grids),
-        n_search_validation=len(few_validation),
-        n_search_train=len(few),
+        grids=listed(choice["grids"]),
+        n_search_validation=choice["n_search_validation"],
+        n_search_train=choice["n_search_train"],
         n_search_features=min(n, SEARCHED),
         penalties=listed(PENALTIES),
-        n_validation=len(validation),
-        n_train=len(part),
-        penalty=f"{penalty:g}",
-        error=f"{100 * min(errors):.2f}",
+        n_validation=choice["n_validation"],
+        n_train=choice["n_train"],
+        penalty=f"{choice['penalty']:g}",
+        error=f"{100 * choice['error']:.2f}",
     )
-
-    def predict(images: np.ndarray) -> np.ndarray:
-        return np.argmax(lift.transform(images) @ weights + intercept, axis=1)
-
     macs = lift.macs(train.images.shape[1:]) + weights.size
-    seconds, tuning = most[0] + rest[0], searching[0] + validating[0]
-    return Trained(predict, f"{macs:,}", settings, seconds, tuning)
+    arrays = (lift.kernels, lift.dilations, lift.thresholds, weights, intercept)
+    size = sum(values.nbytes for values in arrays)
+    predict = ConvolutionsPredictor(lift, weights, intercept)
+    return Trained(predict, macs, f"{macs:,}", size, settings, seconds[0])

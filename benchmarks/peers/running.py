@@ -1,4 +1,4 @@
-"""Trains the peers one after another, times all of them in turn and writes the page."""
+"""Trains the peers one after another, times all of them in turn and writes page and picture."""
 
 from __future__ import annotations
 
@@ -7,55 +7,100 @@ import importlib
 import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.peers.ours import WAYS, name_of, ours, read
-from benchmarks.peers.peer import Effort, Trained
+from benchmarks.architectures import KINDS
+from benchmarks.peers import page
+from benchmarks.peers.data import SETS, load_split
+from benchmarks.peers.networks import Network
+from benchmarks.peers.ours import WAYS, name_of, ours, read, seed_of
+from benchmarks.peers.peer import Choice, Effort, Trained
+from benchmarks.peers.plot import OURS
+from benchmarks.peers.record import Record, Run
 from benchmarks.peers.timing import BATCH, microseconds, threads
-from scripts.reproduce.results import RESULTS, table, write_page
-from visionshare.datasets import ImageSet, load_images
+from scripts.reproduce.results import RESULTS, stopwatch
+from visionshare import CompactClassifier
+from visionshare.datasets import ImageSet
 from visionshare.errors import ExportError, InputError, VisionshareError
+from visionshare.fingerprints import file_digest
+from visionshare.recipes import load_recipe
 from visionshare.resources import resolve_jobs
 
-__all__ = ["PEERS", "Peer", "main", "missing"]
+__all__ = ["BUDGETS", "PEERS", "Peer", "main", "missing"]
 
-DATASETS = ("mnist", "fashion-mnist", "digits")
 QUICK, ROUNDS, QUICK_ROUNDS = 1000, 5, 2
+# Multiply-accumulates, in millions.
+BUDGETS = (0.1, 0.2, 0.4, 1.0)
+NETWORKS = ("torch", "onnx", "onnxruntime")
+Predictor = Callable[[np.ndarray], np.ndarray]
 
 
 class Peer(NamedTuple):
-    """Its name in the table, the module of this folder that learns, the packages that it needs."""
+    """A peer of the table.
+
+    Attributes
+    ----------
+    name : str
+    module : str
+        Of this folder: with a function ``learn``, and ``tune`` where there is something to choose.
+    packages : tuple of str
+        That it needs.
+    arguments : tuple
+        That both functions take after all others.
+    seeded : bool
+        Whether another seed gives another classifier.
+    color : bool
+        Whether it takes images of three channels.
+    group : str
+        Whom it is drawn with; its name when empty.
+    """
 
     name: str
     module: str
     packages: tuple[str, ...] = ()
+    arguments: tuple[Any, ...] = ()
+    seeded: bool = True
+    color: bool = True
+    group: str = ""
 
-    def learn(self, train: ImageSet, effort: Effort) -> Trained:
-        """Train it; its packages are imported here and not before."""
-        module = importlib.import_module(f"benchmarks.peers.{self.module}")
-        trained: Trained = module.learn(train, effort)
+    def tune(self, train: ImageSet, effort: Effort) -> Choice | None:
+        """Choose its settings; its packages are imported here and not before."""
+        tune = getattr(self._module, "tune", None)
+        return None if tune is None else tune(train, effort, *self.arguments)
+
+    def learn(self, train: ImageSet, effort: Effort, choice: Choice) -> Trained:
+        """Train it with the settings that were chosen."""
+        trained: Trained = self._module.learn(train, effort, choice, *self.arguments)
         return trained
+
+    @property
+    def _module(self) -> Any:
+        return importlib.import_module(f"benchmarks.peers.{self.module}")
+
+
+def _networks() -> dict[str, Peer]:
+    """Return the deformed networks: each kind within each budget."""
+    found = {}
+    for (key, kind), budget in itertools.product(KINDS.items(), BUDGETS):
+        network = Network(key, 1e6 * budget, True)
+        name, group = f"{kind.name}, {budget:g} M, deformed", f"{kind.name}, deformed"
+        found[f"{key}-{budget:g}"] = Peer(name, "networks", NETWORKS, (network,), group=group)
+    return found
 
 
 PEERS = {
-    "lenet": Peer("LeNet-5", "lenet", ("torch", "onnx", "onnxruntime")),
-    "svm": Peer("Gaussian SVM", "svm"),
+    **_networks(),
+    "lenet": Peer("LeNet-5", "networks", NETWORKS, (Network("lenet", None, False),)),
+    "gradients": Peer("HOG, Gaussian SVM", "oriented_gradients", seeded=False),
+    "svm": Peer("Gaussian SVM", "svm", seeded=False),
     "trees": Peer("LightGBM", "boosted_trees", ("lightgbm",)),
-    "neighbors": Peer("3 nearest neighbors", "neighbors"),
-    "convolutions": Peer("random convolutions, ridge", "random_convolutions"),
+    "neighbors": Peer("3 nearest neighbors", "neighbors", seeded=False),
+    "convolutions": Peer("random convolutions, ridge", "random_convolutions", color=False),
 }
-
-
-class Row(NamedTuple):
-    """A trained peer and its errors on the test images."""
-
-    trained: Trained
-    errors: int
 
 
 def missing(peer: Peer) -> list[str]:
@@ -63,115 +108,152 @@ def missing(peer: Peer) -> list[str]:
     return [name for name in peer.packages if find_spec(name) is None]
 
 
-def _errors(predict: Callable[[np.ndarray], np.ndarray], test: ImageSet) -> int:
+def _errors(predict: Predictor, test: ImageSet) -> int:
     with threads(1):
         parts = [predict(test.images[i : i + BATCH]) for i in range(0, len(test), BATCH)]
     return int(np.sum(np.concatenate(parts) != test.labels))
 
 
-def _processor() -> str:
-    """Return the name of the processor, where the system says it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return "unknown"
-    return next(
-        (x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), "unknown"
-    )
+class Work:
+    """A record that grows: peers and ours are measured on one pair of training and test images."""
 
+    def __init__(self, record: Record, train: ImageSet, test: ImageSet) -> None:
+        self.record, self.train, self.test = record, train, test
+        self.left_out: list[str] = []
+        self.predictors: dict[str, Predictor] = {}
 
-def _write_page(
-    options: argparse.Namespace,
-    rows: dict[str, Row],
-    left_out: Sequence[str],
-    train: ImageSet,
-    test: ImageSet,
-    effort: Effort,
-) -> None:
-    """Time all that was trained and write the page."""
-    predictors = {name: row.trained.predict for name, row in rows.items()}
-    rounds = QUICK_ROUNDS if effort.quick else ROUNDS
-    timed = microseconds(predictors, test.images, rounds)
-    cells = []
-    for name, (trained, errors) in rows.items():
-        seconds = "–" if trained.seconds is None else f"{trained.seconds:.1f}"
-        tuning = f"{trained.tuning:.0f}" if trained.tuning else "–"
-        cells.append([name, seconds, tuning, f"{100 * errors / len(test):.2f}", trained.cost])
-        cells[-1] += [f"{timed[name].single:.1f}", f"{timed[name].batch:.1f}"]
-    header = ["classifier", "training, s", "tuning, s", "error, %"]
-    header += ["multiply-accumulates per image", "µs per image, one at a time"]
-    header += [f"µs per image, batches of {min(BATCH, len(test))}"]
-    packages = ["numpy", "scipy", "scikit-learn", "numba", "onnxruntime"]
-    installed = [name for name in packages if find_spec(_module(name))]
-    settings = [f"- **{name}**: {row.trained.settings}" for name, row in rows.items()]
-    write_page(
-        options.out,
-        "peers",
-        "peers" if options.dataset == "mnist" else f"peers-{options.dataset}",
-        data_set=train.name,
-        quick="A quick run, to see it work." if effort.quick else "",
-        n_train=len(train),
-        n_test=len(test),
-        figures=table(header, cells),
-        left_out="\n\n".join(left_out),
-        jobs=effort.jobs,
-        rounds=rounds,
-        settings="\n".join(line.replace("\n", " ") for line in settings),
-        processor=_processor(),
-        versions=", ".join(f"{name} {version(name)}" for name in installed),
-    )
+    def add_ours(self, file: Path, classifier: CompactClassifier, way: str) -> None:
+        """Evaluate one of ours, if its file was not evaluated before."""
+        name, digest = f"{OURS}, {name_of(file)}, {way}", file_digest(file)
+        done = self.record.has(name, seed_of(file), digest)
+        if done and name in self.predictors:
+            return
+        try:
+            trained = ours(file, classifier, way, self.test)
+        except ExportError as error:
+            self.left_out.append(f"{name} is left out: {error}")
+            return
+        self.predictors.setdefault(name, trained.predict)
+        if not done:
+            run = Run.of(trained, _errors(trained.predict, self.test), digest)
+            self._keep(name, f"{OURS}, {way}", seed_of(file), run)
 
+    def add_peer(self, peer: Peer, effort: Effort, seeds: int) -> None:
+        """Tune and train a peer with the seeds that are not there yet."""
+        wanted = range(seeds if peer.seeded else 1)
+        todo = [seed for seed in wanted if not self.record.has(peer.name, seed)]
+        if lacking := missing(peer):
+            if todo:
+                self.left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
+            return
+        if not peer.color and self.train.images.ndim > 3:
+            self.left_out.append(f"{peer.name} is left out: it takes images of one channel.")
+            return
+        for seed in todo:
+            choice = self._choice(peer, effort)
+            trained = peer.learn(self.train, effort._replace(seed=seed), choice)
+            if seed == 0:
+                self.record.keep_model(peer.name, trained.predict)
+            run = Run.of(trained, _errors(trained.predict, self.test))
+            self._keep(peer.name, peer.group or peer.name, seed, run)
+        model = self.record.model(peer.name)
+        if model is not None:
+            self.predictors[peer.name] = model
 
-def _module(distribution: str) -> str:
-    return {"scikit-learn": "sklearn"}.get(distribution, distribution)
+    def _choice(self, peer: Peer, effort: Effort) -> Choice:
+        """Return the settings of a peer, chosen now or before."""
+        found = self.record.choice(peer.name)
+        if found is not None:
+            return found
+        with stopwatch() as seconds:
+            chosen = peer.tune(self.train, effort)
+        if chosen is None:
+            return {}
+        self.record.keep_choice(peer.name, chosen, seconds[0])
+        return chosen
+
+    def _keep(self, name: str, group: str, seed: int, run: Run) -> None:
+        self.record.keep_run(name, group, seed, run)
+        error = f"{100 * run.errors / len(self.test):.2f} %"
+        print(name, f"seed {seed}", error, run.seconds, run.settings, flush=True)
 
 
 def _arguments(given: Sequence[str] | None, peers: Mapping[str, Peer]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    raw = argparse.RawDescriptionHelpFormatter
+    program = "python -m benchmarks.peers"
+    parser = argparse.ArgumentParser(program, None, __doc__, formatter_class=raw)
     parser.add_argument("--data", type=Path, help="folder with the data sets")
-    parser.add_argument("--dataset", choices=DATASETS, default="mnist", help="default mnist")
+    parser.add_argument("--set", choices=SETS, default="mnist", help="default mnist")
     parser.add_argument("--ours", type=Path, nargs="*", default=[], help="classifier files")
     parser.add_argument("--peers", nargs="*", choices=peers, default=list(peers), help="all")
+    parser.add_argument("--seeds", type=int, default=3, help="trainings of each (default 3)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of a network's training")
+    parser.add_argument("--tuning", type=float, help="seconds (default 3 times those of training)")
+    parser.add_argument("--recipe", default="mnist-quick", help="whose [deformations] are used")
+    parser.add_argument("--json", type=Path, help="results, kept (default out/peers/SET.json)")
     parser.add_argument("--jobs", type=int, default=-1, help="threads of training (default all)")
     parser.add_argument("--quick", action="store_true", help="a small part, to see it run")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the page")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of page and picture")
     return parser.parse_args(given)
 
 
+def _effort(options: argparse.Namespace) -> Effort:
+    for name in ("seconds", "tuning", "seeds"):
+        value = getattr(options, name)
+        if value is not None and not (np.isfinite(value) and value > 0):
+            raise InputError(name, value, "a number above 0")
+    tuning = 3 * options.seconds if options.tuning is None else options.tuning
+    jobs = resolve_jobs(options.jobs, "jobs")
+    return Effort(jobs, options.quick, 0, options.seconds, tuning, options.recipe)
+
+
+def _conditions(
+    name: str, effort: Effort, train: ImageSet, test: ImageSet
+) -> dict[str, float | bool | str | dict[str, float]]:
+    """Return what must be the same for measurements to stand in one record."""
+    recipe = load_recipe(effort.recipe)
+    if recipe.deformations is None:
+        raise InputError("recipe", effort.recipe, "a recipe with [deformations]")
+    return {
+        "set": name,
+        "training images": len(train),
+        "test images": len(test),
+        "threads": effort.jobs,
+        "seconds": effort.seconds,
+        "tuning": effort.tuning,
+        "recipe": recipe.name,
+        "deformations": recipe.deformations.as_arguments(),
+        "quick": effort.quick,
+    }
+
+
 def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
-    train, test = (load_images(options.dataset, s, options.data) for s in ("train", "test"))
-    effort = Effort(resolve_jobs(options.jobs, "jobs"), options.quick)
+    effort = _effort(options)
+    train, test = (load_split(options.set, split, options.data) for split in ("train", "test"))
     if options.quick:
         order = np.random.default_rng(0).permutation(len(train))
         train, test = train.subset(order[:QUICK]), test.subset(slice(QUICK))
-    classifiers = {name_of(file): (file, read(file, test)) for file in options.ours}
+    classifiers = {(name_of(f), seed_of(f)): (f, read(f, test)) for f in options.ours}
     if len(classifiers) < len(options.ours):
-        raise InputError("ours", sorted(map(name_of, options.ours)), "files of different names")
-    rows: dict[str, Row] = {}
-    left_out = []
-
-    def add(name: str, trained: Trained) -> None:
-        rows[name] = Row(trained, _errors(trained.predict, test))
-        error = f"{100 * rows[name].errors / len(test):.2f} %"
-        print(name, error, trained.seconds, trained.tuning, trained.settings, flush=True)
-
-    for (name, (file, classifier)), way in itertools.product(classifiers.items(), WAYS):
-        try:
-            add(f"visionshare, {name}, {way}", ours(file, classifier, way, test))
-        except ExportError as error:
-            left_out.append(f"{name} in {way} is left out: {error}")
-    for peer in (peers[key] for key in options.peers):
-        if lacking := missing(peer):
-            left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
-        else:
-            add(peer.name, peer.learn(train, effort))
-    unasked = ", ".join(peer.name for key, peer in peers.items() if key not in options.peers)
-    left_out += [f"Not asked for: {unasked}."] if unasked else []
-    _write_page(options, rows, left_out, train, test, effort)
+        raise InputError("ours", [str(file) for file in options.ours], "files of different names")
+    file = options.json or Path("out") / "peers" / f"{options.set}.json"
+    record = Record(file, _conditions(options.set, effort, train, test))
+    work = Work(record, train, test)
+    for (path, classifier), way in itertools.product(classifiers.values(), WAYS):
+        work.add_ours(path, classifier, way)
+    for key in options.peers:
+        work.add_peer(peers[key], effort, options.seeds)
+    done = {entry.name for entry in record.entries()}
+    unasked = [p.name for k, p in peers.items() if k not in options.peers and p.name not in done]
+    work.left_out += [f"Not asked for: {'; '.join(unasked)}."] if unasked else []
+    rounds = QUICK_ROUNDS if effort.quick else ROUNDS
+    record.keep_times(microseconds(work.predictors, test.images, rounds))
+    record.keep_machine(page.machine_values())
+    page.write(options.out, record, page.Measured(work.left_out, rounds))
 
 
 def main(given: Sequence[str] | None = None, peers: Mapping[str, Peer] = PEERS) -> None:
-    """Read the command line, measure ``peers`` and write the page."""
+    """Read the command line, measure ``peers`` and write page and picture."""
     try:
         _measure(_arguments(given, peers), peers)
     except VisionshareError as error:

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.svm import SVC
 
-from benchmarks.peers.peer import Effort, Trained, pixel_rows, two_parts
+from benchmarks.peers.peer import (
+    Choice,
+    Effort,
+    Trained,
+    inverse_of_variance,
+    pixel_rows,
+    two_parts,
+)
 from scripts.reproduce.results import listed, render, stopwatch
 from visionshare.datasets import ImageSet
 
-__all__ = ["PairwiseVotes", "learn"]
+__all__ = ["PairwiseVotes", "SvmPredictor", "fit", "learn", "searched", "tune"]
 
 COSTS = (1.0, 3.0, 10.0, 30.0)
 # Of 1 / (inputs × variance), which is scikit-learn's "scale".
@@ -71,6 +80,11 @@ class PairwiseVotes:
         """Multiply-accumulates per image, without the exponentials."""
         return int(self._vectors.size + self._duals.size)
 
+    @property
+    def n_vectors(self) -> int:
+        """Support vectors of all classes."""
+        return len(self._vectors)
+
 
 def _error(
     X: np.ndarray, y: np.ndarray, Q: np.ndarray, truth: np.ndarray, pair: tuple[float, float]
@@ -79,40 +93,67 @@ def _error(
     return float(np.mean(PairwiseVotes(model, pair[1]).predict(Q) != truth))
 
 
-def learn(train: ImageSet, effort: Effort) -> Trained:
-    """Choose C and γ on a part of the training images and train on all."""
-    with stopwatch() as tuning:
-        part, validation = two_parts(train, MOST, VALIDATION)
-        X, Q = pixel_rows(part.images), pixel_rows(validation.images)
-        scale = 1 / (X.shape[1] * float(X.var(dtype=np.float64)))
-        pairs = [(cost, width * scale) for cost in COSTS for width in WIDTHS]
-        errors = Parallel(effort.jobs, prefer="threads")(
-            delayed(_error)(X, part.labels, Q, validation.labels, pair) for pair in pairs
-        )
+# Rows (n, p), float32, of images.
+Rows = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class SvmPredictor:
+    """The labels that votes give to rows of images."""
+
+    votes: PairwiseVotes
+    rows: Rows
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        return self.votes.predict(self.rows(images))
+
+
+def searched(
+    train: ImageSet, rows: Rows, costs: Sequence[float], widths: Sequence[float], jobs: int
+) -> Choice:
+    """Return the C and the γ with the fewest errors on a held-out part of the training images."""
+    part, validation = two_parts(train, MOST, VALIDATION)
+    X, Q = rows(part.images), rows(validation.images)
+    scale = inverse_of_variance(X)
+    pairs = [(cost, width * scale) for cost in costs for width in widths]
+    errors = Parallel(jobs, prefer="threads")(
+        delayed(_error)(X, part.labels, Q, validation.labels, pair) for pair in pairs
+    )
     best = int(np.argmin(errors))
+    counts = {"n_pairs": len(pairs), "n_train": len(part), "n_validation": len(validation)}
     cost, gamma = pairs[best]
+    return {"cost": cost, "gamma": gamma, "scale": scale, "error": errors[best], **counts}
+
+
+def fit(train: ImageSet, rows: Rows, choice: Choice) -> SvmPredictor:
+    """Train with a choice on all training images."""
+    model = SVC(C=choice["cost"], gamma=choice["gamma"], cache_size=CACHE_MB)
+    model.fit(rows(train.images), train.labels)
+    return SvmPredictor(PairwiseVotes(model, choice["gamma"]), rows)
+
+
+def tune(train: ImageSet, effort: Effort) -> Choice:
+    """Choose C and γ on a part of the training images."""
+    return searched(train, pixel_rows, COSTS, WIDTHS, effort.jobs)
+
+
+def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
+    """Train on all images."""
     with stopwatch() as seconds:
-        model = SVC(C=cost, gamma=gamma, cache_size=CACHE_MB)
-        model.fit(pixel_rows(train.images), train.labels)
-    votes = PairwiseVotes(model, gamma)
+        predict = fit(train, pixel_rows, choice)
+    votes = predict.votes
     settings = render(
         "peers/svm",
-        n_pairs=len(pairs),
+        n_pairs=choice["n_pairs"],
         costs=listed(COSTS),
         widths=listed(WIDTHS),
-        scale=f"{scale:.4f}",
-        n_validation=len(validation),
-        n_train=len(part),
-        cost=f"{cost:g}",
-        gamma=f"{gamma:.4f}",
-        error=f"{100 * errors[best]:.2f}",
-        n_vectors=f"{len(model.support_vectors_):,}",
+        scale=f"{choice['scale']:.4f}",
+        n_validation=choice["n_validation"],
+        n_train=choice["n_train"],
+        cost=f"{choice['cost']:g}",
+        gamma=f"{choice['gamma']:.4f}",
+        error=f"{100 * choice['error']:.2f}",
+        n_vectors=f"{votes.n_vectors:,}",
         jobs=effort.jobs,
     )
-    return Trained(
-        lambda images: votes.predict(pixel_rows(images)),
-        f"{votes.macs:,}",
-        settings,
-        seconds[0],
-        tuning[0],
-    )
+    return Trained(predict, votes.macs, f"{votes.macs:,}", 4 * votes.macs, settings, seconds[0])

@@ -171,7 +171,7 @@ def _read_idx(folder: Path) -> list[np.ndarray]:
     return [read_idx(folder / "a-idx3-ubyte.gz")]
 
 
-def _write_catalogue(folder: Path) -> None:
+def _write_catalog(folder: Path) -> None:
     from visionshare.datasets.idx import write_idx
 
     write_idx(folder / "images.idx", _IMAGES)
@@ -181,16 +181,16 @@ def _write_catalogue(folder: Path) -> None:
     (known / "made.toml").write_text(_entry(folder))
 
 
-def _read_catalogue(folder: Path) -> list[np.ndarray]:
+def _read_catalog(folder: Path) -> list[np.ndarray]:
     from visionshare.datasets import load_dataset
 
     known = folder.parent / f"{folder.name}-known"
-    made = load_dataset("made", "train", folder, catalogue=known)
+    made = load_dataset("made", "train", folder, catalog=known)
     return [made.images, made.labels]
 
 
 def _entry(data: Path) -> str:
-    """Return the catalogue entry of two IDX files; it is not attacked itself."""
+    """Return the catalog entry of two IDX files; it is not attacked itself."""
     files = "".join(
         f'[[files]]\npath = "{path.name}"\nsha256 = "{sha256(path.read_bytes()).hexdigest()}"\n'
         for path in sorted(data.iterdir())
@@ -281,7 +281,7 @@ FORMATS: dict[str, Format] = {
     "store-v1": Format(_write_store_v1, _read_store_v1, zeros=False),
     "checkpoint": Format(_write_checkpoint, _read_checkpoint),
     "idx-gz": Format(_write_idx, _read_idx),
-    "catalogue": Format(_write_catalogue, _read_catalogue),
+    "catalog": Format(_write_catalog, _read_catalog),
     "npz": Format(_write_npz, _read_npz),
     "parts": Format(_write_parts, _read_parts, 2),
     "extraction": Format(_write_extraction, _read_extraction, 2),

@@ -11,7 +11,7 @@ from scripts.attack.hostile import Hostile
 from scripts.attack.images import IMAGES
 from scripts.attack.operations import disk_full, kills
 from scripts.attack.pages import PAGES
-from scripts.attack.recipes import CATALOGUES, RECIPES
+from scripts.attack.recipes import CATALOGS, RECIPES
 from scripts.attack.requests import REQUESTS
 from scripts.attack.results import Ending
 from scripts.attack.slow_clients import slow_clients
@@ -30,7 +30,7 @@ KINDS: Mapping[str, Attack] = {
     "headers": Hostile(
         {"classifier": CLASSIFIERS, "family": FAMILIES, "store": STORES, "arrays": ARRAYS}
     ),
-    "recipes": Hostile({"recipe": RECIPES, "catalogue": CATALOGUES}),
+    "recipes": Hostile({"recipe": RECIPES, "catalog": CATALOGS}),
     "images": Hostile({"image": IMAGES}),
     "requests": Hostile({"in-process": REQUESTS, "socket": SOCKETS}),
     "slow-clients": slow_clients,

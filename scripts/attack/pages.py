@@ -91,7 +91,7 @@ def use_page(content: bytes, rng: np.random.Generator) -> None:
     from visionshare.apps.ocr.writers import as_hocr, as_json
     from visionshare.datasets.folders import read_image
 
-    gray = read_image(io.BytesIO(content), under=255, largest=1 << 22)
+    gray = read_image(io.BytesIO(content), background=255, max_pixels=1 << 22)
     page = read_page(_reader(), gray, bool(rng.integers(0, 2)), bool(rng.integers(0, 2)), 1)
     as_json(page, "page")
     as_hocr(page, "page")

@@ -1,4 +1,4 @@
-"""Recipes, pools and catalogue entries (TOML) with faults."""
+"""Recipes, pools and catalog entries (TOML) with faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["CATALOGUES", "RECIPES"]
+__all__ = ["CATALOGS", "RECIPES"]
 
 _ROOT = Path(__file__).parents[2]
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -36,8 +36,8 @@ def recipe_seeds() -> list[bytes]:
 
 
 @cache
-def catalogue_seeds() -> list[bytes]:
-    """Return the bundled catalogue."""
+def catalog_seeds() -> list[bytes]:
+    """Return the bundled catalog."""
     return [path.read_bytes() for path in sorted((_ROOT / "data").glob("*.toml"))]
 
 
@@ -95,17 +95,17 @@ def use_recipe(content: bytes, rng: np.random.Generator) -> None:
 
 
 def use_entry(content: bytes, rng: np.random.Generator) -> None:
-    """Read an entry of a catalogue, and look for its files."""
+    """Read an entry of a catalog, and look for its files."""
     from visionshare.datasets import dataset_info, load_dataset, verify_dataset
 
-    folder = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}-catalogue"
+    folder = Path(tempfile.gettempdir()) / f"attack-{os.getpid()}-catalog"
     folder.mkdir(exist_ok=True)
     (folder / "a.toml").write_bytes(content)
     try:
         info = dataset_info("a", folder)
         verify_dataset("a", folder, folder)
         if info.kind != "bundled" or info.name != "fonts":
-            load_dataset("a", "train", folder, catalogue=folder)
+            load_dataset("a", "train", folder, catalog=folder)
     finally:
         (folder / "a.toml").unlink()
         with suppress(OSError):
@@ -113,4 +113,4 @@ def use_entry(content: bytes, rng: np.random.Generator) -> None:
 
 
 RECIPES = Inputs(recipe_seeds, mutated_toml, use_recipe)
-CATALOGUES = Inputs(catalogue_seeds, mutated_toml, use_entry)
+CATALOGS = Inputs(catalog_seeds, mutated_toml, use_entry)

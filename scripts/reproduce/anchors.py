@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, render, table, write_page
+from scripts.reproduce.results import arguments, pyplot, render, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
@@ -143,10 +143,7 @@ def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> 
 
 def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
     """Draw the errors against the number of anchors."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axis = plt.subplots(figsize=(7, 4.5))
     for i, curve in enumerate(curves):
@@ -196,7 +193,7 @@ def described(curve: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measure the SVM and the anchors, write page and picture."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--components", type=int, default=50)
     parser.add_argument("--anchors", type=int, default=1500)
     parser.add_argument("--radii", type=int, default=35)

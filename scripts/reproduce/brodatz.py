@@ -328,7 +328,7 @@ def experiment(plates: Sequence[np.ndarray], args: Any, whole: bool) -> dict[str
 
 def main() -> None:
     """Run both sets of plates and write the page."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--patches", type=int, default=500, help="per class, for the main tables")
     parser.add_argument("--sizes", type=int, nargs="*", default=[100, 2000, 10000])
     parser.add_argument(

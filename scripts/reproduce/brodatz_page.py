@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import render, spread, table, write_page
+from scripts.reproduce.results import pyplot, render, spread, table, write_page
 
 COLORS = {"learned": "C0", "selected": "C1", "fixed": "C2"}
 
@@ -89,10 +89,7 @@ def _sizes(measured: dict[str, Any]) -> str:
 
 
 def _plot(path: Path, measured: dict[str, Any]) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(len(measured), 2, figsize=(10, 4 * len(measured)), squeeze=False)
     for (title, results), (left, right) in zip(measured.items(), axes, strict=True):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, render, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, render, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
@@ -135,10 +135,7 @@ def needed(
 
 def draw(measured: dict[str, list[list[Point]]], path: Path) -> None:
     """Draw coverage and error against both kinds of sparsity, all seeds."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), constrained_layout=True)
     for color, penalty in zip(("C0", "C1", "C2"), PENALTIES, strict=True):
@@ -180,7 +177,7 @@ def claim(measured: dict[str, list[list[Point]]], levels: tuple[float, ...]) -> 
 
 def main() -> None:
     """Follow all paths and write the page, after each seed."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     begun = time.perf_counter()
     with thread_limit(options.jobs):
         for measured in runs(options):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import JointBoost, MixedNormClassifier, Products, ShareBoost, Stumps
 from visionshare.columns import ArrayColumns, Columns
@@ -219,7 +219,7 @@ def measure(options: Any, name: str, chosen: list[list[Any]]) -> Iterator[dict[s
 
 
 def cell(curves: list[Curve], size: int) -> str:
-    """Return the error in per cent at so many features at most, over all splits."""
+    """Return the error in percent at so many features at most, over all splits."""
     errors = [100 * c.at(size)[0] for c in curves]
     if not np.isfinite(errors).all():
         return "–"
@@ -263,10 +263,7 @@ def comparison(measured: dict[str, dict[str, list[Curve]]]) -> str:
 
 def draw(measured: dict[str, dict[str, list[Curve]]], path: Path) -> None:
     """Draw error against features, products above and stumps below."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(
         2, len(measured), figsize=(4.2 * len(measured), 7), constrained_layout=True, squeeze=False
@@ -318,7 +315,7 @@ def write(options: Any, measured: dict[str, Any], chosen: list[list[Any]]) -> No
 
 def main() -> None:
     """Measure all data sets, and write the page after each split."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     measured: dict[str, Any] = {}
     chosen: list[list[Any]] = []
     with thread_limit(options.jobs):

@@ -35,6 +35,7 @@ from visionshare import (
 from visionshare.classifier import EarlyExit
 from visionshare.datasets import ImageSet, load_images
 from visionshare.export import compile_classifier, object_size, onnx_program, run_onnx
+from visionshare.generators.lbp import LocalBinaryPatterns
 from visionshare.resources import thread_limit
 
 TRAINING, FEATURES, BATCH = 5000, 60, 500
@@ -51,6 +52,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "monomials": lambda: Monomials(
         RandomFourier(20, bandwidths=(40.0,)), [(i, (7 * i + 3) % 40) for i in range(40)]
     ),
+    "local binary patterns": lambda: LocalBinaryPatterns("uniform"),
     "deslanted": lambda: Deslanted(PatchTemplates(7, 20, n_patches=5000)),
     "union": lambda: UnionOfFamilies(
         [PatchTemplates(7, 20, n_patches=5000), Stumps(1), RandomFourier(10, bandwidths=(40.0,))]
@@ -156,7 +158,7 @@ def costs(file: Path, test: ImageSet) -> str:
 
 def main() -> None:
     """Compare all families, measure the trained classifier and write the page."""
-    parser = arguments(__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--trained", type=Path, help="a trained classifier of MNIST")
     options = parser.parse_args()
     train, test = (load_images("mnist", split, options.data) for split in ("train", "test"))

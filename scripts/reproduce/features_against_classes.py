@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from scripts.reproduce.results import arguments, spread, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, pyplot, spread, stopwatch, table, write_page
 from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.resources import thread_limit
@@ -139,10 +139,7 @@ def cell(values: list[float]) -> str:
 
 def draw(measured: Needs, path: Path) -> None:
     """Draw features against classes; where a seed does not reach the error there is no point."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axis = plt.subplots(figsize=(6, 4.2), constrained_layout=True)
     for name, style in ((SHARED, "o--"), (APART, "s-")):
@@ -185,7 +182,7 @@ def write(options: Any, measured: Needs, alphas: dict[str, float], pool: str) ->
 
 def main() -> None:
     """Measure all seeds, and write the page after each."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     images, y = read(options.data)
     measured: Needs = {}
     alphas: dict[str, float] = {}

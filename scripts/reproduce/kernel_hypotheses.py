@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, render, table, write_page
+from scripts.reproduce.results import arguments, pyplot, render, table, write_page
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
@@ -120,10 +120,7 @@ def curve(
 
 def draw(measured: dict[tuple[str, str], Curve], path: Path) -> None:
     """Draw objective, error, coverage and sparsity against seconds."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(2, 2, figsize=(11, 7), constrained_layout=True)
     colors = {"l1/linf": "C0", "l1": "C1", "l1/l2": "C2"}
@@ -250,7 +247,7 @@ def median_kernel(data: Path) -> float:
 
 def main() -> None:
     """Choose λ, run all boosters and write the page, after each."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     with thread_limit(options.jobs):
         X, y, X_test, y_test = load(options.data)
         seen = 3000 if options.quick else len(X)

@@ -31,7 +31,7 @@ from scripts.reproduce.adult import (
     sets_of,
     splits,
 )
-from scripts.reproduce.results import arguments, listed, spread, table, write_page
+from scripts.reproduce.results import arguments, listed, pyplot, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
 from visionshare.learners.path import unscaled
@@ -247,10 +247,7 @@ def rows_of(
 
 def draw(measured: dict[tuple[str, int], list[float]], names: Any, path: Path) -> None:
     """Draw accuracy against the number of columns."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axis = plt.subplots(figsize=(6, 4), constrained_layout=True)
     for name in names:
@@ -301,7 +298,7 @@ def _of(choice: Choice, widths: tuple[int, ...]) -> Choice:
 
 def main() -> None:
     """Choose settings on the development rows, measure the splits and write the page."""
-    parser = arguments(__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--long", type=int, default=1, help="splits that continue to 500 columns")
     options = parser.parse_args()
     data, measured = load(options.data), Measured()

@@ -143,7 +143,7 @@ def write(options: Any) -> None:
 
 def main() -> None:
     """Run what is missing and write the page."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--dataset", choices=DATASETS, default="mnist", help="default mnist")
     parser.add_argument("--runs", type=Path, help="folder of runs (default out/DATASET-runs)")
     parser.add_argument("--pipelines", nargs="*", default=list(ASKED), choices=list(ASKED))

@@ -66,7 +66,7 @@ TRIED = [
 
 def main() -> None:
     """Choose settings on pieces of the plates, then read the mosaics once."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     raw = load_plates("brodatz", options.data)
     plates = {name: equalized(raw[name]) for name in TEXTURES.values()}
     folder = options.data / "brodatz" / "usc-sipi"

@@ -219,7 +219,7 @@ def compared(pages: list[tuple[str, int, str, np.ndarray, str]]) -> dict[str, di
 
 def main() -> None:
     """Choose settings, train, read the test fonts once, and write the page."""
-    parser = arguments(__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--classifier", type=Path, help="read with this one, learned by --keep")
     parser.add_argument("--keep", type=Path, help="folder for the classifier; alone: learn only")
     options = parser.parse_args()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.linear_model import LassoCV
 
-from scripts.reproduce.results import arguments, listed, render, spread, table, write_page
+from scripts.reproduce.results import arguments, listed, pyplot, render, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import ForwardGreedyRegressor, Pixels, StructuralBoostingRegressor
 from visionshare.columns import ArrayColumns
@@ -203,10 +203,7 @@ def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
 
 def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
     """Draw the sequential booster's error against its rounds, and where the others end."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 4), constrained_layout=True)
     for axis, name in zip(axes, NAMES, strict=True):
@@ -279,7 +276,7 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
 
 def main() -> None:
     """Measure all machines on all splits and write the page, after each split."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     with thread_limit(options.jobs):
         for measured in measure(options):
             write(options, measured)

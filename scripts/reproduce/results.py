@@ -26,7 +26,7 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """Return a parser with what every reproduction takes; only the first line is shown."""
+    """Return a parser with what every reproduction takes; its help shows the whole description."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=description, formatter_class=raw)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
@@ -35,6 +35,16 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a small part, to see it run")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of page and pictures")
     return parser
+
+
+def pyplot() -> Any:
+    """Return matplotlib's pyplot, which draws to files alone."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+
+    return matplotlib.pyplot
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -43,7 +43,7 @@ def stages(one: dict[str, Any], six: dict[str, Any]) -> tuple[str, float]:
 
 def main() -> None:
     """Run what is missing and write the page."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--runs", type=Path, default=Path("out/scaling"), help="folder of runs")
     parser.add_argument("--remark", default="", help="how the runs were made, for the page")
     options = parser.parse_args()

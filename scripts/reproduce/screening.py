@@ -76,7 +76,7 @@ def rows(compared: Compared) -> list[list[Any]]:
 
 def main() -> None:
     """Learn with each criterion and write the page."""
-    parser = arguments(__doc__ or "")
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     options = parser.parse_args()
     training = load_images("mnist", "train", options.data)

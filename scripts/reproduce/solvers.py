@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare.learners.task_targets import class_targets
 from visionshare.losses import make_task_loss
@@ -221,10 +221,7 @@ def answers(rows: list[list[Any]]) -> str:
 
 def draw(measured: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], path: Path) -> None:
     """Draw the gap to the best objective against seconds, first seed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     panels = [
         (n, key, runs[0]) for n, by_setting in measured.items() for key, runs in by_setting.items()
@@ -246,12 +243,12 @@ def draw(measured: dict[str, dict[tuple[str, float], list[dict[str, Run]]]], pat
 
 def main() -> None:
     """Run all solvers on both data sets and write the page."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
-    measured = {}
+    options = arguments(__doc__).parse_args()
+    measured, seeds = {}, 1 if options.quick else options.seeds
     with thread_limit(options.jobs):
         for name in ALPHAS:
             X, y, _ = load(options.data, name)
-            measured[name] = runs_of(X, y, name, options.seeds, options.quick)
+            measured[name] = runs_of(X, y, name, seeds, options.quick)
     header = ["data", "features", "λ", *(f"s, {s}" for s in SOLVERS)]
     header += [f"{s} / ADMM" for s in SOLVERS[1:]] + [f"objective, {s}" for s in SOLVERS]
     rows = [row for name, by_setting in measured.items() for row in rows_of(name, by_setting)]
@@ -261,7 +258,7 @@ def main() -> None:
         options.out,
         "solvers",
         fraction=f"{FRACTION:.0%}",
-        last_seed=options.seeds - 1,
+        last_seed=seeds - 1,
         jobs=options.jobs,
         iterations_wine=ITERATIONS["wine"],
         longer_wine=LONGER["wine"],

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
@@ -150,10 +150,7 @@ def measure(
 
 def draw(measured: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
     """Draw accuracy, seconds and size against the number of training examples."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     labels = {
         "accuracy": "accuracy",
@@ -175,7 +172,7 @@ def draw(measured: dict[tuple[str, int], list[Outcome]], path: Path) -> None:
 
 def main() -> None:
     """Measure both machines on all splits and write the page."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     raw, y, part = load(options.data)
     with thread_limit(options.jobs):
         for measured, chosen in measure(raw, y, part, 1 if options.quick else options.seeds):

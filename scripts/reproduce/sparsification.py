@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV, lars_path
 
 from scripts.reproduce import spambase
-from scripts.reproduce.results import arguments, render, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, render, spread, table, write_page
 from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.apps import features_needed, sparsify
 from visionshare.datasets import load_dataset
@@ -55,7 +55,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Point:
-    """Features that are used, error in per cent and hinge risk on the test part."""
+    """Features that are used, error in percent and hinge risk on the test part."""
 
     features: int
     error: float
@@ -245,10 +245,7 @@ def guarantee(problem: Problem, n: float) -> float:
 
 def draw(results: dict[str, tuple[Measured, Problem]], path: Path) -> None:
     """Draw error and hinge risk against the features that are kept."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     k = len(results)
     figure, axes = plt.subplots(2, k, figsize=(4.2 * k, 7), constrained_layout=True, squeeze=False)
@@ -325,7 +322,7 @@ DESCRIPTIONS = {
 
 def main() -> None:
     """Run every procedure on every problem; write the page after each."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     seeds = 1 if options.quick else options.seeds
     small = {"m": 600} if options.quick else {}
     makers: dict[str, Callable[[int], Problem]] = {

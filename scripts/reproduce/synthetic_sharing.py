@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from scripts.reproduce.results import arguments, listed, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, listed, pyplot, stopwatch, table, write_page
 from visionshare import MixedNormClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.learners import regularization_path
@@ -175,10 +175,7 @@ def second_row(k: int) -> dict[str, Any]:
 
 def draw(ones: list[dict[str, Any]], twos: list[dict[str, Any]], path: Path) -> None:
     """Draw features against classes for both examples."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
     for axis, rows, title in zip(
@@ -224,7 +221,7 @@ def write(options: Any, ones: list[dict[str, Any]], twos: list[dict[str, Any]]) 
 
 def main() -> None:
     """Measure both examples for every number of classes, and write the page after each."""
-    options = arguments(__doc__.splitlines()[0]).parse_args()
+    options = arguments(__doc__).parse_args()
     ones: list[dict[str, Any]] = []
     twos: list[dict[str, Any]] = []
     # Few examples per class are what the first example is about.

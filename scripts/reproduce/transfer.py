@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from scripts.reproduce.results import arguments, render, spread, table, write_page
+from scripts.reproduce.results import arguments, pyplot, render, spread, table, write_page
 from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
 from scripts.reproduce.transfer_times import times
 from scripts.reproduce.uci import load
@@ -107,7 +107,7 @@ def sources_of(
 
 
 def balanced_accuracy(scores: np.ndarray, truth: np.ndarray) -> float:
-    """Return the mean over both classes of the examples that are right, in per cent."""
+    """Return the mean over both classes of the examples that are right, in percent."""
     right = (scores > 0) == truth
     return 50 * float(right[truth].mean() + right[~truth].mean())
 
@@ -197,10 +197,7 @@ def _cell(measured: Outcome, key: tuple[str, int, int]) -> str:
 
 def draw_accuracy(measured: dict[str, Outcome], path: Path) -> None:
     """Draw accuracy against positives, and against noise dimensions, one row per data set."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    plt = pyplot()
 
     figure, axes = plt.subplots(
         len(measured), 4, figsize=(15, 3.6 * len(measured)), constrained_layout=True, squeeze=False
@@ -249,7 +246,7 @@ def draw_matrices(
 
 def main() -> None:
     """Measure the seconds, then the accuracies; write the page after each data set."""
-    parser = arguments(__doc__.splitlines()[0])
+    parser = arguments(__doc__)
     parser.add_argument("--every", type=int, default=1, help="learn every so-many-th class alone")
     options = parser.parse_args()
     draws = 2 if options.quick else DRAWS

@@ -207,12 +207,14 @@ def test_every_name_is_a_line(images, family, tmp_path):
 
 
 def test_bad_arguments_are_named(paths, family, tmp_path):
-    vectors = Pixels().fit(np.zeros((3, 5), np.float32))
+    vectors, pairs = (Pixels().fit(np.zeros(s, np.float32)) for s in ((3, 5), (3, 6, 7, 2)))
     for arguments, word in (
         ((family, paths, tmp_path / "s", {"dtype": "int8"}), "dtype"),
         ((family, paths, tmp_path / "s", {"fit": "crop"}), "fit"),
         ((family, paths, tmp_path / "s", {"memory": "much"}), "memory"),
-        ((vectors, paths, tmp_path / "s", {}), "family"),
+        ((vectors, paths, tmp_path / "s", {}), "family: got 'one of shape"),
+        # A gray file is no half of an image of two channels.
+        ((pairs, paths, tmp_path / "s", {}), "family: got 'one of shape"),
     ):
         with pytest.raises(InputError, match=rf"^{word}"):
             extract_features(*arguments[:3], **arguments[3])

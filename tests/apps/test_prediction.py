@@ -96,6 +96,16 @@ def test_processes_end_when_nobody_wants_more(model, pictures):
     assert multiprocessing.active_children() == []
 
 
+def test_processes_of_another_run_go_on(model, pictures):
+    one = classify_files(model, pictures[0] * 20, 2, SMALL)
+    other = classify_files(model, pictures[0] * 20, 2, SMALL)
+    started = [next(batches) for _ in range(4) for batches in (one, other)]
+    one.close()
+    assert sum(len(part.paths) for part in other) == 20 * 60 - sum(
+        len(part.paths) for part in started[1::2]
+    )
+
+
 def test_a_dead_process_is_a_typed_error(model, pictures):
     import multiprocessing
 

@@ -134,6 +134,11 @@ def test_majority_is_a_count(side):
             assert winners[y, x] == expected
 
 
+def test_a_majority_has_a_pixel_in_the_middle():
+    with pytest.raises(InputError, match=r"^side: got 2"):
+        majority(np.zeros((3, 3), int), 2, 1)
+
+
 def test_colors_are_fixed_and_different():
     colors = class_colors(60)
     assert len(np.unique(colors, axis=0)) == 60

@@ -94,6 +94,19 @@ def test_pixels_and_integer_classes_are_saved(images, tmp_path):
     assert again.classes_.dtype == np.int64
 
 
+@pytest.mark.parametrize("classes", [[0.0, 1.0, 2.0], ["a", "b", "a"]])
+def test_what_could_not_be_loaded_is_not_saved(classes, model, tmp_path):
+    with pytest.raises(InputError, match=r"^classes: got"):
+        replace(model, classes=np.array(classes)).save(tmp_path / "c.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_exit_rule_of_numpy_numbers_is_saved(model, tmp_path):
+    rule = ExitRule(tuple(np.array([2, 4])), tuple(np.array([1.0, 0.5], np.float32)))
+    replace(model, exit_rule=rule).save(tmp_path / "c.safetensors")
+    assert visionshare.load(tmp_path / "c.safetensors").exit_rule == ExitRule((2, 4), (1.0, 0.5))
+
+
 def test_a_prefix_can_be_saved(model, images, tmp_path):
     model.at(2).save(tmp_path / "short.safetensors")
     again = visionshare.load(tmp_path / "short.safetensors")
@@ -115,7 +128,9 @@ def test_bad_images_are_named(model, images):
 )  # fmt: skip
 def test_bad_fields_are_refused(model, name, value):
     parts = {"weights": model.weights, "intercept": model.intercept, "classes": model.classes_}
-    with pytest.raises(InputError):
+    # As many weights and intercepts as classes: three classes are too few for arange(4).
+    named = "weights" if name == "classes" else name
+    with pytest.raises(InputError, match=rf"^{named}: got"):
         CompactClassifier(model.family, **{**parts, name: value})
 
 

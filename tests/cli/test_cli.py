@@ -37,10 +37,14 @@ def test_evaluate_inspect_bench(trained, capsys):
     assert main(["evaluate", str(trained), "digits"]) == 0
     assert "% error" in capsys.readouterr().out
     assert main(["inspect", str(trained), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["features"] == 6
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["features"] == 6
     assert main(["inspect", str(trained)]) == 0
+    assert "features     6" in capsys.readouterr().out
     assert main(["bench", str(trained), "--json"]) == 0
-    capsys.readouterr()
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["macs"] == summary["macs"]
+    assert set(figures) >= {"microseconds_one_image", "images_per_second_in_batches", "threads"}
 
 
 def test_predict_files_folders_patterns_and_standard_input(trained, tmp_path, capsys, monkeypatch):

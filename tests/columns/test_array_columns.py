@@ -57,6 +57,10 @@ def test_bad_arguments_are_named():
         ArrayColumns(np.array([["a"]]))
     with pytest.raises(InputError, match=r"^X: got"):
         ArrayColumns()
+    weights = (np.zeros(3), np.ones(2), -np.ones(3), np.full(3, np.nan), np.full(3, np.inf))
+    for omega in weights:
+        with pytest.raises(InputError, match=r"^omega: got"):
+            ArrayColumns(np.eye(3)).fit_scaling("none", omega)
     with pytest.raises(InputError, match=r"^groups: got"):
         ArrayColumns(np.eye(3), groups=np.zeros(2))
     columns = ArrayColumns(np.eye(3))

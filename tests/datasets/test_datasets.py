@@ -1,4 +1,4 @@
-"""Readers, the catalogue, deformations: right on good files, one line on bad ones."""
+"""Readers, the catalog, deformations: right on good files, one line on bad ones."""
 
 import functools
 import gzip
@@ -28,7 +28,7 @@ from visionshare.datasets import (
     verify_dataset,
 )
 from visionshare.datasets.arrays import read_npz
-from visionshare.datasets.folders import read_image, read_images
+from visionshare.datasets.folders import read_folder, read_image, read_images
 from visionshare.datasets.idx import read_idx, write_idx
 from visionshare.errors import DataError, InputError
 
@@ -113,7 +113,7 @@ def test_npz_with_objects_or_a_bomb_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("images.npy", bytes(10_000_000))
     with pytest.raises(DataError, match="at most"):
-        read_npz(tmp_path / "b.npz", largest=1_000_000)
+        read_npz(tmp_path / "b.npz", max_bytes=1_000_000)
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".h5", "-idx3-ubyte", ".zip"])
@@ -140,7 +140,8 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
     with pytest.raises(DataError, match="give a size"):
         load_images(tmp_path)
     paths = sorted(tmp_path.rglob("*.png"))
-    assert_array_equal(read_images(paths, (8, 8), n_jobs=3), loaded.images)
+    for n_jobs in (3, -1):
+        assert_array_equal(read_images(paths, (8, 8), n_jobs=n_jobs), loaded.images)
     broken = tmp_path / "a" / "broken.png"
     broken.write_bytes(b"\x89PNG\r\n\x1a\n broken")
     noted = []
@@ -152,6 +153,8 @@ def test_a_folder_of_images_of_any_size_and_mode(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="no folders with images"):
         load_images(tmp_path / "empty")
+    with pytest.raises(DataError, match="no such folder"):
+        read_folder(tmp_path / "none")
 
 
 def test_orientation_centering_and_limits(tmp_path):
@@ -164,13 +167,13 @@ def test_orientation_centering_and_limits(tmp_path):
     assert_array_equal(centered[2:5, 2:4], read_image(tmp_path / "turned.png"))
     assert centered.sum() == centered[2:5, 2:4].sum()
     with pytest.raises(DataError, match="too many"):
-        read_image(tmp_path / "turned.png", largest=5)
+        read_image(tmp_path / "turned.png", max_pixels=5)
     for options in ({"mode": "sepia"}, {"fit": "crop"}):
         with pytest.raises(InputError):
             read_image(tmp_path / "turned.png", **options)
 
 
-def test_the_catalogue_is_valid():
+def test_the_catalog_is_valid():
     for name in list_datasets():
         info = dataset_info(name)
         assert info.name == name
@@ -181,7 +184,7 @@ def test_the_catalogue_is_valid():
         dataset_info("nothing")
 
 
-def test_a_catalogue_of_ones_own(tmp_path):
+def test_a_catalog_of_ones_own(tmp_path):
     required = 'name = "mine"\ntitle = "t"\nkind = "npz"\ncitation = "c"\n'
     for key in ("license", "licence"):
         # Entries that were written before say "licence".
@@ -189,10 +192,41 @@ def test_a_catalogue_of_ones_own(tmp_path):
         assert dataset_info("mine", tmp_path).license == "free"
     assert list_datasets(tmp_path) == ["mine"]
     (tmp_path / "mine.toml").write_text(required)
-    with pytest.raises(DataError, match="invalid catalogue entry"):
+    with pytest.raises(DataError, match="invalid catalog entry"):
         dataset_info("mine", tmp_path)
     with pytest.raises(DataError, match="known: mine"):
         dataset_info("mnist", tmp_path)
+    with pytest.raises(DataError, match="no such folder"):
+        list_datasets(tmp_path / "none")
+
+
+def _entry(folder, name, text):
+    head = f'name = "{name}"\ntitle = "t"\nlicense = "l"\ncitation = "c"\n'
+    (folder / f"{name}.toml").write_text(head + text)
+
+
+def test_an_entry_may_have_the_name_of_a_bundled_set(tmp_path):
+    np.savez(tmp_path / "a.npz", images=np.eye(4).reshape(4, 2, 2), y=np.array([7, 8, 7, 8]))
+    split = '[splits.all]\nimages = "a.npz"\nlabels = "y"\nshape = [4, 2, 2]\n'
+    for name in ("textures", "fonts", "digits"):
+        _entry(tmp_path, name, f'kind = "npz"\nclasses = ["7", "8"]\ntest_fraction = 0.5\n{split}')
+        loaded = load_dataset(name, "test", tmp_path, catalog=tmp_path)
+        assert (loaded.images.shape, loaded.labels.tolist()) == ((2, 2, 2), [0, 1])
+
+
+def test_entries_that_do_not_fit_their_files_are_named(tmp_path):
+    np.savez(tmp_path / "a.npz", images=np.zeros((4, 2, 2)), y=np.arange(3))
+    split = '[splits.all]\nimages = "a.npz"\nlabels = "{}"\nshape = {}\n'
+    for kind, text, message in (
+        ("bundled", "", "'mine' is not bundled"),
+        ("idx", "", r"no \[splits.train\]"), ("npz", "", r"no \[splits.all\]"),
+        ("npz", split.format("z", "[4, 2, 2]"), "no array 'z'"),
+        ("npz", split.format("y", "[5, 2, 2]"), r"shape \(4, 2, 2\), not \(5, 2, 2\)"),
+        ("npz", split.format("y", "[4, 2, 2]"), r"labels of shape \(3,\)"),
+    ):  # fmt: skip
+        _entry(tmp_path, "mine", f'kind = "{kind}"\n{text}')
+        with pytest.raises(DataError, match=message):
+            load_dataset("mine", "train", tmp_path, catalog=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["digits", "textures"])
@@ -219,15 +253,15 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
         'images = "tiny/images-idx3-ubyte.gz"\nlabels = "tiny/labels-idx1-ubyte.gz"\n'
         "shape = [6, 4, 4]\n"
     )
-    catalogue = tmp_path / "catalogue"
-    catalogue.mkdir()
-    (catalogue / "tiny.toml").write_text(
+    catalog = tmp_path / "catalog"
+    catalog.mkdir()
+    (catalog / "tiny.toml").write_text(
         'name = "tiny"\ntitle = "t"\nkind = "idx"\nlicense = "l"\ncitation = "c"\n'
         f'classes = ["a", "b"]\n{files}[splits.train]\n{split}[splits.test]\n{split}'
     )
-    assert list_datasets(catalogue) == ["tiny"]
-    verify = functools.partial(verify_dataset, "tiny", root, catalogue=catalogue)
-    fetch = functools.partial(fetch_dataset, "tiny", root, catalogue=catalogue)
+    assert list_datasets(catalog) == ["tiny"]
+    verify = functools.partial(verify_dataset, "tiny", root, catalog=catalog)
+    fetch = functools.partial(fetch_dataset, "tiny", root, catalog=catalog)
     handler = functools.partial(QuietHandler, directory=str(served))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -235,7 +269,7 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
         try:
             assert set(verify().values()) == {"missing"}
             with pytest.raises(DataError, match="visionshare data fetch tiny"):
-                load_dataset("tiny", "train", root, catalogue=catalogue)
+                load_dataset("tiny", "train", root, catalog=catalog)
             with pytest.raises(DataError, match="no download address"):
                 fetch()
             address = f"http://127.0.0.1:{server.server_port}"
@@ -250,21 +284,21 @@ def test_fetch_verify_and_load_from_a_server(tmp_path, monkeypatch):
             server.shutdown()
             thread.join()
     write_idx(root / "tiny" / "labels-idx1-ubyte.gz", np.arange(6, dtype=np.uint8) % 2)
-    assert_array_equal(load_dataset("tiny", "test", root, catalogue=catalogue).images, images)
+    assert_array_equal(load_dataset("tiny", "test", root, catalog=catalog).images, images)
     monkeypatch.setenv("VISIONSHARE_DATA", str(root))
-    assert len(load_images("tiny", catalogue=catalogue)) == 6
-    # One pixel is another: an IDX file has no checksum, the catalogue has.
+    assert len(load_images("tiny", catalog=catalog)) == 6
+    # One pixel is another: an IDX file has no checksum, the catalog has.
     images[0, 0, 0] ^= 1
     path = root / "tiny" / "images-idx3-ubyte.gz"
     write_idx(path, images)
-    with pytest.raises(DataError, match="is not the file of the catalogue"):
-        load_images("tiny", catalogue=catalogue)
+    with pytest.raises(DataError, match="is not the file of the catalog"):
+        load_images("tiny", catalog=catalog)
     assert "broken" in verify().values()
     # As a file of one's own it is read as it is.
     assert_array_equal(load_images(path).images, images)
 
 
-def test_a_file_that_was_packed_again_is_the_file_of_the_catalogue(tmp_path):
+def test_a_file_that_was_packed_again_is_the_file_of_the_catalog(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (6, 4, 4), np.uint8)
     names, files = ("images.idx.gz", "labels.idx.gz"), ""
     for name, array in zip(names, (images, np.arange(6, dtype=np.uint8) % 2), strict=True):
@@ -278,13 +312,13 @@ def test_a_file_that_was_packed_again_is_the_file_of_the_catalogue(tmp_path):
         f'classes = ["a", "b"]\n{files}[splits.train]\nimages = "{names[0]}"\n'
         f'labels = "{names[1]}"\nshape = [6, 4, 4]\n'
     )
-    load = functools.partial(load_dataset, "tiny", "train", tmp_path, catalogue=tmp_path)
+    load = functools.partial(load_dataset, "tiny", "train", tmp_path, catalog=tmp_path)
     path = tmp_path / names[0]
     content = gzip.decompress(path.read_bytes())
     path.write_bytes(gzip.compress(content, 1, mtime=7))
     assert_array_equal(load().images, images)
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(DataError, match="is not the file of the catalogue"):
+    with pytest.raises(DataError, match="is not the file of the catalog"):
         load()
 
 
@@ -338,12 +372,14 @@ def test_elastic_displacements_are_scattered_as_blurred_noise_is():
             assert_allclose(*products, rtol=0.15)
 
 
-def test_deformations_out_of_range_are_refused():
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sigma", 0), ("alpha", -1), ("shear", np.nan), ("n_copies", 1.5), ("batch", 0)],
+)
+def test_deformations_out_of_range_are_refused(name, value):
     image = np.zeros((1, 40, 40), np.float32)
-    with pytest.raises(InputError, match=r"^sigma"):
-        next(elastic_deformations(image, 1, sigma=0))
-    with pytest.raises(InputError, match=r"^alpha"):
-        next(elastic_deformations(image, 1, alpha=-1))
+    with pytest.raises(InputError, match=rf"^{name}: got {value}"):
+        next(elastic_deformations(image, **{name: value}))
 
 
 @pytest.mark.skipif(not (SHARED / "mnist").is_dir(), reason="MNIST is not at hand")

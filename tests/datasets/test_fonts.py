@@ -145,6 +145,7 @@ def test_without_deformations_a_sheet_is_nearly_the_clean_font():
     "settings",
     [
         {"classes": 10}, {"per_class": 0}, {"points": (20.0, 10.0)}, {"points": (0.1, 10.0)},
+        {"points": (12.0,)},
         {"rotation": -1.0}, {"shear": float("nan")}, {"dpi": 2.5},
     ],
 )  # fmt: skip

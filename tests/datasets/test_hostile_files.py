@@ -72,11 +72,11 @@ FILE = f'[[files]]\npath = "{"a" * 5000}"\nsha256 = "0"\n'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (ENTRY + 'kind = "idx"\nclasses = [1, 2]\nvalue_range = "a"\n', "invalid catalogue entry"),
-        (ENTRY + "kind = " + "[" * 5000, "invalid catalogue entry"),
-        (ENTRY + "kind = " + "9" * 5000, "invalid catalogue entry"),
-        (ENTRY + 'kind = "libsvm"\n', "no split 'train'"),
-        (ENTRY + 'kind = "npz"\n', "no split 'all'"),
+        (ENTRY + 'kind = "idx"\nclasses = [1, 2]\nvalue_range = "a"\n', "invalid catalog entry"),
+        (ENTRY + "kind = " + "[" * 5000, "invalid catalog entry"),
+        (ENTRY + "kind = " + "9" * 5000, "invalid catalog entry"),
+        (ENTRY + 'kind = "libsvm"\n', r"no \[splits.train\]"),
+        (ENTRY + 'kind = "npz"\n', r"no \[splits.all\]"),
         (ENTRY + 'kind = "plates"\n', "no plates"),
         (
             f'{ENTRY}kind = "npz"\n[splits.all]\nimages = "{"a" * 5000}"\n'
@@ -85,10 +85,10 @@ FILE = f'[[files]]\npath = "{"a" * 5000}"\nsha256 = "0"\n'
         ),
     ],
 )
-def test_an_entry_of_the_catalogue_is_refused_in_one_line(text, message, tmp_path):
+def test_an_entry_of_the_catalog_is_refused_in_one_line(text, message, tmp_path):
     (tmp_path / "a.toml").write_text(text)
     with pytest.raises(DataError, match=message) as caught:
-        load_dataset("a", "train", tmp_path, catalogue=tmp_path)
+        load_dataset("a", "train", tmp_path, catalog=tmp_path)
     assert "\n" not in str(caught.value)
 
 

@@ -50,12 +50,12 @@ def test_damage_is_one_line(tmp_path, name):
     with pytest.raises(DataError, match="invalid"):
         read_libsvm(path, (2, 4))
     with pytest.raises(DataError, match="more than 100 bytes"):
-        read_libsvm(path, (3, 4), largest=100)
+        read_libsvm(path, (3, 4), max_bytes=100)
     with pytest.raises(DataError, match="No such file"):
         read_libsvm(tmp_path / "none.bz2", (3, 4))
 
 
-def test_a_catalogue_entry_is_brought_to_zero_and_one(tmp_path):
+def test_a_catalog_entry_is_brought_to_zero_and_one(tmp_path):
     (tmp_path / "tiny").mkdir()
     images, labels = _written(tmp_path / "tiny" / "a.bz2")
     split = 'images = "tiny/a.bz2"\nlabels = "tiny/a.bz2"\nshape = [20, 3, 4]\n'
@@ -64,8 +64,8 @@ def test_a_catalogue_entry_is_brought_to_zero_and_one(tmp_path):
         'classes = ["0", "1", "2", "3"]\nvalue_range = [-1.0, 1.0]\n'
         f"[splits.train]\n{split}[splits.test]\n{split.replace('20', '19')}"
     )
-    loaded = load_dataset("tiny", "train", tmp_path, catalogue=tmp_path)
+    loaded = load_dataset("tiny", "train", tmp_path, catalog=tmp_path)
     assert_allclose(loaded.images, (images + 1) / 2, atol=1e-6)
     assert_array_equal(loaded.labels, labels - 1)
     with pytest.raises(DataError, match="not the file"):
-        load_dataset("tiny", "test", tmp_path, catalogue=tmp_path)
+        load_dataset("tiny", "test", tmp_path, catalog=tmp_path)

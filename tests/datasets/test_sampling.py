@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from visionshare.datasets import ImageSet
-from visionshare.datasets.sampling import sample_one_class, sample_per_class
+from visionshare.datasets.sampling import sample_one_class, sample_per_class, stratified_mask
 from visionshare.errors import DataError, InputError
 
 LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 0])
@@ -30,11 +30,24 @@ def test_of_each_class_at_most_so_many():
     rows = sample_per_class(LABELS, 2, np.random.default_rng(0))
     assert np.bincount(LABELS[rows]).tolist() == [2, 2, 2]
     assert (np.diff(rows) > 0).all()
-    assert np.bincount(LABELS[sample_per_class(LABELS, 3, np.random.default_rng(0))]).tolist() == [
-        3,
-        3,
-        2,
-    ]
+    more = sample_per_class(LABELS, 3, np.random.default_rng(0))
+    assert np.bincount(LABELS[more]).tolist() == [3, 3, 2]
+    with pytest.raises(InputError, match=r"^n: got -1"):
+        sample_per_class(LABELS, -1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("fraction", [0, 0.5, 1])
+def test_a_fraction_of_each_class(fraction):
+    mask = stratified_mask(LABELS, fraction, 0)
+    drawn = np.bincount(LABELS[mask], minlength=3)
+    assert drawn.tolist() == [round(fraction * n) for n in (5, 3, 2)]
+    assert_array_equal(mask, stratified_mask(LABELS, fraction, 0))
+
+
+@pytest.mark.parametrize("fraction", [-0.1, 1.1, np.nan])
+def test_no_fraction_is_refused(fraction):
+    with pytest.raises(InputError, match=r"^fraction: got"):
+        stratified_mask(LABELS, fraction, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """Patches of textures: where they come from, and that training never meets test."""
 
+from hashlib import sha256
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
+from visionshare.bundled import bundled
 from visionshare.datasets import Cut, dataset_info, load_dataset, load_images, load_plates
 from visionshare.datasets.textures import cut_patches, equalized, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
@@ -88,7 +91,7 @@ def test_a_folder_of_textures(plates):
         read_plates(plates / "more")
 
 
-def test_a_catalogue_entry_of_plates(tmp_path):
+def test_a_catalog_entry_of_plates(tmp_path):
     info = dataset_info("brodatz")
     assert tuple(plate.name for plate in info.plates) == info.classes
     assert {plate.image for plate in info.plates} <= {file.path for file in info.files}
@@ -100,10 +103,21 @@ def test_a_catalogue_entry_of_plates(tmp_path):
         image[plate.rows :] = 255
         image[:, 0] = i
         Image.fromarray(image).save(path)
-    patches = load_dataset("brodatz", "train", tmp_path, Cut(size=20, per_class=200))
+    # The same entry, with the digests of these pictures.
+    text = bundled("data")["brodatz"].read_text("utf-8")
+    for file in info.files:
+        if (tmp_path / file.path).exists():
+            text = text.replace(
+                file.sha256, sha256((tmp_path / file.path).read_bytes()).hexdigest()
+            )
+    (tmp_path / "brodatz.toml").write_text(text, "utf-8")
+    options = {"data_dir": tmp_path, "catalog": tmp_path}
+    patches = load_dataset("brodatz", "train", cut=Cut(size=20, per_class=200), **options)
     assert patches.images.shape == (2600, 20, 20)
     assert patches.images.max() < 200
-    whole = load_plates("brodatz", tmp_path)
+    whole = load_plates("brodatz", **options)
+    with pytest.raises(DataError, match="is not the file of the catalog"):
+        load_plates("brodatz", tmp_path)
     assert [image[0, 0] for image in whole.values()] == list(range(13))
     assert whole["pigskin"].shape == (486, 64)
 

@@ -18,7 +18,8 @@ STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion
           "-Werror", "-O1"]  # fmt: skip
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [
-    "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources",
+    "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources", "maps",
+    "maps-of-maps",
 ]  # fmt: skip
 
 
@@ -107,12 +108,42 @@ def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp
     assert mean_change(scores, model, test) <= 0.03
 
 
-@pytest.mark.parametrize("kind", ["patches", "color", "gabor", "anchors-pca"])
+@pytest.mark.parametrize(
+    "kind", ["patches", "color", "gabor", "anchors-pca", "maps", "maps-of-maps"]
+)
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
     test = images_for(model, images)
     scores, _ = run_example(tmp_path, c_program(model, quantize="int16"), test, gcc)
     assert mean_change(scores, model, test) <= 1e-3
+
+
+@pytest.mark.parametrize("kind", ["patches", "color", "maps", "maps-of-maps"])
+@pytest.mark.parametrize("pixel", ["uint8", "float32"])
+def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, images, tmp_path):
+    """Sums of floats where tables are small: pixels are floats, or maps are, on small cores too."""
+    model = classifier(kind)
+    test = images_for(model, images)
+    if pixel == "float32":
+        test = test.astype(np.float32) / np.float32(255)
+    program = c_program(model, pixel=pixel, quantize="int16")
+    for one_by_one in (0, 1):
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        scores, names = run_example(tmp_path, program, test, gcc, flags)
+        assert mean_change(scores, model, test) <= 1e-3
+        assert names == model.predict(test).tolist()
+
+
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize("kind", ["patches", "maps", "maps-of-maps"])
+def test_small_cores_need_the_memory_that_is_said(kind, quantize, gcc, classifier, tmp_path):
+    program = c_program(classifier(kind), quantize=quantize)
+    (tmp_path / "classifier.h").write_text(program.files["classifier.h"])
+    check = f"typedef char same[sizeof(struct classifier_work) == {program.ram} ? 1 : -1];\n"
+    (tmp_path / "size.c").write_text(f'#include "classifier.h"\n{check}')
+    command = [gcc, *STRICT, "-DCLASSIFIER_ONE_BY_ONE=1", "-c", "size.c", "-o", "size.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def mean_change(scores, model, images):

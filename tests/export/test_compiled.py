@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -72,6 +73,8 @@ def test_vectors_are_floats():
     assert compiled.predict(X).tolist() == model.predict(X).tolist()
     with pytest.raises(InputError, match="NaN"):
         compiled.predict(np.full((1, 6), np.nan))
+    with pytest.raises(InputError, match="infinity"):
+        compiled.predict(np.full((1, 6), 1e39))
 
 
 @needs_compiler
@@ -108,6 +111,12 @@ def test_threads_compile_the_same_at_once(classifier, images, tmp_path):
     assert len(list(cache.iterdir())) == 1
     first, *others = [one.decision_function(images[1]) for one in compiled]
     assert all(np.array_equal(first, scores) for scores in others)
+
+
+@needs_compiler
+def test_a_program_may_have_the_name_of_any_file(classifier, tmp_path):
+    library = cached_library(c_program(classifier("pixels"), "batch"), tmp_path / "cache")
+    assert [path.name for path in library.parent.iterdir()] == [library.name]
 
 
 @needs_compiler
@@ -160,6 +169,14 @@ def test_an_unsafe_folder_is_refused(kind, tmp_path):
         folder = folder / "below" if kind == "below a file" else folder
     with pytest.raises(ExportError, match="cache"):
         library_folder(folder)
+
+
+def test_a_folder_that_cannot_be_made_is_a_typed_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file" / "temporary"))
+    with pytest.raises(ExportError, match="another folder"):
+        library_folder()
 
 
 @needs_compiler

@@ -63,7 +63,7 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
         ["--to", "java"], ["--quantize", "int4"], ["--pixel", "int8"],
         ["--identifier-prefix", "int"],
         ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
-        ["--quantize", "int8", "--pixel", "float32"], ["--fast"],
+        ["--fast"],
     ],
     ids=" ".join,
 )  # fmt: skip

@@ -72,7 +72,6 @@ def test_tables_of_nothing_are_c():
         ({"name": "Int"}, "name"), ({"name": "int"}, "name"), ({"name": "a-b"}, "name"),
         ({"name": "a\n"}, "name"), ({"name": "x" * 32}, "name"), ({"name": "size_t"}, "name"),
         ({"pixel": "int8"}, "pixel"), ({"quantize": "int4"}, "quantize"),
-        ({"pixel": "float32", "quantize": "int8"}, "input"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(arguments, argument, classifier):

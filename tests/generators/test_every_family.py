@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from visionshare import GaborBank
 from visionshare.errors import InputError
 from visionshare.generators import family_class, family_examples, family_from_state, family_names
+from visionshare.generators.family_file import read_family, write_family
 from visionshare.testing import check_family
 
 EXAMPLES = {
@@ -68,6 +70,35 @@ def test_what_a_family_says_of_its_draws_is_so(label):
     assert drawn.n_features_ == 3 * family.features_per_draw
     assert np.isfinite(drawn.transform(IMAGES)).all()
     assert_array_equal(parameters, family.draw(3, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("label", EXAMPLES)
+def test_no_images_have_no_features_and_teach_nothing(label):
+    family = _fitted(label)
+    assert family.transform(IMAGES[:0]).shape == (0, family.n_features_)
+    assert family.transform_columns(IMAGES[:0]).shape == (family.n_features_, 0)
+    with pytest.raises(InputError, match=r"^images: got"):
+        EXAMPLES[label][1]().fit(IMAGES[:0])
+
+
+@pytest.mark.parametrize("label", EXAMPLES)
+def test_numbers_that_no_float32_and_no_family_has_are_refused(label):
+    family = _fitted(label)
+    with pytest.raises(InputError, match=r"^images: got"):
+        family.transform(np.full((2, 8, 8), 1e39))
+    with pytest.raises(InputError, match=r"^features: got -1"):
+        family.transform(IMAGES, [0, -1])
+    for outside in (-1, family.n_features_):
+        with pytest.raises(InputError, match=f"^features: got {outside}"):
+            family.describe(outside)
+
+
+def test_parameters_may_be_numbers_of_numpy(tmp_path):
+    family = GaborBank(np.int64(5), step=np.int64(2), random_state=np.uint8(3)).fit(IMAGES)
+    write_family(tmp_path / "f", family)
+    again = read_family(tmp_path / "f")
+    assert (again.n_filters, again.step, again.random_state) == (5, 2, 3)
+    assert_array_equal(again.transform(IMAGES), family.transform(IMAGES))
 
 
 @pytest.mark.parametrize("label", EXAMPLES)

@@ -28,8 +28,9 @@ def greedy(digits):
 @pytest.mark.parametrize(("products", "most"), [(False, None), (True, None), (True, 20)])
 def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, most, tmp_path):
     images, y = digits
+    head = "products" if products else "linear"
     settings = FineTuning(
-        epochs=40, batch=32, rate=0.03, products=products, max_products=most,
+        epochs=40, batch=32, rate=0.03, head=head, max_products=most,
         product_rate=0.003, validation_fraction=0.1,
     )  # fmt: skip
     tuned = fine_tune(greedy, images[:1200], y[:1200], settings)
@@ -44,7 +45,7 @@ def test_a_tuned_classifier_is_better_and_whole(greedy, digits, products, most, 
     again = CompactClassifier.load(tmp_path / "tuned.safetensors")
     scores = tuned.decision_function(images)
     assert np.array_equal(again.decision_function(images), scores)
-    assert again.metadata["fine_tuning"]["products"] is products
+    assert again.metadata["fine_tuning"]["head"] == settings.head
     # Guessing costs log(10) = 2.3 an image.
     probabilities = tuned.predict_proba(images[1200:])
     true = probabilities[np.arange(len(probabilities)), np.searchsorted(tuned.classes_, y[1200:])]
@@ -69,7 +70,12 @@ def _same(first, second):
 @pytest.mark.parametrize("products", [False, True])
 def test_the_features_that_matter_stay(greedy, digits, products):
     images, y = digits[0][:1200], digits[1][:1200]
-    settings = {"epochs": 20, "batch": 32, "rate": 0.02, "products": products}
+    settings = {
+        "epochs": 20,
+        "batch": 32,
+        "rate": 0.02,
+        "head": "products" if products else "linear",
+    }
     tuned, first = (
         fine_tune(greedy, images, y, FineTuning(**settings, max_features=most)) for most in (5, 8)
     )
@@ -91,7 +97,7 @@ def test_features_without_weight_go(greedy, digits):
     # What all classes share moves no score against another.
     weights[:, useful], weights[:, useless] = greedy.weights, 70.0
     wide = CompactClassifier(pool.take(order), weights, greedy.intercept, greedy.classes_)
-    settings = FineTuning(epochs=2, rate=0.0, products=False, max_features=8)
+    settings = FineTuning(epochs=2, rate=0.0, head="linear", max_features=8)
     narrow = fine_tune(wide, images, y, settings)
     assert narrow.macs == greedy.macs
     scores, expected = (
@@ -101,7 +107,7 @@ def test_features_without_weight_go(greedy, digits):
     np.testing.assert_allclose(scores, expected, atol=1e-3 * np.abs(expected).max())
 
 
-def test_a_run_goes_on_after_features_went(greedy, digits, tmp_path):
+def test_a_run_resumes_after_features_went(greedy, digits, tmp_path):
     images, y = digits[0][:600], digits[1][:600]
     settings = FineTuning(epochs=5, batch=50, rate=0.01, max_features=5, max_products=9)
 
@@ -110,11 +116,10 @@ def test_a_run_goes_on_after_features_went(greedy, digits, tmp_path):
 
     once = run(tmp_path)
     assert once.n_features == 5 + 9
-    for last in (4, 3, 2, 1):
-        (tmp_path / f"round-{last + 1:05d}.safetensors").unlink()
-        assert _same(once, run(tmp_path, jobs=2)), last
-        for later in range(last + 2, 6):
+    for last in (5, 4, 3, 2, 1):
+        for later in range(last + 1, 6):
             (tmp_path / f"round-{later:05d}.safetensors").unlink()
+        assert _same(once, run(tmp_path, jobs=2)), last
 
 
 def test_threads_and_stops_change_no_bit(greedy, digits, tmp_path):
@@ -194,7 +199,7 @@ def test_a_teacher_teaches_what_labels_do_not_say(greedy, digits):
 
 def test_a_teacher_of_images_that_change_is_asked_each_epoch(greedy, digits, tmp_path):
     images, y = digits[0][:600], digits[1][:600]
-    teacher, settings = Oracle(images, y), FineTuning(**QUICK, products=False)
+    teacher, settings = Oracle(images, y), FineTuning(**QUICK, head="linear")
     options = {"teacher": teacher, "checkpoint": tmp_path}
     once = fine_tune(greedy, lambda epoch: images.copy(), y, settings, **options)
     assert teacher.asked == QUICK["epochs"]
@@ -237,7 +242,35 @@ def test_settings_are_checked(name, value):
         FineTuning(**{name: value})
 
 
+def test_some_images_are_left_to_train_on(greedy, digits):
+    with pytest.raises(InputError, match=r"^validation_fraction: got 0.9"):
+        fine_tune(greedy, digits[0][:1], digits[1][:1], FineTuning(validation_fraction=0.9))
+
+
 @pytest.mark.parametrize("most", ["max_features", "max_products"])
 def test_one_epoch_has_no_half(most):
     with pytest.raises(InputError, match=r"^epochs: got 1"):
         FineTuning(epochs=1, **{most: 5})
+
+
+@pytest.mark.parametrize("head", ["hidden", "low-rank"])
+def test_units_follow_the_features(greedy, digits, head):
+    images, y = digits
+    settings = FineTuning(epochs=40, batch=32, rate=0.03, head=head, n_units=20)
+    tuned = fine_tune(greedy, images[:1200], y[:1200], settings)
+    errors = [float(np.mean(c.predict(images[1200:]) != y[1200:])) for c in (greedy, tuned)]
+    assert errors[1] < 0.8 * errors[0]
+    assert type(tuned.family).name == "units"
+    assert tuned.n_features == 20
+    each = 8 + (head == "low-rank")
+    assert tuned.macs == greedy.family.macs() + 20 * each + 20 * 10
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [({"head": "deep"}, "head"), ({"n_units": 0}, "n_units"),
+     ({"head": "hidden", "max_features": 3}, "max_features")],
+)  # fmt: skip
+def test_heads_out_of_range_are_refused(settings, name):
+    with pytest.raises(InputError, match=name):
+        FineTuning(**settings)

@@ -68,6 +68,15 @@ def test_the_loss_comes_within_eps_of_the_least_in_the_ball():
     assert last.loss >= least - eps / 4 - 1e-9
 
 
+def test_of_several_classes_the_path_is_the_end_with_their_mean_loss():
+    X, f = _data()
+    model = ForwardGreedyClassifier(3.0, rounds=20).fit(X, np.digitize(f, [-1, 1]))
+    (step,) = model.path_
+    assert step.round == model.n_iter_ == max(len(rounds) for rounds in model.rounds_)
+    assert_allclose(step.loss, np.mean([rounds[-1].loss for rounds in model.rounds_]))
+    assert_allclose(step.weights, model.coef_, rtol=1e-6)
+
+
 def test_a_budget_of_features_is_kept():
     X, f = _data()
     model = ForwardGreedyClassifier(5.0, max_features=3).fit(X, f > 0)

@@ -31,6 +31,8 @@ def test_scores_are_those_of_the_classes_alone():
 
 
 def test_wrong_settings_are_refused():
-    for wrong, name in (({"rounds": 0}, "rounds"), ({"learner": 3}, "learner")):
+    kept = ShareBoost(checkpoint="rounds")
+    for wrong in ({"rounds": 0}, {"learner": 3}, {"learner": kept}):
+        (name,) = wrong
         with pytest.raises(InputError, match=rf"^{name}: got"):
             OneAgainstRest(**wrong).check_parameters()

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from visionshare.errors import InputError
-from visionshare.losses import LOSSES, MulticlassLogistic, make_loss
+from visionshare.losses import MulticlassLogistic
 
 
 def _problem(seed, k=5, n=40, spread=2.0):
@@ -74,9 +73,3 @@ def test_lemma_1_smoothness_in_the_max_norm():
         value, R = loss.residual(u, y, one)
         bound = value + float(np.sum(R * v)) + np.max(np.abs(v)) ** 2
         assert loss.value(u + v, y, one) <= bound + 1e-12
-
-
-def test_registry_names_what_it_knows():
-    assert all(make_loss(name) is not None for name in LOSSES)
-    with pytest.raises(InputError, match="loss: got 'hinge'"):
-        make_loss("hinge")

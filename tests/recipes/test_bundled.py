@@ -77,7 +77,7 @@ def test_draws_that_sparsify_leave_fewer_features(tmp_path):
     settings = ["learner.rounds=20", "data.limit=300", "sparsify={n=30, scaled=false}"]
     sparse = train(load_recipe("digits", settings), tmp_path / "b")
     assert 0 < sparse.classifier.n_features < whole.classifier.n_features
-    assert sparse.metrics["seconds"]["sparsification"] >= 0
+    assert "sparsification" in sparse.metrics["seconds"]
     assert sparse.classifier.preprocessing == whole.classifier.preprocessing
     assert sparse.metrics["rounds"] == 0
     # Features are compared by what they can contribute.

@@ -58,10 +58,16 @@ def test_the_command_measures_early_exit(run) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", ["early_exit.tolerance=1.5", "early_exit.stages=0", "early_exit.fraction=0.0",
-                "early_exit.share=0.1", "learner={kind='grfl'}",
-                "sparsify.n=5"],
-)  # fmt: skip
-def test_wrong_settings(setting: str) -> None:
-    with pytest.raises(RecipeError):
+    ("setting", "message"),
+    [
+        ("early_exit.tolerance=1.5", "early_exit.tolerance: got 1.5"),
+        ("early_exit.stages=0", "early_exit.stages: got 0"),
+        ("early_exit.fraction=0.0", "early_exit.fraction: "),
+        ("early_exit.share=0.1", "unknown key 'early_exit.share'"),
+        ("learner={kind='grfl'}", 'early_exit: needs learner.kind = "shareboost"'),
+        ("sparsify.n=5", "early_exit: not with sparsify"),
+    ],
+)
+def test_wrong_settings(setting: str, message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
         load_recipe("digits-early", [setting])

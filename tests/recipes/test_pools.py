@@ -55,6 +55,19 @@ def test_a_pool_of_deslanted_images():
     assert (pool.family.name, pool.family.grid, pool.family.random_state) == ("patches", 3, 7)
 
 
+def test_a_family_around_a_part_has_parameters_too():
+    changes = {"n_maps": 6, "patches": {"grid": 3}}
+    maps = read_pool(FeaturePart(pool="layered", parameters=changes), 7)
+    assert (maps.name, maps.n_maps, maps.size, maps.pool, maps.random_state) == ("maps", 6, 5, 2, 7)
+    patches = maps.family
+    assert (patches.masks, patches.grid, patches.random_state) == ("cells", 3, 7)
+    fixed = read_pool(FeaturePart(pool="layered", parameters={"random_state": 3}), 7)
+    assert (fixed.random_state, fixed.family.random_state) == (3, 7)
+    for changes in ({"n_map": 6}, {"family": {}}, {"n_patchs": 3}):
+        with pytest.raises(RecipeError, match=r"layered\.toml: unknown part '\w+'"):
+            read_pool(FeaturePart(pool="layered", parameters=changes), 0)
+
+
 @pytest.mark.parametrize("name", bundled("features"))
 def test_bundled_pools_are_valid(name):
     assert bundled("features")[name].read_text().count("description = ") == 1

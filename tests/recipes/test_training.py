@@ -132,7 +132,8 @@ def test_bad_values_stop_before_work(tmp_path):
         "learner.penalty=none_at_all", "learner.criterion=best", "store.memory=much",
         'features.parameters.widths="wide"', "features.parameters.grid=1.5", "learner.search=luck",
     ):  # fmt: skip
-        with pytest.raises((InputError, RecipeError)):
+        key = setting.partition("=")[0].rpartition(".")[2]
+        with pytest.raises((InputError, RecipeError), match=key):
             train(load_recipe("digits", [*SMALL, setting]), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

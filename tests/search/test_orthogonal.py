@@ -99,7 +99,8 @@ def test_resume_gives_the_same_bits(tmp_path, first):
 
 def test_bad_options_are_named():
     columns, y, _ = _problem()
-    with pytest.raises(InputError, match="floor"):
-        make_criterion("orthogonal", floor=0)
+    for floor in (0, 1.5, "low"):
+        with pytest.raises(InputError, match=r"^floor: got"):
+            make_criterion("orthogonal", floor=floor)
     with pytest.raises(InputError, match="criterion_options"):
         ShareBoost(criterion="gradient", criterion_options={"floor": 0.2}).fit(columns, y)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare import (
     Deslanted,
     GaborBank,
+    KernelAnchors,
     PatchTemplates,
     Pixels,
     Products,
@@ -18,7 +19,9 @@ from visionshare import (
 )
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
+from visionshare.generators.anchors import AnchorColumns
 from visionshare.generators.draws import Draws
+from visionshare.generators.stumps import StumpColumns
 from visionshare.recipes import load_recipe, train
 from visionshare.search import make_criterion, make_search
 from visionshare.search.per_mac import PerMac
@@ -100,6 +103,17 @@ def test_the_best_for_its_cost_enters(kind, search, images, y):
         best = numbers[left][np.argmax(divided[left])]
         assert_array_equal(step.feature, pool.features(best))
         assert step.score == pytest.approx(divided[left].max())
+
+
+def test_computed_columns_tell_the_cost_of_their_family(images):
+    anchors = KernelAnchors(n_anchors=4, n_radii=2).fit(images)
+    chosen, ids = np.array([3]), np.array([0, 1, 70, 5])
+    computed = AnchorColumns(anchors, images)
+    assert_array_equal(computed.added_macs(chosen, ids), anchors.added_macs(chosen, ids))
+    assert computed.macs(ids) == anchors.macs(ids)
+    stumps = StumpColumns.from_images(images, 3)
+    assert_array_equal(stumps.added_macs(chosen, ids), [0, 0, 0, 0])
+    assert stumps.macs(ids) == 0
 
 
 class _Fixed:

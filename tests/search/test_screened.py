@@ -170,6 +170,12 @@ def test_what_is_new_in_columns_is_what_no_chosen_one_explains(weighted):
 
 
 def test_bad_options_are_named():
-    for name, value in (("fraction", 0), ("fraction", 1.5), ("keep", 0), ("rounds", 0)):
+    wrong = {
+        "fraction": (0, 1.5, "a"),
+        "keep": (0, 2.5),
+        "rounds": (0, True),
+        "random_state": (-1,),
+    }
+    for name, value in ((name, value) for name, values in wrong.items() for value in values):
         with pytest.raises(InputError, match=f"^{name}: got"):
             make_search("screened", **{name: value})

@@ -132,7 +132,7 @@ def test_solvers_agree(loss, q, shared):
         solved = SOLVERS[solver](problem).solve(_start(problem), 1e-6, 20000)
         assert solved.converged, solver
         values.append(solved.value)
-    assert_allclose(values[0], values[1], rtol=1e-7)
+    assert_allclose(values, values[0], rtol=1e-7)
 
 
 @pytest.mark.parametrize("solver", WHOLE)

@@ -30,19 +30,14 @@ def test_our_families(family, images):
     check_family(FAMILIES[family], IMAGES[images])
 
 
-class _Wrong(Pixels):
-    """Pixels with one method put wrong."""
+def _wrong(method, change):
+    """Return pixels with one method put wrong, and nothing else."""
 
-    def __init__(self, method="", change=None):
-        super().__init__()
-        self.method, self.change = method, change
+    def changed(self, *arguments, **options):
+        return change(getattr(super(family, self), method)(*arguments, **options))
 
-    def __getattribute__(self, name):
-        value = super().__getattribute__(name)
-        attributes = object.__getattribute__(self, "__dict__")
-        if name == attributes.get("method") and attributes.get("change") is not None:
-            return lambda *a, **k: attributes["change"](value(*a, **k))
-        return value
+    family = type("Wrong", (Pixels,), {method: changed})
+    return family()
 
 
 @pytest.mark.parametrize(
@@ -62,9 +57,8 @@ class _Wrong(Pixels):
     ],
 )
 def test_a_family_that_breaks_a_rule_is_caught(method, change):
-    with pytest.raises((AssertionError, Exception)) as caught:
-        check_family(_Wrong(method, change), IMAGES["gray"])
-    assert isinstance(caught.value, (AssertionError, ValueError, KeyError))
+    with pytest.raises(AssertionError):
+        check_family(_wrong(method, change), IMAGES["gray"])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -94,7 +94,7 @@ def extract_features(
     Parameters
     ----------
     family : FeatureFamily
-        Fitted, of images (not vectors).
+        Fitted, of gray or RGB images.
     paths : sequence of str
         Image files; example i of the store is the i-th that can be read.
     out : path-like
@@ -135,8 +135,9 @@ def extract_features(
     if dtype not in ("float32", "float16"):
         raise InputError("dtype", dtype, "'float32' or 'float16'")
     as_preprocessing(fit)
-    if len(family.image_shape_) < 2:
-        raise InputError("family", f"vectors of {family.image_shape_}", "a family of images")
+    shape = family.image_shape_
+    if len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
+        raise InputError("family", f"one of shape {shape}", "a family of gray or RGB images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
     job = _Job(family, paths, Path(out), fit, dtype, threads, skip_broken)
     if not paths:

@@ -14,7 +14,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import chain, islice
+from multiprocessing.context import SpawnContext, SpawnProcess
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -202,11 +204,24 @@ def _classified(
     return Classified(paths, probabilities, problems)
 
 
+class _Context(SpawnContext):
+    """Starts processes and knows which: others of this program are not to be ended with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]
+        """Return a new process."""
+        process = super().Process(*arguments, **options)
+        self.started.append(process)
+        return process
+
+
 @contextmanager
 def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Yield processes that have the classifier; they end with the block, whatever ends it."""
-    context = multiprocessing.get_context("spawn")
-    before = set(context.active_children())
+    context = _Context()
     with tempfile.TemporaryDirectory() as folder:
         # As a file: this process would have to wait until each of them has read an argument.
         file = os.path.join(folder, "classifier.safetensors")
@@ -219,7 +234,7 @@ def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[ProcessPoolEx
         try:
             yield workers
         except BaseException:
-            for process in set(context.active_children()) - before:
+            for process in context.started:
                 process.terminate()
             raise
         finally:

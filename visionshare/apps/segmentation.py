@@ -170,8 +170,8 @@ def label_map(
     return majority(labels[np.ix_(rows, cols)], smooth, len(classifier.classes_))
 
 
-def check_side(smooth: int) -> None:
-    """Check the side of the square in which pixels vote.
+def check_side(smooth: int, argument: str = "smooth") -> None:
+    """Check the side of the square in which pixels vote; an error calls it ``argument``.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def check_side(smooth: int) -> None:
     """
     odd = hasattr(smooth, "__index__") and not isinstance(smooth, bool)
     if not odd or smooth < 1 or smooth % 2 == 0:
-        raise InputError("smooth", smooth, "an odd integer of at least 1 (pixels)")
+        raise InputError(argument, smooth, "an odd integer of at least 1 (pixels)")
 
 
 def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
@@ -206,7 +206,7 @@ def majority(labels: np.ndarray, side: int, n_classes: int) -> np.ndarray:
     """
     import cv2
 
-    check_side(side)
+    check_side(side, "side")
     if side == 1:
         return labels
     winners, most_votes = labels.copy(), np.zeros(labels.shape, np.int32)

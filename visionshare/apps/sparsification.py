@@ -23,9 +23,9 @@ def features_needed(
     """Return how many draws keep the risk within ``eps``, with probability 1 − ``delta``.
 
     For inputs in [−1, 1] and a loss that is λ-Lipschitz in the scores (with respect to the ℓ∞ norm
-    where there are several): with B = ``norm``, the expected error of the mean over n draws is
-    B/√n (√(2 ln 2k) times that for the worst of k scores), and by McDiarmid's inequality it is
-    exceeded by at most B √(2 ln(1/δ)/n).
+    where there are several): with B = ``norm``, the expected error of the mean over n draws is at
+    most B/√n (times min(√k, √(2 ln 2k)) for the worst of k scores), and by McDiarmid's inequality
+    it is exceeded by at most B √(2 ln(1/δ)/n).
 
     Parameters
     ----------
@@ -62,9 +62,8 @@ def features_needed(
         raise InputError("delta", delta, "a probability between 0 and 1")
     if isinstance(n_scores, bool) or not isinstance(n_scores, Integral) or n_scores < 1:
         raise InputError("n_scores", n_scores, "an integer of at least 1")
-    average = (
-        1.0 if n_scores == 1 else min(math.sqrt(n_scores), math.sqrt(2 * math.log(2 * n_scores)))
-    )
+    # 1 for one score.
+    average = min(math.sqrt(n_scores), math.sqrt(2 * math.log(2 * n_scores)))
     factor = average + math.sqrt(2 * math.log(1 / delta))
     return math.ceil((lipschitz * norm / eps * factor) ** 2)
 

@@ -246,7 +246,15 @@ class CompactClassifier:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the classifier to one data-only file, atomically."""
+        """Write the classifier to one data-only file, atomically.
+
+        Raises
+        ------
+        InputError
+            If the classes are neither distinct integers nor distinct strings.
+        StorageError
+            If the file cannot be written.
+        """
         write_fields(path, {f.name: getattr(self, f.name) for f in fields(self)})
 
     @staticmethod

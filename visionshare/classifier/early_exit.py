@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins
+from visionshare.classifier.exit_rule import ExitRule, check_labels, check_rule, score_margins
 from visionshare.errors import InputError
 from visionshare.resources import product
 from visionshare.scores import predict_labels
@@ -186,10 +186,7 @@ class EarlyExit:
         InputError
             If there is not a class for each image, or no image.
         """
-        labels = np.asarray(labels)
-        if labels.shape != (len(images),) or len(images) == 0:
-            accepted = f"a class for each of {len(images)} images, 1 or more"
-            raise InputError("labels", labels.shape, accepted)
+        labels = check_labels(labels, images)
         scores, stops = self.run(images, n_jobs)
         wrong = predict_labels(self.classes_, scores) != labels
         counts = np.bincount(stops, minlength=len(self.stages))

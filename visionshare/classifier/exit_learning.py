@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.classifier.exit_plan import CandidateRound, ExitPlan
-from visionshare.classifier.exit_rule import ExitRule, score_margins
+from visionshare.classifier.exit_rule import ExitRule, check_labels, score_margins
 from visionshare.errors import InputError
 from visionshare.scores import predict_labels
 
@@ -87,10 +87,7 @@ def learn_exit_rule(
     True
     """
     check_exit_options(tolerance, stages)
-    labels = np.asarray(labels)
-    if labels.shape != (len(images),) or len(images) == 0:
-        accepted = f"a class for each of {len(images)} images, 1 or more"
-        raise InputError("labels", labels.shape, accepted)
+    labels = check_labels(labels, images)
     if not classifier.path:
         raise InputError("classifier", "no learning path", "a classifier that keeps its path")
     candidates = ExitCandidates(classifier, images, labels, n_jobs)

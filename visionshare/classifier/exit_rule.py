@@ -10,7 +10,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["ExitRule", "check_rule", "score_margins"]
+__all__ = ["ExitRule", "check_labels", "check_rule", "score_margins"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,21 @@ def score_margins(scores: np.ndarray) -> np.ndarray:
     """
     best = np.partition(scores, scores.shape[1] - 2, axis=1)[:, -2:]
     return np.asarray(best[:, 1] - best[:, 0])
+
+
+def check_labels(labels: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """Return labels as an array, if there is a class for each image and an image at all.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    labels = np.asarray(labels)
+    if labels.shape != (len(images),) or len(images) == 0:
+        accepted = f"a class for each of {len(images)} images, 1 or more"
+        raise InputError("labels", labels.shape, accepted)
+    return labels
 
 
 def check_rule(rule: ExitRule, rounds: int) -> None:

@@ -35,7 +35,14 @@ _INVALID = (
 
 
 def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
-    """Write the fields of a :class:`CompactClassifier`, atomically."""
+    """Write the fields of a :class:`CompactClassifier`, atomically.
+
+    Raises
+    ------
+    InputError
+        If the classes are neither distinct integers nor distinct strings.
+    """
+    classes = _checked_classes(values["classes"].tolist())
     state, family_arrays = values["family"].to_state()
     arrays = {f"family.{name}": array for name, array in family_arrays.items()}
     arrays["weights"], arrays["intercept"] = values["weights"], values["intercept"]
@@ -50,14 +57,17 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
             arrays[f"path.{name}"] = np.concatenate(flat).astype(np.float32)
     header = {
         "family": state,
-        "classes": values["classes"].tolist(),
+        "classes": classes,
         "temperature": values["temperature"],
         "path": path_values,
         "metadata": values["metadata"],
     }
     rule = values["exit_rule"]
     if rule is not None:
-        header["exit_rule"] = {"rounds": list(rule.rounds), "margins": list(rule.margins)}
+        header["exit_rule"] = {
+            "rounds": [int(t) for t in rule.rounds],
+            "margins": [float(margin) for margin in rule.margins],
+        }
     if values["preprocessing"] != Preprocessing():
         header["preprocessing"] = values["preprocessing"].to_values()
     write_tensor_file(path, FORMAT, FORMAT_VERSION, header, arrays)
@@ -86,10 +96,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         if name.startswith("family.")
     }
     family = family_from_state(header["family"], family_arrays)
-    classes = header["classes"]
-    plain = isinstance(classes, list) and len({type(c) for c in classes}) == 1
-    if not plain or not isinstance(classes[0], (int, str)) or len(set(classes)) != len(classes):
-        raise InputError("classes", classes, "distinct integers or distinct strings")
+    classes = _checked_classes(header["classes"])
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")
@@ -105,6 +112,13 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "exit_rule": _exit_rule(header.get("exit_rule")),
         "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
     }
+
+
+def _checked_classes(classes: Any) -> list[int] | list[str]:
+    plain = isinstance(classes, list) and len({type(c) for c in classes}) == 1
+    if not plain or not isinstance(classes[0], (int, str)) or len(set(classes)) != len(classes):
+        raise InputError("classes", classes, "distinct integers or distinct strings")
+    return list(classes)
 
 
 def _exit_rule(values: Any) -> ExitRule | None:

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from visionshare.cli import (
-    classify,
     data,
+    evaluation,
     export,
     extraction,
     prediction,
@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 training.register(app)
-classify.register(app)
+evaluation.register(app)
 prediction.register(app)
 extraction.register(app)
 segmentation.register(app)

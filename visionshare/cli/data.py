@@ -1,4 +1,4 @@
-"""Commands of the data catalogue."""
+"""Commands of the data catalog."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare 
 
 @app.command("list")
 def list_all() -> None:
-    """List the data sets of the catalogue.
+    """List the data sets of the catalog.
 
     Example: visionshare data list
     """
@@ -63,7 +63,7 @@ def fetch(
     data: DataFolder = None,
     mirror: Annotated[
         str | None,
-        typer.Option(help="URL that replaces the catalogue's; the file's path is added."),
+        typer.Option(help="URL that replaces the catalog's; the file's path is added."),
     ] = None,
 ) -> None:
     """Download the files of a data set that are missing, and check their sha256.

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from visionshare.errors import DataError, InputError
+from visionshare.cli.images import labeled_images
+from visionshare.cli.options import Classifier, DataFolder, Json
+from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    classifier: Classifier,
     out: Annotated[Path, typer.Option("--out", help="Folder to write to; or a file *.onnx.")],
     to: Annotated[str, typer.Option(help="Form: c or onnx.")] = "c",
     identifier_prefix: Annotated[
@@ -55,13 +57,13 @@ def export(
         str | None,
         typer.Option(
             "--measure",
-            help="Count errors of the export on labeled images: a name of the catalogue, a folder "
+            help="Count errors of the export on labeled images: a name of the catalog, a folder "
             "or a file.",
         ),
     ] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Folder with data sets.")] = None,
+    data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split to measure on: test or train.")] = "test",
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Write a classifier as C99 (header, source, Makefile and example), or as an ONNX model.
 
@@ -141,7 +143,7 @@ def _export_c(
         ours = EarlyExit(model) if options.early_exit else model
         exported = _Exported(predict, "c", program.pixel)
         measured["measured"] = _measure(model, ours.predict, exported, labeled)
-    paths = write_program(program, out)
+    paths = write_program(program, out, "--out")
     size = object_size(program)
     return {
         "files": [str(path) for path in paths],
@@ -164,7 +166,7 @@ def _export_onnx(
     if labeled is not None:
         exported = _Exported(lambda images: run_onnx(program, images).labels, "onnx", program.pixel)
         measured["measured"] = _measure(model, model.predict, exported, labeled)
-    path = write_onnx(program, out)
+    path = write_onnx(program, out, "--out")
     return {
         "files": [str(path)],
         "features": model.n_features,
@@ -183,23 +185,15 @@ def _measure(
     """Return errors of the classifier and of its export on labeled images, and how they differ."""
     import numpy as np
 
-    from visionshare.datasets import load_images
-
-    source, data, split = labeled
-    size, mode = model.picture_size, model.picture_mode
-    loaded = load_images(source, split, data, size, mode, model.preprocessing)
-    truth = np.asarray(loaded.classes)[loaded.labels].astype(str)
-    unknown = sorted(set(truth.tolist()) - {str(c) for c in model.classes_})
-    if unknown:
-        raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier")
-    images = loaded.images
+    images, indexes = labeled_images(model, *labeled)
+    truth = model.classes_.astype(str)[indexes]
     if exported.pixel == "float32":
         unit = np.float32(255 if images.dtype == np.uint8 else 1)
         images = images.astype(np.float32) / unit
     ours = predict(images).astype(str)
     theirs = exported.predict(images).astype(str)
     return {
-        "images": len(loaded),
+        "images": len(images),
         "errors": int(np.sum(ours != truth)),
         f"errors_of_{exported.form}": int(np.sum(theirs != truth)),
         "different": int(np.sum(ours != theirs)),

@@ -147,6 +147,6 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
 
 def _size(text: str) -> tuple[int, int]:
     parts = text.lower().split("x")
-    if not all(p.isdigit() and 1 <= int(p) <= 4096 for p in parts) or len(parts) > 2:
+    if not all(p.isdecimal() and 1 <= int(p) <= 4096 for p in parts) or len(parts) > 2:
         raise InputError("--size", text, "HEIGHTxWIDTH, such as 28x28, each at most 4096")
     return int(parts[0]), int(parts[-1])

@@ -1,4 +1,4 @@
-"""Image files named on a command line."""
+"""Images named on a command line: files, and labeled ones of a data set."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from visionshare.errors import DataError
 
-__all__ = ["Images", "image_paths"]
+if TYPE_CHECKING:
+    import numpy as np
+
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["Images", "image_paths", "labeled_images"]
 
 Images = Annotated[
     list[str],
@@ -51,3 +57,27 @@ def image_paths(entries: list[str]) -> Iterator[str]:
                 raise DataError(f"{entry}: no such file, folder or pattern")
             sources.append(matches)
     return chain.from_iterable(sources)
+
+
+def labeled_images(
+    model: CompactClassifier, source: str, data: Path | None, split: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return images as a classifier takes them, and indexes into its classes.
+
+    Raises
+    ------
+    DataError
+        If a class of theirs is unknown to the classifier.
+    """
+    import numpy as np
+
+    from visionshare.datasets import load_images
+
+    size, mode = model.picture_size, model.picture_mode
+    loaded = load_images(source, split, data, size, mode, model.preprocessing)
+    position = {str(name): i for i, name in enumerate(model.classes_)}
+    unknown = sorted({loaded.classes[c] for c in np.unique(loaded.labels)} - set(position))
+    if unknown:
+        raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier")
+    of_class = np.array([position.get(name, -1) for name in loaded.classes])
+    return loaded.images, of_class[loaded.labels]

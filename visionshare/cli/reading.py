@@ -69,7 +69,7 @@ def read(
     model = load(classifier)
     check_reader(model)
     for i, path in enumerate(paths):
-        gray = read_image(path, under=255)
+        gray = read_image(path, background=255)
         page = read_page(model, gray, deskew, context, threads)
         if out is not None:
             _write_all(out, names[i], path, gray, page)

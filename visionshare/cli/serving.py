@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from visionshare.cli.options import Classifier
 from visionshare.errors import InputError, ServiceError
 
 __all__ = ["register"]
@@ -19,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    classifier: Annotated[Path, typer.Argument(help="A classifier file.")],
+    classifier: Classifier,
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 is every interface.")
     ] = "127.0.0.1",
@@ -76,6 +77,7 @@ def serve(
 
     require_service()
     from visionshare.apps.service.access import default_host_names, host_of, read_token
+    from visionshare.apps.service.rehearsal import rehearse
     from visionshare.apps.service.server import BACKLOG, Settings, run, run_workers
 
     if not 0 <= port < 1 << 16:
@@ -85,6 +87,7 @@ def serve(
     for given in host_name or []:
         if given != "*" and not host_of(given if ":" not in given else f"[{given.strip('[]')}]"):
             raise InputError("--host-name", given, "a name or an address without a port, or *")
+    rehearse()
     settings = Settings(
         classifier,
         Limits(

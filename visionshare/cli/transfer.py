@@ -145,7 +145,7 @@ def _learned(
         "classifier": str(out),
         "features": result.classifier.n_features,
         "trained_on": result.trained_on,
-        "judged_on": result.validated_on,
+        "validated_on": result.validated_on,
         "balanced_accuracy": result.balanced_accuracy,
         "sources": [asdict(entry) for entry in result.chosen],
     }
@@ -208,7 +208,7 @@ def _say_classifier(figures: dict[str, Any]) -> None:
     typer.echo(f"trained on   {figures['trained_on']} images")
     if figures["balanced_accuracy"] is not None:
         percent = 100 * figures["balanced_accuracy"]
-        typer.echo(f"accuracy     {percent:.1f} % balanced, on the other {figures['judged_on']}")
+        typer.echo(f"accuracy     {percent:.1f} % balanced, on the other {figures['validated_on']}")
     typer.echo(f"classifier   {figures['classifier']}")
 
 

@@ -97,26 +97,26 @@ class Writer:
     pixel: str
     bits: int | None
     units: list[Unit] = field(default_factory=list)
-    _depth: int = 0
+    _depth: int = field(default=0, init=False, repr=False)
+    _on_floats: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_identifier("name", self.prefix)
 
     @property
     def bytes(self) -> bool:
-        """Whether pixels are bytes."""
-        return self.pixel == "uint8_t"
+        """Whether the pixels of the images that a unit sees are bytes."""
+        return self.pixel == "uint8_t" and not self._on_floats
 
     @property
     def pixel_type(self) -> str:
-        """The C name of a pixel's type."""
-        return f"{self.prefix}_pixel"
+        """The C name of the type of a pixel of the images that a unit sees."""
+        return "float" if self._on_floats else f"{self.prefix}_pixel"
 
     @property
     def cell_type(self) -> str:
-        """The C name of the type that a pixel has in work memory: float, or a byte where sums of
-        integers are made of bytes."""
-        return f"{self.prefix}_cell"
+        """The C name of a pixel's type in work memory: float, or a byte in integer arithmetic."""
+        return f"{self.prefix}_cell" if self.bytes else "float"
 
     @property
     def sum_type(self) -> str:
@@ -134,15 +134,32 @@ class Writer:
         if self._depth >= _DEEPEST:
             raise InputError("family", "families inside families", f"at most {_DEEPEST} levels")
         self._depth += 1
-        unit: Unit = family.to_c(self)
-        self._depth -= 1
+        try:
+            unit: Unit = family.to_c(self)
+        finally:
+            self._depth -= 1
         self.units.append(unit)
+        return unit
+
+    def add_on_floats(self, family: Any) -> Unit:
+        """Return the unit of a family of images that a unit makes of floats, whatever pixels are.
+
+        Raises
+        ------
+        InputError
+            If the family cannot be written in C.
+        """
+        before, self._on_floats = self._on_floats, True
+        unit = self.add(family)
+        self._on_floats = before
         return unit
 
     def ram(self, unit: Unit) -> int:
         """Return the bytes of a unit's structure on a small core, with sums in floats."""
-        cell = 4 if self.bits is None else 1
-        sizes = {self.cell_type: cell, self.pixel_type: 1 if self.bytes else 4}
+        sizes = {
+            f"{self.prefix}_cell": 4 if self.bits is None else 1,
+            f"{self.prefix}_pixel": 1 if self.pixel == "uint8_t" else 4,
+        }
         members = [-(-sizes.get(kind, 4) * length // 4) * 4 for kind, length in unit.work.values()]
         return sum(members) + max((self.ram(inner) for inner in unit.inner), default=0)
 

@@ -140,16 +140,31 @@ class Graph:
         if self._depth >= _DEEPEST:
             raise InputError("family", "families inside families", f"at most {_DEEPEST} levels")
         self._depth += 1
-        features: str = family.to_onnx(self)
-        self._depth -= 1
+        try:
+            features: str = family.to_onnx(self)
+        finally:
+            self._depth -= 1
         return features
 
-    def add_on(self, images: str, family: Any) -> str:
-        """Return the name of a family's features of other images than the graph's input."""
-        before, self.images = self.images, images
-        features = self.add(family)
-        self.images = before
-        return features
+    def add_on(self, images: str, family: Any, pixel: str | None = None) -> str:
+        """Return the name of a family's features of other images than the graph's input.
+
+        Parameters
+        ----------
+        images : str
+            Their name.
+        family : FeatureFamily
+            Of images of their shape.
+        pixel : {"uint8", "float32"}, optional
+            Type of their values; that of the images so far when omitted.
+        """
+        before = self.images, self.shape, self.pixel
+        self.images, self.shape = images, tuple(family.image_shape_)
+        self.pixel = pixel or self.pixel
+        try:
+            return self.add(family)
+        finally:
+            self.images, self.shape, self.pixel = before
 
     def take(
         self, values: str, indices: Sequence[int] | np.ndarray, size: int, axis: int = 1

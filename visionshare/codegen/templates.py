@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from visionshare.codegen.c_text import number, quoted, table
 
-__all__ = ["render", "render_file"]
+__all__ = ["render_file"]
 
 
 @cache
@@ -29,8 +29,8 @@ def _read(path: Path) -> Template:
     return _environment().from_string(path.read_text(encoding="ascii"))
 
 
-def render(text: str, values: Mapping[str, Any]) -> str:
-    """Return a template with its values.
+def render_file(path: Path, values: Mapping[str, Any]) -> str:
+    """Return the template in a file with its values; the file is read once.
 
     Templates have the filters ``c_float`` and ``c_string``, which give C literals, and the
     function ``c_table(name, values, kind)``: see :mod:`visionshare.codegen.c_text`.
@@ -42,27 +42,11 @@ def render(text: str, values: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> render("float {{ name }} = {{ size|c_float }};", {"name": "a", "size": 3})
-    'float a = 3.0f;'
-    """
-    return _environment().from_string(text).render(values)
-
-
-def render_file(path: Path, values: Mapping[str, Any]) -> str:
-    """Return the template in a file with its values; the file is read once.
-
-    Raises
-    ------
-    jinja2.UndefinedError
-        If a name has no value.
-
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "answer.c.j2"
-    ...     _ = path.write_text("int {{ name }} = {{ value }};")
+    ...     _ = path.write_text("float {{ name }} = {{ value|c_float }};")
     ...     render_file(path, {"name": "answer", "value": 42})
-    'int answer = 42;'
+    'float answer = 42.0f;'
     """
     return _read(path).render(values)

@@ -102,7 +102,6 @@ class ArrayColumns(Columns):
         return cls(columns=values, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)
 
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
-        """Return all columns of some examples, copied, with the scaling of these columns."""
         return sampled(self, rows, old)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
@@ -116,19 +115,6 @@ class ArrayColumns(Columns):
         if self.dtype == "float16":
             return None
         return self._buffer.reshape(self.shape[1], self.shape[0])
-
-    def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates per image of these features, None where unknown."""
-        return None if self._family is None else int(self._family.macs(ids))
-
-    def added_macs(
-        self,
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray | None:
-        """Return what columns or groups add to the cost of chosen ones, None where unknown."""
-        return None if self._family is None else self._family.added_macs(chosen, ids, starts)
 
 
 def sampled(columns: Columns, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:

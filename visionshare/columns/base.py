@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,29 +44,35 @@ class Span:
     positions: np.ndarray | slice
 
 
-def check_ids(ids: np.ndarray | None, d: int) -> np.ndarray | None:
-    """Return column ids as int64, or None for all.
+def check_ids(ids: np.ndarray, d: int, argument: str = "ids") -> np.ndarray:
+    """Return ids of columns or of features as int64.
+
+    Parameters
+    ----------
+    ids : array-like of int
+    d : int
+        How many there are.
+    argument : str, default "ids"
+        What an error calls them.
 
     Raises
     ------
     InputError
-        If an id is no column.
+        If an id is below 0, or not below d.
 
     Examples
     --------
     >>> check_ids([2, 0], d=3).tolist()
     [2, 0]
     """
-    if ids is None:
-        return None
     ids = np.asarray(ids)
     if ids.size == 0:
         return ids.astype(np.int64)
     if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise InputError("ids", f"{ids.dtype} of shape {ids.shape}", "a vector of integers")
+        raise InputError(argument, f"{ids.dtype} of shape {ids.shape}", "a vector of ids")
     if ids.min() < 0 or ids.max() >= d:
         outside = ids.min() if ids.min() < 0 else ids.max()
-        raise InputError("ids", int(outside), f"column numbers from 0 to {d - 1}")
+        raise InputError(argument, int(outside), f"ids from 0 to {d - 1}")
     return ids.astype(np.int64)
 
 
@@ -75,7 +82,7 @@ def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.nda
     Raises
     ------
     InputError
-        If no scaling has that name.
+        If no scaling has that name, or the weights are not m numbers of at least 0 and one above.
 
     Examples
     --------
@@ -87,6 +94,11 @@ def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.nda
         raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
     weights = np.ones(m) if omega is None else np.asarray(omega, np.float64)
     total = float(np.sum(weights))
+    if omega is not None:
+        valid = weights.shape == (m,) and (weights >= 0).all() and 0 < total < np.inf
+        if not valid:
+            given = f"{weights.shape} of sum {total}"
+            raise InputError("omega", given, f"{m} finite weights of at least 0, one above 0")
     return weights / total, total
 
 
@@ -111,7 +123,7 @@ class Columns(ABC):
     dtype : {"float16", "float32", "float64"}
         How values are kept.
     groups : ndarray of int64, shape (d,), or None
-        Columns of one number enter a model together; None is a column each.
+        Columns of one number enter a model together; None: each enters alone.
     n_jobs : int
         Threads of the scans; no result depends on it.
 
@@ -128,6 +140,8 @@ class Columns(ABC):
     dtype: str
     groups: np.ndarray | None
     n_jobs: int
+    # The family of the columns, or something that costs what a family does; None for none.
+    _family: Any = None
 
     def __init__(
         self, shape: tuple[int, int], dtype: str, groups: np.ndarray | None, n_jobs: int
@@ -135,9 +149,8 @@ class Columns(ABC):
         if groups is not None:
             groups = np.asarray(groups)
             if groups.shape != (shape[1],) or not np.issubdtype(groups.dtype, np.integer):
-                raise InputError(
-                    "groups", groups.shape, f"an integer for each of {shape[1]} columns"
-                )
+                accepted = f"an integer for each of {shape[1]} columns"
+                raise InputError("groups", groups.shape, accepted)
             groups = groups.astype(np.int64)
         self.shape, self.dtype, self.groups, self.n_jobs = shape, dtype, groups, n_jobs
         # Offset, scale and variance of every column, once they are chosen.
@@ -186,7 +199,7 @@ class Columns(ABC):
 
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates per image of these features, None where unknown."""
-        return None
+        return None if self._family is None else int(self._family.macs(ids))
 
     def enter(self, ids: np.ndarray) -> None:
         """Note that a learner has chosen columns, in order of entry."""
@@ -197,10 +210,7 @@ class Columns(ABC):
         return
 
     def added_macs(
-        self,
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
+        self, chosen: np.ndarray, ids: np.ndarray | None = None, starts: np.ndarray | None = None
     ) -> np.ndarray | None:
         """Return what columns, or groups of them, add to the multiply-accumulates of chosen ones.
 
@@ -218,7 +228,7 @@ class Columns(ABC):
         ndarray of int64, shape (n,), or None
             None where the cost is unknown.
         """
-        return None
+        return None if self._family is None else self._family.added_macs(chosen, ids, starts)
 
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
         """Return all columns of some examples, copied, with the scaling of these columns.
@@ -244,9 +254,9 @@ class Columns(ABC):
         scaled : bool, default True
             Whether to apply the scaling.
         """
-        ids = check_ids(ids, self.shape[1])
         from visionshare.columns.kernels import gather
 
+        ids = None if ids is None else check_ids(ids, self.shape[1])
         n = self.shape[1] if ids is None else len(ids)
         out = np.empty((n, self.shape[0]), self.compute_dtype)
         with thread_limit(self.n_jobs):
@@ -276,7 +286,7 @@ class Columns(ABC):
         ids : ndarray of int, optional
             Which columns; all when omitted.
         """
-        ids = check_ids(ids, self.shape[1])
+        ids = None if ids is None else check_ids(ids, self.shape[1])
         R = np.asarray(R)
         if R.ndim != 2 or len(R) != self.shape[0]:
             raise InputError("R", R.shape, f"an array of shape ({self.shape[0]}, k)")

@@ -1,7 +1,7 @@
-"""Datasets: images and labels from files, folders, arrays, bundled sets and the catalogue.
+"""Datasets: images and labels from files, folders, arrays, bundled sets and the catalog.
 
 The public names stand in ``__init__.pyi``. Each is imported when it is first used, so that a
-classifier that only needs :class:`Preprocessing` does not load the catalogue.
+classifier that only needs :class:`Preprocessing` does not load the catalog.
 """
 
 import lazy_loader

@@ -14,16 +14,16 @@ from visionshare.errors import DataError
 
 __all__ = ["read_hdf5", "read_npz"]
 
-_LARGEST = 8 << 30
+_MAX_BYTES = 8 << 30
 
 
-def read_npz(path: str | os.PathLike[str], largest: int = _LARGEST) -> dict[str, np.ndarray]:
+def read_npz(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> dict[str, np.ndarray]:
     """Read all arrays of a ``.npz`` file; objects that would need pickle are refused.
 
     Parameters
     ----------
     path : path-like
-    largest : int
+    max_bytes : int
         Bytes of all arrays together that are accepted at most.
 
     Raises
@@ -43,8 +43,8 @@ def read_npz(path: str | os.PathLike[str], largest: int = _LARGEST) -> dict[str,
     try:
         with open(path, "rb") as handle, zipfile.ZipFile(handle) as packed:
             size = sum(member.file_size for member in packed.infolist())
-            if size > largest:
-                raise DataError(f"{path}: {size} bytes of arrays, at most {largest} are accepted")
+            if size > max_bytes:
+                raise DataError(f"{path}: {size} bytes of arrays, at most {max_bytes} are accepted")
             handle.seek(0)
             with np.load(handle, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -65,9 +65,16 @@ def _first_line(error: Exception) -> str:
 
 
 def read_hdf5(
-    path: str | os.PathLike[str], names: tuple[str, ...], largest: int = _LARGEST
+    path: str | os.PathLike[str], names: tuple[str, ...], max_bytes: int = _MAX_BYTES
 ) -> dict[str, np.ndarray]:
     """Read these datasets of an HDF5 file.
+
+    Parameters
+    ----------
+    path : path-like
+    names : tuple of str
+    max_bytes : int
+        Bytes of each dataset that are accepted at most.
 
     Raises
     ------
@@ -95,8 +102,8 @@ def read_hdf5(
                 node = file.get(name)
                 if not isinstance(node, h5py.Dataset) or node.dtype.kind not in "fiubSO":
                     raise DataError(f"{path}: no array {name!r}; it has {sorted(file)[:10]}")
-                if node.size * node.dtype.itemsize > largest:
-                    raise DataError(f"{path}: {name} is larger than {largest} bytes")
+                if node.size * node.dtype.itemsize > max_bytes:
+                    raise DataError(f"{path}: {name} is larger than {max_bytes} bytes")
                 arrays[name] = node[()]
             return arrays
     except (OSError, RuntimeError, ValueError, TypeError) as error:

@@ -36,27 +36,21 @@ def load_digits(split: str, random_state: int = 0) -> ImageSet:
     return ImageSet(images, digits.target[chosen].astype(np.int64), tuple("0123456789"), "digits")
 
 
-def load_textures(
-    split: str, size: int = 16, n_per_class: int = 1000, random_state: int = 0
-) -> ImageSet:
+def load_textures(split: str, cut: Cut | None = None) -> ImageSet:
     """Return patches of scikit-image's textures: the left halves train, the right halves test.
 
     Parameters
     ----------
     split : {"train", "test"}
-    size : int, default 16
-        Side of a patch.
-    n_per_class : int, default 1000
-    random_state : int, default 0
-        Seed of the patches' positions.
+    cut : Cut, optional
 
     Examples
     --------
-    >>> load_textures("test", n_per_class=2).images.shape
+    >>> load_textures("test", Cut(per_class=2)).images.shape
     (6, 16, 16)
     """
     from skimage import data
 
     # Files of the package itself, unlike most of its images: nothing is downloaded.
     plates = {name: getattr(data, name)() for name in TEXTURES}
-    return texture_patches(plates, split, Cut(size, n_per_class, random_state))
+    return texture_patches(plates, split, cut)

@@ -57,10 +57,8 @@ def normalize_character(
 
     Parameters
     ----------
-    darkness : ndarray of uint8, shape (H, W)
-        See :class:`visionshare.datasets.ink.Ink`.
-    mask : ndarray of bool, shape (H, W)
-        Pixels of this character; neighbors inside its box are excluded.
+    darkness, mask
+        As in :func:`ink_alone`.
     size : tuple of int, default (28, 28)
         Height and width of the raster.
     margin : int, default 3

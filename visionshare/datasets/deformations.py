@@ -138,7 +138,7 @@ def elastic_deformations(
         Largest shear.
     random_state : int, default 0
     batch : int, default 4096
-        Images per batch, rounded up to blocks of 64.
+        Images per batch, at least 1; rounded up to blocks of 64.
     first_copy : int, default 0
         Number of the first copy: more copies than these can be made later.
     n_jobs : int, default 1
@@ -161,14 +161,14 @@ def elastic_deformations(
     """
     if images.ndim not in (3, 4):
         raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
-    for name, number in {"n_copies": n_copies, "first_copy": first_copy}.items():
-        if not 0 <= number < np.inf:
-            raise InputError(name, number, "a finite number of at least 0")
+    for name, value in (("n_copies", n_copies), ("first_copy", first_copy), ("batch", batch)):
+        if not hasattr(value, "__index__") or value < (name == "batch"):
+            raise InputError(name, value, "an integer of at least 0 (batch of at least 1)")
     sizes = {"alpha": alpha, "rotation": rotation, "scale": scale, "shear": shear}
-    for name, value in {"sigma": sigma - 1e-9, **sizes}.items():
-        if not 0 <= value <= _LARGEST:
+    for name, size in {"sigma": sigma, **sizes}.items():
+        if not 0 <= size <= _LARGEST or (name == "sigma" and size == 0):
             accepted = f"a number from 0 to {_LARGEST:g} (sigma above 0)"
-            raise InputError(name, value, accepted)
+            raise InputError(name, size, accepted)
     limits = np.array([np.deg2rad(rotation), scale, scale, shear])
     deformation = _deformation(images.shape[1:3], sigma, alpha, limits)
     # Whole blocks, so that batches of any size yield the same copies.

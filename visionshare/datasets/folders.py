@@ -14,6 +14,7 @@ import numpy as np
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
+from visionshare.resources import resolve_jobs
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -26,7 +27,7 @@ __all__ = [
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
 # Formats that Pillow may try: it knows others that start programs.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-_LARGEST = 1 << 26
+_MAX_PIXELS = 1 << 26
 Fit: TypeAlias = "str | Preprocessing"
 NAMED_FITS = ("resize", "center")
 
@@ -36,8 +37,8 @@ def read_image(
     size: tuple[int, int] | None = None,
     mode: str = "gray",
     fit: Fit = "resize",
-    largest: int = _LARGEST,
-    under: int | None = None,
+    max_pixels: int = _MAX_PIXELS,
+    background: int | None = None,
 ) -> np.ndarray:
     """Read one image; its EXIF orientation is respected.
 
@@ -50,10 +51,10 @@ def read_image(
     fit : {"resize", "center"} or Preprocessing, default "resize"
         With a size: stretch to it, or shrink where needed and center on a black canvas; or the
         steps of :class:`visionshare.datasets.Preprocessing`.
-    largest : int
+    max_pixels : int, default 67108864
         Pixels that are accepted at most, checked before they are decoded.
-    under : int, optional
-        Gray value that lies under transparent pixels; black when omitted, or white where the
+    background : int, optional
+        Gray value on which transparent pixels are laid; black when omitted, or white where the
         steps look for dark ink and find it.
 
     Returns
@@ -82,13 +83,13 @@ def read_image(
     name = source if isinstance(source, (str, os.PathLike)) else "image"
     try:
         with _quiet, Image.open(source, formats=_FORMATS) as opened:
-            if opened.width * opened.height > largest:
+            if opened.width * opened.height > max_pixels:
                 raise DataError(f"{name}: {opened.width}×{opened.height} pixels are too many")
             upright: Image.Image = ImageOps.exif_transpose(opened)
             if upright.mode in ("I;16", "I", "F"):
                 upright = _to_bytes(upright)
             elif "A" in upright.mode or "transparency" in upright.info:
-                upright = _on_paper(upright.convert("RGBA"), steps.polarity, under)
+                upright = _on_background(upright.convert("RGBA"), steps.polarity, background)
             image = upright.convert("L" if mode == "gray" else "RGB")
     except (DataError, MemoryError):
         raise
@@ -164,18 +165,18 @@ def _to_bytes(image: Image.Image) -> Image.Image:
     return Image.fromarray(scaled)
 
 
-def _on_paper(image: Image.Image, polarity: str, under: int | None) -> Image.Image:
+def _on_background(image: Image.Image, polarity: str, background: int | None) -> Image.Image:
     """Return the picture without transparency: on black, or on white where its ink is dark."""
     from PIL import Image, ImageStat
 
-    if under is None:
+    if background is None:
         white = polarity == "dark_on_light"
         if polarity == "automatic":
             # Where opaque pixels are dark, transparent ones are paper.
             ink = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
             white = ink.count[0] > 0 and ink.mean[0] < 127.5
-        under = 255 * white
-    canvas = Image.new("RGBA", image.size, (under, under, under, 255))
+        background = 255 * white
+    canvas = Image.new("RGBA", image.size, (background, background, background, 255))
     return Image.alpha_composite(canvas, image)
 
 
@@ -231,7 +232,7 @@ def read_images(
     size, mode, fit
         As in :func:`read_image`.
     n_jobs : int, default 1
-        Threads that decode.
+        Threads that decode; -1 for all cores.
     broken : list of str, optional
         Where to note images that cannot be read; they are then skipped.
 
@@ -253,7 +254,7 @@ def read_images(
         except DataError as error:
             return error
 
-    with ThreadPoolExecutor(n_jobs) as threads:
+    with ThreadPoolExecutor(resolve_jobs(n_jobs)) as threads:
         results = list(threads.map(one, paths))
     images = []
     for path, result in zip(paths, results, strict=True):
@@ -286,7 +287,8 @@ def read_folder(
     Raises
     ------
     DataError
-        If there are no images, an image is broken, or sizes differ and none is given.
+        If there is no such folder, it has no images, an image is broken, or sizes differ and
+        none is given.
 
     Examples
     --------
@@ -301,22 +303,23 @@ def read_folder(
     ((2, 8, 8), ('cat', 'dog'))
     """
     root = Path(folder)
-    folders = sorted(p.name for p in root.iterdir() if p.is_dir() and find_images(p))
-    classes = [_text_of(name) for name in folders]
-    if not classes:
+    if not root.is_dir():
+        raise DataError(f"{root}: no such folder")
+    folders = sorted(path.name for path in root.iterdir() if path.is_dir())
+    files = {name: found for name in folders if (found := find_images(root / name))}
+    if not files:
         raise DataError(f"{root}: no folders with images; it needs one for each class")
     images: list[np.ndarray] = []
     labels: list[int] = []
-    for label, name in enumerate(folders):
-        for path in find_images(root / name):
+    for label, paths in enumerate(files.values()):
+        for path in paths:
             image = read_image(path, size, mode, fit)
             if images and image.shape != images[0].shape:
                 raise DataError(f"{path}: shape {image.shape}, not {images[0].shape}; give a size")
             images.append(image)
             labels.append(label)
-    return ImageSet(
-        np.stack(images), np.array(labels, np.int64), tuple(classes), _text_of(root.name)
-    )
+    classes = tuple(map(_text_of, files))
+    return ImageSet(np.stack(images), np.array(labels, np.int64), classes, _text_of(root.name))
 
 
 def _text_of(name: str) -> str:

@@ -36,7 +36,7 @@ _STYLES = {
     "bold", "extrabold", "black", "heavy", "italic", "oblique", "condensed", "cond", "narrow",
     "cn", "display",
 }  # fmt: skip
-# Of each font's characters with the median family's; see the decision on fonts.
+# Correlation of a font's characters with the median family's, at least; see decision 041.
 _MIN_CORRELATION = 0.38
 
 
@@ -98,7 +98,7 @@ def find_fonts(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def font_family(name: str) -> str:
-    """Return the family that a name says, without weight and width, in lower case.
+    """Return the family in a font's name, without weight and width, in lower case.
 
     Examples
     --------
@@ -121,11 +121,12 @@ def matches(family: str, patterns: Iterable[str]) -> bool:
 
 
 def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> list[Font]:
-    """Return the fonts that draw all these characters, each like most other fonts do.
+    """Return the fonts that have all these characters, in shapes that resemble most other fonts'.
 
-    Excluded are files that are no fonts, fonts without one of the characters (their table says
-    so), or with two that look the same (placeholders), copies of another font, and fonts whose
-    characters are unlike those of the others: symbols in place of letters, ornamented initials.
+    Excluded are files that are not fonts; fonts that lack one of the characters, or draw two of
+    them alike (a placeholder); copies of another font; and fonts whose characters correlate
+    little with those of the median family, such as symbols in place of letters, or ornamented
+    initials.
 
     Parameters
     ----------
@@ -139,7 +140,6 @@ def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> li
 
     Examples
     --------
-    >>> from visionshare.datasets.fonts import matplotlib_fonts
     >>> sorted({font.family for font in usable_fonts(matplotlib_fonts(), "0AB")})[:4]
     ['cmb10', 'cmmi10', 'cmr10', 'cmss10']
     """
@@ -162,9 +162,9 @@ def usable_fonts(paths: Sequence[str | os.PathLike[str]], characters: str) -> li
 
 
 def _correlations(pictures: np.ndarray, families: Sequence[str]) -> np.ndarray:
-    """Return how much each font's characters correlate with the median family's, on average.
+    """Return the mean correlation (n,) of each font's characters with the median family's.
 
-    The worse half of the characters counts: a symbol font may have usual digits.
+    The mean is that of the worse half of the characters: a symbol font may have usual digits.
     """
     flat = pictures.reshape(*pictures.shape[:2], -1).astype(np.float32)
     means = np.stack([
@@ -212,7 +212,7 @@ def draw_character(face: Any, character: str, margin: int = 4) -> np.ndarray:
     Raises
     ------
     DataError
-        If it has no ink.
+        If it has no ink, or is larger than 4096 pixels.
 
     Examples
     --------

@@ -97,8 +97,8 @@ class Fonts:
                 raise InputError(name, value, "a whole number of at least 1")
         if not hasattr(self.seed, "__index__") or self.seed < 0:
             raise InputError("seed", self.seed, "a whole number of at least 0")
-        low, high = self.points
-        if not 4 <= low * self.dpi / 72 <= high * self.dpi / 72 <= 400:
+        sizes = [points * self.dpi / 72 for points in self.points]
+        if len(sizes) != 2 or not 4 <= sizes[0] <= sizes[1] <= 400:
             raise InputError("points", self.points, "two sizes, ascending, of 4 to 400 pixels")
         for name in ("rotation", "shear", "scale", "elastic"):
             if not 0 <= getattr(self, name) <= (45 if name == "rotation" else 5):

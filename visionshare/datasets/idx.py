@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
+from visionshare.durable import write_bytes
 from visionshare.errors import DataError
 
 __all__ = ["is_idx", "read_idx", "write_idx"]
 
 _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_LARGEST = 8 << 30
+_MAX_BYTES = 8 << 30
 # What an array of NumPy 1 may have.
 _MOST_SIDES = 32
 
@@ -33,13 +34,13 @@ def is_idx(path: str | os.PathLike[str]) -> bool:
     return name.endswith((".idx", "-ubyte", ".ubyte")) or "-idx" in name
 
 
-def read_idx(path: str | os.PathLike[str], largest: int = _LARGEST) -> np.ndarray:
+def read_idx(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> np.ndarray:
     """Read an IDX or IDX.gz file.
 
     Parameters
     ----------
     path : path-like
-    largest : int
+    max_bytes : int
         Bytes of data that are accepted at most; no more are read.
 
     Raises
@@ -71,7 +72,7 @@ def read_idx(path: str | os.PathLike[str], largest: int = _LARGEST) -> np.ndarra
             dtype = np.dtype(_DTYPES[magic[2]])
             # An empty array must not have sides that no array has either.
             n_bytes = math.prod(side or 1 for side in shape) * dtype.itemsize
-            if n_bytes > largest:
+            if n_bytes > max_bytes:
                 raise DataError(f"{path}: announces {n_bytes} bytes, too many")
             return _body(path, handle, shape, dtype, math.prod(shape))
     except OSError as error:
@@ -102,6 +103,11 @@ def _body(
 def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
     """Write an array as IDX; gzip-compressed when the name ends in ``.gz``.
 
+    Raises
+    ------
+    DataError
+        If IDX has no such dtype.
+
     Examples
     --------
     >>> import tempfile
@@ -117,6 +123,4 @@ def write_idx(path: str | os.PathLike[str], array: np.ndarray) -> None:
     head = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
     body = head + array.astype(_DTYPES[code]).tobytes()
     content = gzip.compress(body, mtime=0) if str(path).endswith(".gz") else body
-    from visionshare.durable import write_bytes
-
     write_bytes(path, content)

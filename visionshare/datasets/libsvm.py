@@ -17,11 +17,11 @@ from visionshare.errors import DataError
 
 __all__ = ["read_libsvm"]
 
-_LARGEST = 1 << 30
+_MAX_BYTES = 1 << 30
 
 
 def read_libsvm(
-    path: str | os.PathLike[str], shape: tuple[int, ...], largest: int = _LARGEST
+    path: str | os.PathLike[str], shape: tuple[int, ...], max_bytes: int = _MAX_BYTES
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read images and labels; values are not scaled.
 
@@ -31,7 +31,7 @@ def read_libsvm(
         Lines of ``label index:value …``; ``.bz2`` and ``.gz`` are unpacked.
     shape : tuple of int
         Shape of one image; index 1 is its first pixel, and missing pixels are 0.
-    largest : int
+    max_bytes : int
         Bytes of unpacked text that are accepted at most.
 
     Returns
@@ -60,9 +60,9 @@ def read_libsvm(
     opener: Callable[..., Any] = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
     try:
         with opener(path, "rb") as handle:
-            text = handle.read(largest + 1)
-        if len(text) > largest:
-            raise DataError(f"{path}: unpacks to more than {largest} bytes")
+            text = handle.read(max_bytes + 1)
+        if len(text) > max_bytes:
+            raise DataError(f"{path}: unpacks to more than {max_bytes} bytes")
         pixels = int(np.prod(shape))
         table, labels = load_svmlight_file(
             io.BytesIO(text), n_features=pixels, dtype=np.float32, zero_based=False

@@ -207,10 +207,8 @@ class Preprocessing:
 
         Parameters
         ----------
-        darkness : ndarray of uint8, shape (H, W)
-            See :class:`visionshare.datasets.ink.Ink`.
-        mask : ndarray of bool, shape (H, W)
-            Pixels of this character.
+        darkness, mask
+            As in :func:`visionshare.datasets.characters.ink_alone`.
         size : tuple of int
             Height and width of the raster.
 

@@ -51,12 +51,19 @@ def sample_one_class(
 def sample_per_class(labels: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Return indices of at most ``n`` examples of each class, ascending.
 
+    Raises
+    ------
+    InputError
+        If ``n`` is no integer of at least 0.
+
     Examples
     --------
     >>> labels = np.array([0, 0, 0, 1])
     >>> np.bincount(labels[sample_per_class(labels, 2, np.random.default_rng(0))]).tolist()
     [2, 1]
     """
+    if not hasattr(n, "__index__") or n < 0:
+        raise InputError("n", n, "an integer of at least 0")
     drawn = [rng.permutation(np.flatnonzero(labels == c))[:n] for c in np.unique(labels)]
     return np.sort(np.concatenate([np.empty(0, np.int64), *drawn])).astype(np.int64)
 
@@ -81,12 +88,19 @@ def stratified_mask(labels: np.ndarray, fraction: float, seed: int) -> np.ndarra
         From 0 to 1; of each class rounded to a number of examples.
     seed : int
 
+    Raises
+    ------
+    InputError
+        If the fraction is not from 0 to 1.
+
     Examples
     --------
     >>> drawn = stratified_mask(np.array([0, 1, 0, 0, 1, 0]), 0.5, 0)
     >>> int(drawn[[0, 2, 3, 5]].sum()), int(drawn[[1, 4]].sum())
     (2, 1)
     """
+    if not 0 <= fraction <= 1:
+        raise InputError("fraction", fraction, "a number from 0 to 1")
     rng, drawn = np.random.default_rng(seed), np.zeros(len(labels), bool)
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))

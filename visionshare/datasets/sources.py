@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.datasets.arrays import read_hdf5, read_npz
-from visionshare.datasets.catalogue import Catalogue, list_datasets, load_dataset
+from visionshare.datasets.catalog import Catalog, list_datasets, load_dataset
 from visionshare.datasets.folders import Fit, read_folder
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.idx import is_idx, read_idx
@@ -28,27 +28,27 @@ def load_images(
     fit: Fit = "resize",
     cut: Cut | None = None,
     fonts: Fonts | None = None,
-    catalogue: Catalogue = None,
+    catalog: Catalog = None,
 ) -> ImageSet:
-    """Return images and labels from a catalogue name, a folder, or a file.
+    """Return images and labels from a catalog name, a folder, or a file.
 
     Parameters
     ----------
     source : str or path-like
-        A name of the catalogue; a folder with a folder for each class, or, with ``cut``, with an
+        A name of the catalog; a folder with a folder for each class, or, with ``cut``, with an
         image for each texture; a ``.npz`` or HDF5 file with ``images`` and ``labels``; an IDX
         file of images beside its labels (``…-images…`` and ``…-labels…``).
     split : {"train", "test"}
-        Of a catalogue entry. A folder that has folders ``train`` and ``test`` uses them too.
+        Of a catalog entry. A folder that has folders ``train`` and ``test`` uses them too.
     data_dir : path-like, optional
-        Where catalogue entries are searched first.
+        Where catalog entries are searched first.
     size, mode, fit
         How images of a folder are read, see :func:`visionshare.datasets.folders.read_image`.
     cut : Cut, optional
         Cut patches of this kind from textures: the left half of each trains, the right half tests.
     fonts : Fonts, optional
-        How the characters of the catalogue's "fonts" are rendered.
-    catalogue : path-like, optional
+        How the characters of the catalog's "fonts" are rendered.
+    catalog : path-like, optional
         As in :func:`visionshare.datasets.list_datasets`.
 
     Raises
@@ -61,8 +61,8 @@ def load_images(
     >>> load_images("digits", "train").classes[:3]
     ('0', '1', '2')
     """
-    if isinstance(source, str) and source in list_datasets(catalogue):
-        return load_dataset(source, split, data_dir, cut, fonts, catalogue)
+    if isinstance(source, str) and source in list_datasets(catalog):
+        return load_dataset(source, split, data_dir, cut, fonts, catalog)
     if fonts is not None:
         raise DataError(f"{source}: its images are not rendered; only those of 'fonts' are")
     path = Path(source)
@@ -72,7 +72,7 @@ def load_images(
         inner = path / split
         return read_folder(inner if inner.is_dir() else path, size, mode, fit)
     if not os.path.isfile(path):
-        raise DataError(f"{source}: no such file or folder, and no data set of the catalogue")
+        raise DataError(f"{source}: no such file or folder, and no data set of the catalog")
     if cut is not None:
         raise DataError(f"{source}: a file; patches are cut from a folder of textures")
     if path.suffix == ".npz":

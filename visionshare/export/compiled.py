@@ -97,13 +97,15 @@ class CompiledClassifier:
         return scores
 
     def _as_pixels(self, images: np.ndarray) -> np.ndarray:
-        if (images.dtype == np.uint8) != (
-            self._dtype is np.uint8
-        ) or images.dtype.kind not in "fiu":
+        of_bytes, bytes_wanted = images.dtype == np.uint8, self._dtype is np.uint8
+        if of_bytes != bytes_wanted or images.dtype.kind not in "fiu":
             raise InputError("images", images.dtype, f"{self.program.pixel}, as compiled for")
-        if images.dtype.kind == "f" and not np.isfinite(images).all():
+        # What is beyond float32 becomes infinite, and is refused.
+        with np.errstate(over="ignore"):
+            pixels = np.ascontiguousarray(images, self._dtype)
+        if not of_bytes and not np.isfinite(pixels).all():
             raise InputError("images", "NaN or infinity", "finite values")
-        return np.ascontiguousarray(images, self._dtype)
+        return pixels
 
     def predict(self, images: np.ndarray) -> np.ndarray:
         """Return the class of each image."""

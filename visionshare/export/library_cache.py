@@ -9,11 +9,10 @@ import stat
 import tempfile
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
 from visionshare.errors import ExportError
 from visionshare.export.c.program import CProgram, batch_source
 from visionshare.export.toolchain import FLAGS, compiler, run_compiler, target_macros
+from visionshare.resources import cache_folder
 
 __all__ = ["cached_library", "library_folder"]
 
@@ -47,9 +46,10 @@ def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None =
         with tempfile.TemporaryDirectory(dir=folder) as work:
             for name in (header, source):
                 (Path(work) / name).write_text(program.files[name], encoding="ascii")
-            (Path(work) / "batch.c").write_text(batch, encoding="ascii")
-            made = Path(work) / "made.so"
-            run_compiler([*FLAGS, "-shared", "-fPIC", Path(work) / "batch.c", "-o", made, "-lm"])
+            # No program has a name with a capital letter.
+            together, made = Path(work) / "Batch.c", Path(work) / "made.so"
+            together.write_text(batch, encoding="ascii")
+            run_compiler([*FLAGS, "-shared", "-fPIC", together, "-o", made, "-lm"])
             # Two processes may compile the same at once: either file is complete.
             os.replace(made, library)
     except OSError as error:
@@ -78,15 +78,19 @@ def library_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:
     'compiled'
     """
     if cache_dir is not None:
-        try:
-            return _made_for_one_user(Path(cache_dir))
-        except OSError as error:
-            raise ExportError(f"{cache_dir}: {error.strerror}; name another folder") from None
+        return _usable(Path(cache_dir))
     try:
-        return _made_for_one_user(user_cache_path("visionshare", appauthor=False) / "compiled")
+        return _made_for_one_user(cache_folder() / "compiled")
     except OSError:
         # Services and containers often run without a home that they can write to.
-        return _made_for_one_user(Path(tempfile.gettempdir()) / f"visionshare-{os.getuid()}")
+        return _usable(Path(tempfile.gettempdir()) / f"visionshare-{os.getuid()}")
+
+
+def _usable(folder: Path) -> Path:
+    try:
+        return _made_for_one_user(folder)
+    except OSError as error:
+        raise ExportError(f"{folder}: {error.strerror}; name another folder") from None
 
 
 def _made_for_one_user(folder: Path) -> Path:

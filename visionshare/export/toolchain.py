@@ -97,7 +97,8 @@ def section_sizes(path: Path) -> ObjectSize | None:
     if shutil.which("size") is None:
         return None
     result = subprocess.run(["size", str(path)], capture_output=True, text=True, check=False)
-    words = result.stdout.splitlines()[-1].split() if result.returncode == 0 else []
+    lines = result.stdout.splitlines() if result.returncode == 0 else []
+    words = lines[-1].split() if lines else []
     if len(words) < 3 or not all(word.isdigit() for word in words[:3]):
         return None
     text, data, bss = map(int, words[:3])

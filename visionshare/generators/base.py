@@ -1,4 +1,4 @@
-"""What every feature family offers, and the checks of images that all share."""
+"""What every feature family offers, and the checks of images and ids that all share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
 from visionshare.resources import product
 
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FeatureFamily",
+    "Ids",
     "check_dtype",
     "check_feature",
     "check_features",
     "check_images",
+    "checked_images",
 ]
 
 Family = TypeVar("Family", bound="FeatureFamily")
+#: Ids of features; None for all of them.
+Ids = np.ndarray | None
 # Images whose windows are cut out and transformed together.
 _WINDOWS_AT_ONCE = 4096
 
@@ -55,6 +60,8 @@ class FeatureFamily(BaseEstimator, ABC):
     inner_families: ClassVar[str] = "none"
     #: Features that :meth:`block_ids` puts together at most; all of them for None.
     block_size: ClassVar[int | None] = None
+    #: Whether :meth:`tunable` knows gradients in images, as features of maps that move need.
+    tunable_on_maps: ClassVar[bool] = False
     n_features_: int
     image_shape_: tuple[int, ...]
 
@@ -80,9 +87,7 @@ class FeatureFamily(BaseEstimator, ABC):
         if neither:
             raise TypeError(f"{cls.__name__} needs transform, or transform_columns")
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         """Return features (n_images, n), float32.
 
         A family writes this, or :meth:`transform_columns`; the other follows.
@@ -98,7 +103,7 @@ class FeatureFamily(BaseEstimator, ABC):
         return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
 
     @abstractmethod
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image of these features together."""
 
     @abstractmethod
@@ -139,7 +144,13 @@ class FeatureFamily(BaseEstimator, ABC):
         return None
 
     def check_parameters(self) -> None:
-        """Check all parameters without images; raise an InputError for one that is out of range."""
+        """Check all parameters without images.
+
+        Raises
+        ------
+        InputError
+            If one is out of range.
+        """
         return
 
     @classmethod
@@ -162,11 +173,7 @@ class FeatureFamily(BaseEstimator, ABC):
         return rng.choice(self.n_features_, n, replace=False)
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -205,10 +212,7 @@ class FeatureFamily(BaseEstimator, ABC):
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
     def added_macs(
-        self,
-        chosen: np.ndarray,
-        features: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
+        self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
         """Return what each feature, or each group of features, adds to the cost of chosen ones.
 
@@ -333,9 +337,8 @@ class FeatureFamily(BaseEstimator, ABC):
         InputError
             If there is none, or these features cannot be written in C.
         """
-        unit: Unit = self._module_beside("c", "a family that can be written in C").emit(
-            self, writer
-        )
+        module = self._module_beside("c", "a family that can be written in C")
+        unit: Unit = module.emit(self, writer)
         return unit
 
     def to_onnx(self, graph: Graph) -> str:
@@ -346,15 +349,23 @@ class FeatureFamily(BaseEstimator, ABC):
         InputError
             If there is none, or these features cannot be written as ONNX.
         """
-        output: str = self._module_beside("onnx", "a family that can be written as ONNX").emit(
-            self, graph
-        )
+        module = self._module_beside("onnx", "a family that can be written as ONNX")
+        output: str = module.emit(self, graph)
         return output
+
+    def _like(self: Family, *attributes: str) -> Family:
+        """Return a family of the same parameters and image shape, with these attributes as here."""
+        other = type(self)(**self.get_params(deep=False))
+        for name in ("image_shape_", *attributes):
+            setattr(other, name, getattr(self, name))
+        return other
 
     def _see(self, images: np.ndarray) -> np.ndarray:
         """Take on the shape of one image; return the images checked, (n, H, W, C)."""
         images = np.asarray(images)
         checked = check_images(images)
+        if len(images) == 0:
+            raise InputError("images", images.shape, "at least one image")
         self.image_shape_ = tuple(int(side) for side in images.shape[1:])
         return checked
 
@@ -388,7 +399,7 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
     Raises
     ------
     InputError
-        If the array has another shape, is empty, or holds values that are not finite.
+        If the array has another shape, its images are empty, or a value is no finite float32.
     """
     images = np.asarray(images)
     if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
@@ -398,16 +409,25 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
         raise InputError("images", images.shape, "images of at least one pixel")
     if shape is not None and images.shape[1:] != tuple(shape):
         raise InputError("images", images.shape, f"images of shape {(len(images), *shape)}")
-    if images.dtype.kind == "f" and not np.isfinite(images).all():
+    if images.dtype not in (np.uint8, np.float32):
+        # What is beyond float32 becomes infinite, and is refused.
+        with np.errstate(over="ignore"):
+            images = images.astype(np.float32)
+    if images.dtype == np.float32 and not np.isfinite(images).all():
         raise InputError("images", "NaN or infinity", "finite values")
-    if images.dtype != np.uint8:
-        images = images.astype(np.float32, copy=False)
     if images.ndim == 2:
         return images[:, None, :, None]
     return images[..., None] if images.ndim == 3 else images
 
 
-def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
+def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return images as they were given, after :func:`check_images`: for a family inside."""
+    images = np.asarray(images)
+    check_images(images, shape)
+    return images
+
+
+def check_features(features: Ids, n_features: int) -> np.ndarray:
     """Return feature ids as int64; all for None.
 
     Raises
@@ -417,14 +437,7 @@ def check_features(features: np.ndarray | None, n_features: int) -> np.ndarray:
     """
     if features is None:
         return np.arange(n_features)
-    ids = np.atleast_1d(np.asarray(features))
-    if ids.size == 0:
-        return ids.astype(np.int64)
-    if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise InputError("features", f"{ids.dtype} of shape {ids.shape}", "a vector of ids")
-    if ids.min() < 0 or ids.max() >= n_features:
-        raise InputError("features", int(ids.max()), f"ids from 0 to {n_features - 1}")
-    return ids.astype(np.int64)
+    return check_ids(np.atleast_1d(features), n_features, "features")
 
 
 def check_feature(feature: int, n_features: int) -> int:

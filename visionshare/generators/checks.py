@@ -1,4 +1,4 @@
-"""Checks of parameters that several families have."""
+"""Checks of parameters that families and searches have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.resources import available_memory, size_text
 
-__all__ = ["check_choice", "check_flag", "check_memory", "check_positive", "check_whole"]
+__all__ = [
+    "check_choice",
+    "check_flag",
+    "check_fraction",
+    "check_memory",
+    "check_positive",
+    "check_whole",
+]
 
 
 def check_whole(
@@ -65,6 +72,17 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> None:
     """
     if not isinstance(value, str) or value not in known:
         raise InputError(name, value, " or ".join(map(repr, known)))
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise an InputError unless a parameter is a number above 0 and at most 1.
+
+    Examples
+    --------
+    >>> check_fraction("fraction", 0.1)
+    """
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 < float(value) <= 1:
+        raise InputError(name, value, "a fraction above 0 and at most 1")
 
 
 def check_positive(name: str, values: Any) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
-from visionshare.generators.base import FeatureFamily, check_features
+from visionshare.generators.base import FeatureFamily, Ids, check_features
 from visionshare.generators.checks import check_whole
 
 __all__ = ["Draws"]
@@ -47,6 +47,7 @@ class Draws:
     ) -> None:
         check_whole("n", n)
         check_whole("rounds", rounds)
+        check_whole("random_state", random_state, least=0)
         if not family.is_continuous:
             raise InputError("family", family.name, "a family with continuous parameters")
         self.family, self.n, self.rounds = family, int(n), int(rounds)
@@ -105,9 +106,17 @@ class Draws:
         return self.take(features).macs() if len(features) else 0
 
     def added_macs(
-        self, chosen: np.ndarray, features: np.ndarray, starts: np.ndarray | None = None
+        self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return what features, or groups of them, add to the cost of the chosen ones, int64."""
+        """Return what features, or groups of them, add to the cost of the chosen ones, int64.
+
+        Raises
+        ------
+        InputError
+            If ``features`` are omitted: all draws are too many.
+        """
+        if features is None:
+            raise InputError("ids", None, "ids of columns: the draws have no end")
         n = len(chosen)
         finite = self.take(np.concatenate([chosen, features]))
         return finite.added_macs(np.arange(n), np.arange(n, finite.n_features_), starts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
 
 __all__ = ["check_scaling", "fit_scaling", "flattened", "pixel_position", "rows_of"]
 
@@ -33,8 +33,7 @@ def pixel_position(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def check_scaling(scaling: str) -> None:
     """Raise an InputError unless a scaling is known."""
-    if scaling not in ("unit_variance", "none"):
-        raise InputError("scaling", scaling, "'unit_variance' or 'none'")
+    check_choice("scaling", scaling, ("unit_variance", "none"))
 
 
 def fit_scaling(X: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:

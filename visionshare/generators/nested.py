@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.registry import family_from_state
+from visionshare.generators.states import check_image_shape
 
 __all__ = ["DEEPEST", "check_depth", "parts_from_state", "parts_to_state"]
 
@@ -56,16 +57,18 @@ def parts_to_state(
 
 
 def parts_from_state(
-    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], shape: tuple[int, ...]
-) -> list[FeatureFamily]:
-    """Return the families that :func:`parts_to_state` described under "parts".
+    state: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    part_shape: tuple[int, ...] | None = None,
+) -> tuple[tuple[int, ...], list[FeatureFamily]]:
+    """Return an image's shape, and the families that :func:`parts_to_state` described as "parts".
 
     Parameters
     ----------
     state, arrays
         Of the family that holds the others.
-    shape : tuple of int
-        The shape of one image that all must have.
+    part_shape : tuple of int, optional
+        Shape of the images that the parts see; that of the family's images when omitted.
 
     Raises
     ------
@@ -74,12 +77,13 @@ def parts_from_state(
     """
     states: Any = state.get("parts")
     check_depth(states)
-    parts = []
+    shape, parts = check_image_shape(state.get("image_shape")), []
     for number, part_state in enumerate(states):
         prefix = f"{number}."
         part_arrays = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
         part = family_from_state(part_state, part_arrays)
-        if tuple(part.image_shape_) != shape:
-            raise InputError("parts", part.image_shape_, f"families of images of shape {shape}")
+        seen = part_shape or shape
+        if tuple(part.image_shape_) != seen:
+            raise InputError("parts", part.image_shape_, f"families of images of shape {seen}")
         parts.append(part)
-    return parts
+    return shape, parts

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ FAMILIES: dict[str, str] = {
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",
     "lbp": "visionshare.generators.lbp.family:LocalBinaryPatterns",
+    "maps": "visionshare.generators.maps.family:LearnedMaps",
     "monomials": "visionshare.generators.monomials.family:Monomials",
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",
@@ -45,9 +46,10 @@ FAMILIES: dict[str, str] = {
     "sources": "visionshare.generators.sources.family:SourceClassifiers",
     "stumps": "visionshare.generators.stumps.family:Stumps",
     "union": "visionshare.generators.union.family:UnionOfFamilies",
+    "units": "visionshare.generators.units.family:Units",
 }
 _GROUP = "visionshare.families"
-# Names of families and of their parameters in files that older versions wrote.
+# Names of families, and of the parameters of families, in files that older versions wrote.
 _FORMER_FAMILIES = {"straightened": "deslanted"}
 _FORMER_PARAMETERS = {"anchors": {"centres": "centers"}}
 
@@ -86,8 +88,7 @@ def family_class(name: str) -> type[FeatureFamily]:
     homes = _homes()
     if not isinstance(name, str) or name not in homes:
         raise InputError("family", name, " or ".join(map(repr, sorted(homes))))
-    module, attribute = homes[name].split(":")
-    family: type[FeatureFamily] = getattr(import_module(module), attribute)
+    family: type[FeatureFamily] = EntryPoint(name, homes[name], _GROUP).load()
     return family
 
 
@@ -126,15 +127,7 @@ def current_state(state: Mapping[str, Any]) -> dict[str, Any]:
     >>> current_state({"family": "straightened", "parts": []})
     {'family': 'deslanted', 'parts': []}
     """
-    current = dict(state)
-    name = current.get("family")
-    if isinstance(name, str):
-        current["family"] = name = _FORMER_FAMILIES.get(name, name)
-        renamed = _FORMER_PARAMETERS.get(name)
-        parameters = current.get("parameters")
-        if renamed and isinstance(parameters, dict):
-            current["parameters"] = {renamed.get(k, k): v for k, v in parameters.items()}
-    return current
+    return _renamed(state, _FORMER_FAMILIES, _FORMER_PARAMETERS)
 
 
 def family_fingerprints(family: FeatureFamily) -> set[str]:
@@ -157,15 +150,25 @@ def former_state(state: Mapping[str, Any]) -> dict[str, Any]:
 
     Stores that they wrote carry a digest of it.
     """
-    former = dict(state)
-    name = former.get("family")
-    families = {new: old for old, new in _FORMER_FAMILIES.items()}
-    if isinstance(name, str):
-        former["family"] = families.get(name, name)
-        parameters = former.get("parameters")
-        renamed = {new: old for old, new in _FORMER_PARAMETERS.get(name, {}).items()}
-        if renamed and isinstance(parameters, dict):
-            former["parameters"] = {renamed.get(k, k): v for k, v in parameters.items()}
+    parameters = {family: _inverse(names) for family, names in _FORMER_PARAMETERS.items()}
+    former = _renamed(state, _inverse(_FORMER_FAMILIES), parameters)
     if isinstance(former.get("parts"), list):
         former["parts"] = [former_state(part) for part in former["parts"]]
     return former
+
+
+def _renamed(
+    state: Mapping[str, Any], families: Mapping[str, str], parameters: Mapping[str, dict[str, str]]
+) -> dict[str, Any]:
+    """Return a description with other names of the family and of its parameters."""
+    renamed, name, given = dict(state), state.get("family"), state.get("parameters")
+    if isinstance(name, str):
+        renamed["family"] = families.get(name, name)
+        if name in parameters and isinstance(given, dict):
+            names = parameters[name]
+            renamed["parameters"] = {names.get(key, key): value for key, value in given.items()}
+    return renamed
+
+
+def _inverse(names: Mapping[str, str]) -> dict[str, str]:
+    return {new: old for old, new in names.items()}

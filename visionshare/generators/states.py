@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 
-__all__ = ["check_image_shape", "check_state", "family_state", "unfitted"]
+__all__ = ["check_floats", "check_image_shape", "check_state", "family_state", "unfitted"]
 
 Family = TypeVar("Family", bound=FeatureFamily)
 _VERSION = 1
@@ -21,6 +21,8 @@ _LARGEST_IMAGE = 2**28
 def family_state(family: FeatureFamily, **values: Any) -> dict[str, Any]:
     """Return the description of a fitted family: name, version, shape of an image, and values.
 
+    Numbers of NumPy become Python's, which files can hold.
+
     Examples
     --------
     >>> from visionshare import Pixels
@@ -28,7 +30,15 @@ def family_state(family: FeatureFamily, **values: Any) -> dict[str, Any]:
     {'family': 'pixels', 'version': 1, 'image_shape': [3]}
     """
     head = {"family": family.name, "version": _VERSION, "image_shape": list(family.image_shape_)}
-    return {**head, **values}
+    return {**head, **_plain(values)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_state(
@@ -37,7 +47,7 @@ def check_state(
     family: str,
     dimensions: Mapping[str, int],
 ) -> None:
-    """Check that a description is of this family and version 1 and has these arrays.
+    """Check that a description is of this family, of a known version, and has these arrays.
 
     Parameters
     ----------
@@ -72,6 +82,7 @@ def unfitted(
     arrays: Mapping[str, np.ndarray],
     dimensions: Mapping[str, int],
     later: Collection[str] = (),
+    without: Collection[str] = (),
 ) -> Family:
     """Return a family with the parameters and the image shape of a description, checked.
 
@@ -83,6 +94,9 @@ def unfitted(
         As in :func:`check_state`; with a table "parameters" where the family has any.
     later : collection of str
         Parameters that older descriptions do not have; they keep their defaults.
+    without : collection of str
+        Parameters that are described elsewhere, such as families inside; the caller adds
+        them, and checks all.
 
     Raises
     ------
@@ -90,14 +104,33 @@ def unfitted(
         If it is another description, or parameters are missing, unknown or out of range.
     """
     check_state(state, arrays, cls.name, dimensions)
-    names = set(cls().get_params())
+    names = set(cls().get_params()) - set(without)
     parameters = state.get("parameters") if names else {}
     if not isinstance(parameters, dict) or set(parameters) | set(later) != names:
         raise InputError("parameters", parameters, f"values for {sorted(names)}")
     family = cls(**parameters)
-    family.check_parameters()
+    if not without:
+        family.check_parameters()
     family.image_shape_ = check_image_shape(state.get("image_shape"))
     return family
+
+
+def check_floats(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Check that arrays of a description are float32, each of its shape.
+
+    Raises
+    ------
+    InputError
+        If one is not.
+
+    Examples
+    --------
+    >>> check_floats({"scale": np.ones(3, np.float32)}, {"scale": (3,)})
+    """
+    for name, shape in shapes.items():
+        if arrays[name].dtype != np.float32 or arrays[name].shape != shape:
+            given = f"{arrays[name].dtype} of shape {arrays[name].shape}"
+            raise InputError(name, given, f"float32 of shape {shape}")
 
 
 def check_image_shape(value: Any) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Tunable"]
+__all__ = ["Tunable", "TunableOnMaps"]
 
 
 class Tunable(Protocol):
@@ -41,4 +41,14 @@ class Tunable(Protocol):
 
     def family(self) -> Any:
         """Return the family of these features with the current parameters."""
+        ...
+
+
+class TunableOnMaps(Tunable, Protocol):
+    """Features of images that move themselves: what they are made by needs their gradients."""
+
+    def image_gradients(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
         ...

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from visionshare.classifier.path import PathStep
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
+from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, example_weights
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
@@ -59,6 +60,27 @@ class Learner(BaseEstimator):
             If a parameter is out of range.
         """
         self._settings()
+
+    @abstractmethod
+    def fit(
+        self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
+    ) -> Learner:
+        """Choose features and fit their weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, d), or Columns
+            Examples by features, in memory or in a store.
+        y : array-like of shape (m,)
+            Classes, or the numbers of a regression.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the examples, at least 0.
+
+        Raises
+        ------
+        InputError
+            If a parameter is out of range, or the data of a classifier has fewer than two classes.
+        """
 
     @abstractmethod
     def _settings(self) -> Any:
@@ -140,6 +162,12 @@ class Classifier(ClassifierMixin, Learner):
             raise InputError("y", "one class", "examples of two classes or more")
         omega = example_weights(sample_weight, y, getattr(self, "class_weight", None))
         return Examples(columns, index, omega, len(self.classes_))
+
+    def _training_temperature(self, examples: Examples) -> float:
+        """Return the temperature for the scores of the training examples."""
+        values = examples.columns.columns_of(self.support_, scaled=False).astype(np.float64)
+        scores = values.T @ self.coef_.T + self.intercept_
+        return fit_temperature(two_sided(scores), examples.y, examples.omega)
 
     def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return scores (m, k); for two classes, as in scikit-learn, one per example (m,)."""

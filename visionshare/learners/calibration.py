@@ -1,4 +1,4 @@
-"""Honest probabilities: a temperature for scores that were trained with a margin."""
+"""Calibration: a temperature for scores that were trained with a margin."""
 
 from __future__ import annotations
 
@@ -6,11 +6,23 @@ import zlib
 
 import numpy as np
 
+from visionshare.columns import Columns
 from visionshare.losses import Loss, MulticlassLogistic
 from visionshare.penalties import Penalty
 from visionshare.solvers import ActiveSet, minimize
 
-__all__ = ["cross_fitted_scores", "fit_temperature", "row_folds", "with_an_error"]
+__all__ = [
+    "FOLDS",
+    "cross_fitted_scores",
+    "example_folds",
+    "fit_temperature",
+    "row_folds",
+    "with_an_error",
+]
+
+FOLDS = 3
+# Features whose values assign an example to its fold.
+_FOLD_FEATURES = 8
 
 
 def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
@@ -94,6 +106,11 @@ def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:
     """
     rows = np.ascontiguousarray(rows)
     return np.array([zlib.crc32(row.tobytes()) % n_folds for row in rows], dtype=np.int64)
+
+
+def example_folds(columns: Columns, support: np.ndarray) -> np.ndarray:
+    """Return a fold for each example, of :data:`FOLDS`, by its values of the first features."""
+    return row_folds(columns.columns_of(support[:_FOLD_FEATURES], scaled=False).T, FOLDS)
 
 
 def cross_fitted_scores(

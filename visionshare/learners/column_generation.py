@@ -28,7 +28,8 @@ from visionshare.solvers import Solver, StepSolver, TaskProblem, TaskSolution, T
 __all__ = ["GenerationSettings", "generate"]
 
 _logger = logging.getLogger(__name__)
-_FINEST = 1e-3
+# How often the solver's tolerance is made ten times finer, at most.
+_FINER = 3
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def generate(
 ) -> Iterator[Round]:
     """Yield the rounds that follow ``history``.
 
-    A round depends on the weights before it and on the data alone.
+    A round depends on the rounds before it, on the data and on the steps that the solver has found
+    to be short enough: a resumed run ends where another does, within the solver's tolerance.
 
     Parameters
     ----------
@@ -109,28 +111,28 @@ def generate(
     A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
     Learning 91, 2013, algorithm 1.
     """
-    active: list[int] = []
+    begun, last = time.perf_counter(), history[-1] if history else start
+    entered_before = [record.entered for record in history]
+    for candidates in entered_before if start is None else [start.candidates, *entered_before]:
+        for candidate in candidates:
+            pool.columns.enter(pool.features(candidate))
+    active = [] if last is None else [int(c) for c in last.candidates]
+    _append(problem, pool, active, order)
+    weights = problem.empty() if last is None else task_weights(last)
     if history:
-        last = history[-1]
-        active = [int(c) for c in last.candidates]
-        for candidate in np.concatenate([record.entered for record in history]):
-            pool.columns.enter(pool.features(candidate))
-        _append(problem, pool, active, order)
-        weights, number, searches = task_weights(last), last.number, last.searches
-        kkt = last.gap
+        number, searches, kkt = history[-1].number, history[-1].searches, history[-1].gap
     else:
-        begun, weights, number, searches = time.perf_counter(), problem.empty(), 0, 0
-        if start is not None:
-            active, weights = [int(c) for c in start.candidates], task_weights(start)
-        for candidate in active:
-            pool.columns.enter(pool.features(candidate))
-        _append(problem, pool, active, order)
+        number, searches = 0, 0
         solved = solver.solve(weights, settings.refit_tol, settings.max_iter)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         yield _round(0, 0, [], active, 0.0, weights, solved, begun)
-    quiet, useless, refit_tol = 0, pool.flat(), settings.refit_tol
+    quiet, useless = 0, pool.flat()
+    lost = sum(map(_left_at_once, history)) if settings.corrective else 0
     criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
-    while number < settings.rounds and problem.n < (settings.max_features or np.inf):
+    # Where all that entered left at once, the solver's tolerance hides what still violates: without
+    # a finer one they would enter forever.
+    most = settings.max_features or np.inf
+    while lost <= _FINER and number < settings.rounds and problem.n < most:
         begun = time.perf_counter()
         searches += 1
         # One update at a time: active candidates have a turn too, until they are optimal.
@@ -152,7 +154,7 @@ def generate(
         _append(problem, pool, entered, order)
         padded = weights.padded(sum(len(candidate.features) for candidate in fresh))
         if settings.corrective:
-            solved = solver.solve(padded, refit_tol, settings.max_iter)
+            solved = solver.solve(padded, settings.refit_tol / 10**lost, settings.max_iter)
             if not solved.converged:
                 _logger.info("round %d: the solver stopped at KKT %.2g", number, solved.kkt)
         else:
@@ -160,13 +162,14 @@ def generate(
             solved = cast(StepSolver, solver).step(padded, group)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         score = chosen[0].score
-        yield _round(number, searches, entered, active, score, weights, solved, begun)
-        if entered and settings.corrective and not set(entered) & set(active):
-            # All left at once: the solver's tolerance hides what still violates. Without a finer
-            # one they would enter forever.
-            if refit_tol <= _FINEST * settings.refit_tol:
-                return
-            refit_tol /= 10
+        record = _round(number, searches, entered, active, score, weights, solved, begun)
+        yield record
+        lost += settings.corrective and _left_at_once(record)
+
+
+def _left_at_once(record: Round) -> bool:
+    """Return whether candidates entered in a round and none of them stayed."""
+    return len(record.entered) > 0 and not np.isin(record.entered, record.candidates).any()
 
 
 def _append(problem: TaskProblem, pool: Pool, candidates: Sequence[int], order: np.ndarray) -> None:

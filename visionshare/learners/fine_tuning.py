@@ -17,7 +17,9 @@ from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
+from visionshare.learners.heads import UNITS, with_units
 from visionshare.learners.product_scores import ProductScores
+from visionshare.learners.tuning_settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SoftTargets
 from visionshare.resources import thread_limit
 from visionshare.solvers import Adam, one_cycle
@@ -31,99 +33,6 @@ _logger = logging.getLogger(__name__)
 
 # Images that measure how features and products are scattered.
 _MEASURED = 20_000
-
-
-@dataclass(frozen=True)
-class FineTuning:
-    """How a classifier is fine-tuned.
-
-    Attributes
-    ----------
-    epochs : int, default 20
-        Passes over the images; 2 at least where features or products are to go.
-    batch : int, default 128
-        Images a step.
-    rate : float, default 1e-3
-        Peak rate of the features' parameters, in their own units, and of the weights of
-        standardized features.
-    max_features : int, optional
-        Features that stay after half of the epochs, those that move the scores most. All when
-        omitted. A search that is blind to how features will move takes too many, and then the
-        best stay.
-    products : bool, default True
-        Whether products of pairs of features join: all of them at first.
-    max_products : int, optional
-        Products that stay after half of the epochs, those with the largest weights. All when
-        omitted.
-    product_rate : float, default 3e-4
-        Peak rate of the weights of standardized products.
-    warm_up : float, default 0.2
-        Fraction of the steps in which the rates grow.
-    alpha : float, default 1e-4
-        λ of the ridge on weights of standardized features and products.
-    margin : float, default 1.0
-        Of the loss, as in :class:`visionshare.learners.ShareBoost`.
-    validation_fraction : float, default 0.05
-        Fraction of the images that validate and do not train, and by which the probabilities are
-        calibrated; with 0 these are the training images, each before its step.
-    teacher_weight : float, default 0.8
-        Fraction of the loss that compares scores with a teacher's, where there is one.
-    teacher_temperature : float, default 3.0
-        Of both scores there, see :class:`visionshare.losses.SoftTargets`.
-    random_state : int, default 0
-        Seed of the images' order and of those that validate.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range.
-
-    Examples
-    --------
-    >>> FineTuning(epochs=40, max_features=100).products
-    True
-    """
-
-    epochs: int = 20
-    batch: int = 128
-    rate: float = 1e-3
-    max_features: int | None = None
-    products: bool = True
-    max_products: int | None = None
-    product_rate: float = 3e-4
-    warm_up: float = 0.2
-    alpha: float = 1e-4
-    margin: float = 1.0
-    validation_fraction: float = 0.05
-    teacher_weight: float = 0.8
-    teacher_temperature: float = 3.0
-    random_state: int = 0
-
-    def __post_init__(self) -> None:
-        goes = self.max_features is not None or self.max_products is not None
-        least_of = {"epochs": 2 if goes else 1, "batch": 1, "random_state": 0}
-        for name, least in {**least_of, "max_features": 1, "max_products": 1}.items():
-            value = getattr(self, name)
-            if name.startswith("max_") and value is None:
-                continue
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                why = ", where features or products go after half" if least == 2 else ""
-                raise InputError(name, value, f"a whole number of at least {least}{why}")
-        for name in ("rate", "product_rate", "alpha", "margin"):
-            value = getattr(self, name)
-            if not np.isfinite(value) or value < 0:
-                raise InputError(name, value, "a finite number of at least 0")
-        if not 0 < self.warm_up < 1:
-            raise InputError("warm_up", self.warm_up, "a fraction between 0 and 1")
-        if not 0 <= self.teacher_weight <= 1:
-            raise InputError("teacher_weight", self.teacher_weight, "a fraction in [0, 1]")
-        if not 0 < self.teacher_temperature < np.inf:
-            given = self.teacher_temperature
-            raise InputError("teacher_temperature", given, "a finite number above 0")
-        if not 0 <= self.validation_fraction < 1:
-            raise InputError(
-                "validation_fraction", self.validation_fraction, "a fraction in [0, 1)"
-            )
 
 
 class Teacher(Protocol):
@@ -268,10 +177,11 @@ class _Steps:
         self.y = np.array([index[c] for c in labels.tolist()], np.int64)
         order = np.random.default_rng([settings.random_state, 1]).permutation(len(self.y))
         n_validation = round(settings.validation_fraction * len(self.y))
-        self.validation, self.training = (
-            np.sort(order[:n_validation]),
-            np.sort(order[n_validation:]),
-        )
+        if n_validation == len(self.y):
+            accepted = "a smaller one: no image is left to train on"
+            raise InputError("validation_fraction", settings.validation_fraction, accepted)
+        self.validation = np.sort(order[:n_validation])
+        self.training = np.sort(order[n_validation:])
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
         self.loss = MulticlassLogistic(settings.margin)
@@ -281,11 +191,17 @@ class _Steps:
         if teacher is not None:
             self._teachers_order = _order_of(teacher.classes_, classifier.classes_)
         X = self._measured(self.images(0))
+        if settings.head in UNITS:
+            classifier = with_units(
+                classifier, X, settings.head, settings.n_units, settings.random_state
+            )
+            self.features = classifier.family.tunable()
+            X = self._measured(self.images(0))
         weights, intercept = (
             a.astype(np.float64) for a in (classifier.weights, classifier.intercept)
         )
         with thread_limit(n_jobs):
-            self.scores = ProductScores.start(weights, intercept, X, settings.products)
+            self.scores = ProductScores.start(weights, intercept, X, settings.head == "products")
         self.adam = self._begun()
 
     def _begun(self) -> Adam:
@@ -343,6 +259,8 @@ class _Steps:
             self._select(self.images(half))
         if history:
             self._adopt(history[-1].state)
+        if len(history) > half:
+            self.scores.keep(self.settings.max_products)
         for number in range(len(history), self.settings.epochs):
             begun = time.perf_counter()
             images = self.images(number)
@@ -350,9 +268,8 @@ class _Steps:
                 self._select(images)
             if number >= half:
                 self.scores.keep(self.settings.max_products)
-            order = np.random.default_rng([self.settings.random_state, 0, number]).permutation(
-                self.training
-            )
+            rng = np.random.default_rng([self.settings.random_state, 0, number])
+            order = rng.permutation(self.training)
             with thread_limit(self.n_jobs):
                 loss, Z = self._pass(images, order, number)
                 error = float(np.mean(np.argmax(Z, axis=0) != self.y[order]))

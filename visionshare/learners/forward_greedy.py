@@ -11,11 +11,12 @@ from sklearn.base import RegressorMixin
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Classifier, Learner
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import example_weights
 from visionshare.learners.frank_wolfe import Ball, BallSettings, ball_rounds
-from visionshare.learners.parameters import check_choice, check_numbers, check_whole_numbers
+from visionshare.learners.parameters import check_numbers, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
 from visionshare.losses import Smoothed, TaskLoss, make_task_loss
 from visionshare.scores import two_sided
@@ -150,19 +151,6 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> ForwardGreedyClassifier:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,)
-        sample_weight : array-like of shape (m,), optional
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range or the data has fewer than two classes.
-        """
         self._settings()
         examples = self._examples(X, y, sample_weight)
         ones = np.ones(len(examples.y))
@@ -178,8 +166,9 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
         """Yield the model after each round; with several tasks the end alone."""
         if len(self.support_) and len(self.rounds_) > 1:
             seconds = sum(r.seconds for rounds in self.rounds_ for r in rounds)
-            last = next(rounds[-1] for rounds in self.rounds_ if rounds)
-            yield Prefix(last.number, self.coef_, self.intercept_, last.loss, last.gap, seconds)
+            ends = [rounds[-1] for rounds in self.rounds_ if rounds]
+            loss, gap = np.mean([(end.loss, end.gap) for end in ends], axis=0).tolist()
+            yield Prefix(self.n_iter_, self.coef_, self.intercept_, loss, gap, seconds)
             return
         scale = columns.scaling_of(self.support_)[1]
         seconds = 0.0
@@ -223,19 +212,6 @@ class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> ForwardGreedyRegressor:
-        """Choose features and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,)
-        sample_weight : array-like of shape (m,), optional
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range.
-        """
         self._settings()
         columns, y = self._columns(X, y, numeric=True)
         omega = example_weights(sample_weight, y)

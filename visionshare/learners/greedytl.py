@@ -11,15 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
-from visionshare.learners.parameters import (
-    check_choice,
-    check_flags,
-    check_numbers,
-    check_whole_numbers,
-)
+from visionshare.learners.parameters import check_flags, check_numbers, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, support_of
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.scores import two_sided
@@ -122,20 +118,6 @@ class GreedyTL(Classifier):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> GreedyTL:
-        """Choose features and sources and fit their weights.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,)
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range or the data has fewer than two classes.
-        """
         settings = self._settings()
         self._scorers: Any = None
         examples = self._examples(X, y, sample_weight)

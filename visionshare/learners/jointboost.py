@@ -12,13 +12,11 @@ from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.generators.stumps import StumpColumns, Stumps
 from visionshare.learners.base import Classifier
-from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
 from visionshare.learners.joint_rounds import shared_stumps
 from visionshare.learners.parameters import check_fraction, check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path, widest
 from visionshare.resources import resolve_jobs
-from visionshare.scores import two_sided
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -136,7 +134,7 @@ class JointBoost(Classifier):
             self.rounds_ = tuple(
                 shared_stumps(columns, examples.signs, fractions, int(self.rounds), inputs, rng)
             )
-            self._gather(columns, examples)
+            self._gather(examples)
         self.n_iter_ = len(self.rounds_)
         return self
 
@@ -164,7 +162,7 @@ class JointBoost(Classifier):
         kept = replace(examples, columns=stumps, y=examples.y[used], omega=examples.omega[used])
         return kept, stumps
 
-    def _gather(self, columns: StumpColumns, examples: Examples) -> None:
+    def _gather(self, examples: Examples) -> None:
         """Sum the rounds' weights, one column for each stump; make the path; calibrate."""
         chosen = dict.fromkeys(r.feature for r in self.rounds_)
         self.support_ = np.array(list(chosen), np.int64)
@@ -173,10 +171,8 @@ class JointBoost(Classifier):
         prefixes = list(self._prefixes(T))
         if prefixes:
             self.coef_, self.intercept_ = prefixes[-1].coef, prefixes[-1].intercept
-        self.path_ = prefix_path(columns, self.support_, examples, widest(prefixes))
-        values = columns.columns_of(self.support_, scaled=False).astype(np.float64)
-        scores = values.T @ self.coef_.T + self.intercept_
-        self.temperature_ = fit_temperature(two_sided(scores), examples.y, examples.omega)
+        self.path_ = prefix_path(examples.columns, self.support_, examples, widest(prefixes))
+        self.temperature_ = self._training_temperature(examples)
 
     def _prefixes(self, T: int) -> Iterator[Prefix]:
         """Yield the model after each round."""
@@ -195,22 +191,9 @@ class JointBoost(Classifier):
         classes: Sequence[Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
-        """Return the compact classifier of the chosen stumps.
+        """Return the compact classifier of the chosen stumps, by default those of ``stumps_``.
 
-        Parameters
-        ----------
-        family : Stumps, optional
-            ``stumps_`` when omitted.
-        classes : sequence, optional
-            Names for ``classes_``, in that order.
-        metadata : dict, optional
-            Plain values to keep in the file.
-
-        Raises
-        ------
-        InputError
-            If no stump was chosen.
+        See :meth:`visionshare.learners.base.Classifier.to_classifier`.
         """
-        return super().to_classifier(
-            getattr(self, "stumps_", None) if family is None else family, classes, metadata
-        )
+        family = getattr(self, "stumps_", None) if family is None else family
+        return super().to_classifier(family, classes, metadata)

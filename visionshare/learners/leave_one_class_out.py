@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from visionshare.datasets.sampling import sample_one_class
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_whole
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.resources import thread_limit
 
@@ -57,7 +58,7 @@ def leave_one_class_out(
     Parameters
     ----------
     X : ndarray of shape (m, d)
-        Features of the examples' own; d may be 0.
+        Features of the examples; d may be 0.
     scores : ndarray of shape (m, n)
         Scores of sources, see :class:`visionshare.SourceClassifiers`.
     y : ndarray of shape (m,)
@@ -99,8 +100,7 @@ def leave_one_class_out(
         shapes = (X.shape, scores.shape, y.shape)
         raise InputError("scores", shapes, "X (m, d), scores (m, n) and y (m,) of the same m")
     for name, value in (("positives", positives), ("negatives", negatives), ("draws", draws)):
-        if isinstance(value, bool) or not hasattr(value, "__index__") or value < 1:
-            raise InputError(name, value, "a whole number of at least 1")
+        check_whole(name, value)
     classes = np.array([str(c) for c in source_classes])
     names = tuple(map(str, source_classes if source_names is None else source_names))
     if not len(classes) == len(names) == scores.shape[1]:
@@ -139,8 +139,6 @@ def _balanced(
     chosen = Z[np.ix_(rest, columns[model.support_])]
     right = (chosen @ model.coef_[0] + model.intercept_[0] > 0) == truth[rest]
     sides = [right[truth[rest] == side] for side in (True, False)]
-    return (
-        float("nan")
-        if any(len(s) == 0 for s in sides)
-        else float(np.mean([s.mean() for s in sides]))
-    )
+    if any(len(side) == 0 for side in sides):
+        return float("nan")
+    return float(np.mean([side.mean() for side in sides]))

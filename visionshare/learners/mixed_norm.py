@@ -11,8 +11,8 @@ import numpy as np
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
 from visionshare.learners.column_generation import GenerationSettings
-from visionshare.learners.parameters import check_choice
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round
 from visionshare.learners.task_estimators import TaskClassifier

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
-from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
 from visionshare.learners.parameters import check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path
@@ -89,6 +88,9 @@ class OneAgainstRest(Classifier):
         else:
             names = ", ".join(map(repr, CLASSIFIERS))
             raise InputError("learner", type(given).__name__, f"a classifier, or one of {names}")
+        if getattr(template, "checkpoint", None) is not None:
+            accepted = "a template without a checkpoint: one folder cannot hold all classes' rounds"
+            raise InputError("learner", f"checkpoint={str(template.checkpoint)!r}", accepted)
         known = template.get_params(deep=False)
         settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
         changed = {k: v for k, v in settings.items() if v is not None} | {"rounds": self.rounds}
@@ -98,20 +100,6 @@ class OneAgainstRest(Classifier):
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> OneAgainstRest:
-        """Learn each class against the rest.
-
-        Parameters
-        ----------
-        X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,)
-        sample_weight : array-like of shape (m,), optional
-            Weights of the examples, at least 0.
-
-        Raises
-        ------
-        InputError
-            If a parameter is out of range or the data has fewer than two classes.
-        """
         self._settings()
         examples = self._examples(X, y, sample_weight)
         self.learners_: list[Any] = [
@@ -124,7 +112,6 @@ class OneAgainstRest(Classifier):
 
     def _join(self, examples: Examples) -> None:
         """Bring all learners' weights to one support, and their paths to one path."""
-        columns = examples.columns
         position: dict[int, int] = {}
         widths = []
         for t in range(max(len(model.path_) for model in self.learners_)):
@@ -134,11 +121,9 @@ class OneAgainstRest(Classifier):
             widths.append(len(position))
         self.support_ = np.array(list(position), np.int64)
         prefixes = list(self._prefixes(position, widths))
-        self.path_ = prefix_path(columns, self.support_, examples, prefixes)
+        self.path_ = prefix_path(examples.columns, self.support_, examples, prefixes)
         self.coef_, self.intercept_ = self._weights(len(widths) - 1, position, len(position))
-        values = columns.columns_of(self.support_, scaled=False).astype(np.float64)
-        scores = values.T @ self.coef_.T + self.intercept_
-        self.temperature_ = fit_temperature(two_sided(scores), examples.y, examples.omega)
+        self.temperature_ = self._training_temperature(examples)
 
     def _prefixes(self, position: dict[int, int], widths: list[int]) -> Iterator[Prefix]:
         """Yield the joint model after each round that brought a feature; at the end the last."""

@@ -1,26 +1,22 @@
-"""Checks of parameters: each raises a typed error that says what is accepted."""
+"""Checks of learners' parameters, beside those of families; each says what is accepted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_whole
 
-__all__ = ["check_choice", "check_flags", "check_fraction", "check_numbers", "check_whole_numbers"]
+__all__ = ["check_flags", "check_fraction", "check_numbers", "check_whole_numbers"]
 
 
 def check_whole_numbers(owner: Any, least: int, *names: str, optional: bool = False) -> None:
     """Check that attributes are whole numbers of at least ``least``, or None where optional."""
     for name in names:
-        value = getattr(owner, name)
-        if optional and value is None:
-            continue
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < least:
-            raise InputError(name, value, f"a whole number of at least {least}")
+        check_whole(name, getattr(owner, name), least, optional=optional)
 
 
 def check_numbers(owner: Any, *names: str, positive: bool = False, optional: bool = False) -> None:
@@ -44,13 +40,6 @@ def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = Fal
     if not inside or (not zero and value == 0) or (not one and value == 1):
         interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
         raise InputError(name, value, f"a fraction in {interval}")
-
-
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Check that a value is one of some names."""
-    names = tuple(choices)
-    if not isinstance(value, str) or value not in names:
-        raise InputError(name, value, " or ".join(map(repr, names)))
 
 
 def check_flags(owner: Any, *names: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from visionshare.learners.parameters import check_choice
+from visionshare.generators.checks import check_choice
 
 if TYPE_CHECKING:
     from visionshare.learners.base import Classifier

@@ -11,6 +11,8 @@ from sklearn.base import clone
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_whole
+from visionshare.learners.parameters import check_fraction
 
 __all__ = ["regularization_path"]
 
@@ -59,10 +61,8 @@ def regularization_path(
     [0, 4, 5, 7, 8]
     """
     if alphas is None:
-        if isinstance(n, bool) or not hasattr(n, "__index__") or n < 1:
-            raise InputError("n", n, "a whole number of at least 1")
-        if not 0 < least < 1:
-            raise InputError("least", least, "a fraction between 0 and 1")
+        check_whole("n", n)
+        check_fraction("least", least)
         largest = learner.alpha_max(X, y, sample_weight)
         if largest <= 0:
             raise InputError("X", "columns that no target depends on", "a column that matters")

@@ -11,17 +11,13 @@ import numpy as np
 from visionshare.columns import Columns
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
 from visionshare.learners.backward import backward_steps, nested_path
 from visionshare.learners.base import Classifier
-from visionshare.learners.calibration import cross_fitted_scores, fit_temperature, row_folds
+from visionshare.learners.calibration import cross_fitted_scores, example_folds, fit_temperature
 from visionshare.learners.checkpoint import Run, run_identity, shown
 from visionshare.learners.greedy import GreedySettings, best_round, greedy_rounds
-from visionshare.learners.parameters import (
-    check_choice,
-    check_fraction,
-    check_numbers,
-    check_whole_numbers,
-)
+from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 from visionshare.learners.path import greedy_path, support_of, unscaled
 from visionshare.learners.rounds import Round
 from visionshare.losses import MulticlassLogistic
@@ -30,10 +26,6 @@ from visionshare.search import Criterion, Pool, Search, make_criterion
 from visionshare.solvers import ActiveSet
 
 __all__ = ["ShareBoost"]
-
-_FOLDS = 3
-# Features whose values assign an example to its fold.
-_FOLD_FEATURES = 8
 
 
 @dataclass(eq=False, repr=False)
@@ -235,7 +227,8 @@ default "exhaustive"
         if validation is not None:
             mask = np.asarray(validation)
             if mask.dtype != bool or mask.shape != y.shape:
-                raise InputError("validation", mask.shape, f"a mask of shape {y.shape}")
+                given = f"{mask.dtype} of shape {mask.shape}"
+                raise InputError("validation", given, f"booleans of shape {y.shape}")
         else:
             mask = omega > 0
             mask[mask] = stratified_mask(y[mask], self.validation_fraction, self.random_state)
@@ -302,9 +295,9 @@ default "exhaustive"
         scores = active.flat(active.scores(W))
         if mask.any():
             return fit_temperature(scores[mask], active.labels[mask], np.ones(int(mask.sum())))
-        rows = columns.columns_of(self.support_[:_FOLD_FEATURES], scaled=False).T
+        folds = example_folds(columns, self.support_)
         left_out = cross_fitted_scores(
-            active, settings.loss, settings.penalty, W, row_folds(rows, _FOLDS), settings.refit_tol
+            active, settings.loss, settings.penalty, W, folds, settings.refit_tol
         )
         held_out = scores if left_out is None else left_out
         return fit_temperature(held_out, active.labels, active.weights)

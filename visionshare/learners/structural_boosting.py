@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.column_generation import GenerationSettings
 from visionshare.learners.parameters import check_flags
@@ -84,25 +83,6 @@ class _Boosting(TaskLearner):
         ):
             raise InputError("template", given, "'single', 'parallel', an array or a function")
         return super()._settings()
-
-    def alpha_max(
-        self,
-        X: np.ndarray | Columns,
-        y: np.ndarray,
-        sample_weight: np.ndarray | None = None,
-        *,
-        tasks: np.ndarray | None = None,
-    ) -> float:
-        """Return λ_max, the least alpha that leaves all weights at 0.
-
-        Raises
-        ------
-        InputError
-            If the penalty leaves no weight at 0.
-        """
-        if make_norm(self.penalty).least(1.0) == 0:
-            raise InputError("penalty", self.penalty, "a norm that makes weights zero")
-        return super().alpha_max(X, y, sample_weight, tasks=tasks)
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
-from visionshare.learners.calibration import fit_temperature, row_folds
+from visionshare.learners.calibration import FOLDS, example_folds, fit_temperature
 from visionshare.learners.examples import Examples, example_weights
 from visionshare.learners.path import generation_path, unscaled
 from visionshare.learners.rounds import Round, task_weights
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
 __all__ = ["TaskClassifier", "TaskRegressor"]
-
-_FOLDS = 3
-# Features whose values assign an example to its fold.
-_FOLD_FEATURES = 8
 
 
 class TaskClassifier(Classifier, TaskLearner):
@@ -98,12 +94,11 @@ class TaskClassifier(Classifier, TaskLearner):
         """Return the temperature for scores of weights that left each third out."""
         problem, block = solved.problem, targets.blocks[0]
         last = task_weights(self.history_[-1])
-        values = examples.columns.columns_of(self.support_[:_FOLD_FEATURES], scaled=False)
-        folds = row_folds(values.T[targets.order], _FOLDS)
+        folds = example_folds(examples.columns, self.support_)[targets.order]
         y = examples.y[targets.order]
         scores = problem.forward(block, last.whole) + last.b
         held_out = np.zeros_like(scores)
-        for fold in range(_FOLDS):
+        for fold in range(FOLDS):
             out = folds == fold
             if not out.any() or not np.array_equal(np.unique(y[~out]), np.unique(y)):
                 held_out = scores
@@ -133,16 +128,13 @@ class TaskClassifier(Classifier, TaskLearner):
     def decision_function(
         self, X: np.ndarray | Columns, tasks: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return scores (m, k); for two classes, as in scikit-learn, one per example (m,)."""
         return flat_scores(self._task_scores(X, tasks))
 
     def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        """Return the class of each example."""
         scores = self._task_scores(X, tasks)
         return predict_labels(self.classes_, scores)
 
     def predict_proba(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
         scores = self._task_scores(X, tasks)
         return softmax(scores, self.temperature_)
 

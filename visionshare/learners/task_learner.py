@@ -13,10 +13,11 @@ from sklearn.base import clone
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
 from visionshare.learners.checkpoint import Run, run_identity
 from visionshare.learners.column_generation import GenerationSettings, generate
-from visionshare.learners.parameters import check_choice, check_numbers, check_whole_numbers
+from visionshare.learners.parameters import check_numbers, check_whole_numbers
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
 from visionshare.learners.task_targets import Targets
@@ -214,7 +215,15 @@ class TaskLearner(Learner):
         ----------
         X, y, sample_weight, tasks
             As in ``fit``.
+
+        Raises
+        ------
+        InputError
+            If the penalty leaves no weight at 0, as half the squares do.
         """
+        if self._norm().least(1.0) == 0:
+            given = getattr(self, "penalty", None)
+            raise InputError("penalty", given, "a norm that makes weights zero")
         settings: dict[str, Any] = {
             "alpha": _TINY, "shared_alpha": None, "rounds": 1, "n_entering": 1, "tol": 0.0,
             "max_features": None, "checkpoint": None, "warm_start": False,

@@ -1,12 +1,12 @@
 """Losses: value, derivative and curvature of the scores. Pure functions of arrays.
 
-``LOSSES`` holds losses of all classes' scores together (``multiclass``), ``TASK_LOSSES`` those of
-one number an example, as one-against-all classes and regression have (``separable``).
+A loss of all classes' scores together is a :class:`Loss` (``multiclass``); ``TASK_LOSSES`` holds
+those of one number an example, as one-against-all classes and regression have (``separable``).
 ``SoftTargets`` compares scores with a teacher's. Coverage is a measure of scores alone.
 """
 
 from visionshare.losses.coverage import coverage, ranks
-from visionshare.losses.multiclass import LOSSES, Loss, MulticlassLogistic, make_loss
+from visionshare.losses.multiclass import Loss, MulticlassLogistic
 from visionshare.losses.multinomial import Multinomial
 from visionshare.losses.separable import (
     TASK_LOSSES,
@@ -24,7 +24,6 @@ from visionshare.losses.smoothed import Smoothed
 from visionshare.losses.soft_targets import SoftTargets
 
 __all__ = [
-    "LOSSES",
     "TASK_LOSSES",
     "Absolute",
     "Hinge",
@@ -40,7 +39,6 @@ __all__ = [
     "SquaredHinge",
     "TaskLoss",
     "coverage",
-    "make_loss",
     "make_task_loss",
     "ranks",
 ]

@@ -10,7 +10,7 @@ __all__ = ["coverage", "ranks"]
 
 
 def ranks(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the place of each example's true class in its sorted scores, 0 where it is right.
+    """Return the position of each example's true class in its sorted scores, 0 where it is right.
 
     Among equal scores the class of the lower index comes first, as it does in a prediction.
 
@@ -43,7 +43,7 @@ def ranks(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
         # One score for two classes: the second is predicted where it is above 0.
         Z = np.column_stack([np.zeros(len(Z)), Z])
     if Z.ndim != 2 or y.shape != Z.shape[:1]:
-        raise InputError("scores", np.shape(scores), f"one row for each of {y.shape} classes")
+        raise InputError("scores", np.shape(scores), f"a row for each of {len(y)} examples")
     if y.dtype.kind not in "iu" or (y.size and (y.min() < 0 or y.max() >= Z.shape[1])):
         raise InputError("y", y.dtype, f"class indexes from 0 to {Z.shape[1] - 1}")
     true = Z[np.arange(len(y)), y][:, None]
@@ -52,7 +52,7 @@ def ranks(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def coverage(scores: np.ndarray, y: np.ndarray, omega: np.ndarray | None = None) -> float:
-    """Return the mean place of the true class, see :func:`ranks`; 0 is perfect, k − 1 the worst.
+    """Return the mean position of the true class, see :func:`ranks`; 0 is perfect, k − 1 the worst.
 
     Parameters
     ----------

@@ -1,20 +1,17 @@
 """Losses: value, residual and curvature of the scores. Pure functions of arrays.
 
 Scores are class-major here, ``Z`` of shape (k, n): every step is then a pass over contiguous
-examples. To add a loss, write a frozen dataclass with the methods of :class:`Loss` and add one
-line to :data:`LOSSES`.
+examples. A loss is a frozen dataclass with the methods of :class:`Loss`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from visionshare.registry import Registry
-
-__all__ = ["LOSSES", "Loss", "MulticlassLogistic", "make_loss"]
+__all__ = ["Loss", "MulticlassLogistic"]
 
 
 class Loss(Protocol):
@@ -93,23 +90,3 @@ class MulticlassLogistic:
         P[y, np.arange(Z.shape[1])] = true
         P /= true + others
         return P
-
-
-LOSSES: Registry[Loss] = Registry(
-    "loss",
-    {
-        "logistic": MulticlassLogistic,
-    },
-    ("value", "residual"),
-)
-
-
-def make_loss(given: str | Loss, **options: Any) -> Loss:
-    """Return the loss of a name and its options, or the loss that is given.
-
-    Raises
-    ------
-    InputError
-        If no loss has that name, or it takes no such option.
-    """
-    return LOSSES.make(given, **options)

@@ -2,7 +2,7 @@
 
 All are functions of z = c − s·f, where f is the score: for regression c is the target and s = 1,
 so that z is what is left; for classes s = ±1 is the sign and c = 1, so that z = 1 − s·f is how far
-the score is from its margin. To add a loss, write a frozen dataclass with the methods of
+the score is short of its margin. To add a loss, write a frozen dataclass with the methods of
 :class:`TaskLoss` and add one line to :data:`TASK_LOSSES`.
 
 References

@@ -1,4 +1,4 @@
-"""What a teacher says of an example: shares of all classes, softened."""
+"""The loss that compares scores with a teacher's: softened probabilities of all classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SoftTargets"]
 
 @dataclass(frozen=True)
 class SoftTargets:
-    """L(z, p) = τ² Σ_c p_c log(p_c / softmax(z / τ)_c), for a teacher's shares p = softmax(t / τ).
+    """L(z, p) = τ² Σ_c p_c log(p_c / softmax(z / τ)_c), for a teacher's p = softmax(t / τ).
 
     Its derivative τ (softmax(z / τ) − p) is near (z − t) / k, up to a constant, where τ is large:
     then all k classes' scores are learned, not the first alone.
@@ -31,10 +31,10 @@ class SoftTargets:
     --------
     >>> import numpy as np
     >>> loss = SoftTargets(2.0)
-    >>> shares = loss.softmax(np.array([[2.0], [0.0]]))
-    >>> shares.round(3).tolist()
+    >>> P = loss.softmax(np.array([[2.0], [0.0]]))
+    >>> P.round(3).tolist()
     [[0.731], [0.269]]
-    >>> value, R = loss.residual(np.array([[1.0], [0.0]]), shares, np.ones(1))
+    >>> value, R = loss.residual(np.array([[1.0], [0.0]]), P, np.ones(1))
     >>> round(value, 3), R.round(3).tolist()
     (0.105, [[-0.217], [0.217]])
     """
@@ -52,7 +52,7 @@ class SoftTargets:
         return V
 
     def softmax(self, Z: np.ndarray) -> np.ndarray:
-        """Return the softened shares (k, n) of scores (k, n)."""
+        """Return the softened probabilities (k, n) of scores (k, n)."""
         return np.exp(self._logarithms(Z))
 
     def residual(self, Z: np.ndarray, P: np.ndarray, omega: np.ndarray) -> tuple[float, np.ndarray]:
@@ -63,7 +63,7 @@ class SoftTargets:
         Z : ndarray of shape (k, n)
             Scores.
         P : ndarray of shape (k, n)
-            The teacher's shares.
+            The teacher's softened probabilities.
         omega : ndarray of shape (n,)
             Weights of the examples.
         """

@@ -115,7 +115,7 @@ class SmoothMax:
     alpha: float
     beta: float = 100.0
 
-    def _shares(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _exponentials(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         scaled = self.beta * W
         peak = np.max(np.abs(scaled), axis=0, keepdims=True, initial=0.0)
         up, down = np.exp(scaled - peak), np.exp(-scaled - peak)
@@ -123,17 +123,17 @@ class SmoothMax:
 
     def value(self, W: np.ndarray) -> float:
         """Return the penalty."""
-        _, _, total, peak = self._shares(W)
+        _, _, total, peak = self._exponentials(W)
         return float(self.alpha / self.beta * np.sum(peak + np.log(total)))
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """Return λ (e^{βW_ij} − e^{−βW_ij}) / Σ_i(…)."""
-        up, down, total, _ = self._shares(W)
+        up, down, total, _ = self._exponentials(W)
         return self.alpha * (up - down) / total
 
     def curvature(self, W: np.ndarray) -> np.ndarray:
         """Return λβ (e^{βW_ij} + e^{−βW_ij}) / Σ_i(…), a bound of the diagonal."""
-        up, down, total, _ = self._shares(W)
+        up, down, total, _ = self._exponentials(W)
         return self.alpha * self.beta * (up + down) / total
 
 

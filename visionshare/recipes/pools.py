@@ -23,7 +23,8 @@ _DEEPEST_POOL = 4
 def read_pool(part: FeaturePart, seed: int) -> FeatureFamily:
     """Return the unfitted feature family of a recipe.
 
-    The parameters of a pool of several parts are tables by the names of the parts.
+    The parameters of a pool of parts are tables by the names of the parts, beside the parameters of
+    the family around them.
 
     Raises
     ------
@@ -53,13 +54,27 @@ def _family(
         raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(names)}")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
     n = len(file.parts)
-    fits = {"none": n == 0, "one": n == 1, "several": n >= 1}
-    if not fits[family.inner_families]:
-        takes = {"none": "none", "one": "one", "several": "one or more"}[family.inner_families]
+    fits, takes = {
+        "none": (n == 0, "none"),
+        "one": (n == 1, "one"),
+        "several": (n >= 1, "one or more"),
+    }[family.inner_families]
+    if not fits:
         raise RecipeError(f"{path}: parts: {file.family!r} takes {takes} (got {n})")
     if not file.parts:
         return _plain(path, family, parameters, seed)
-    return family.from_families(_parts(path, file.parts, parameters, seed, levels))
+    own = _own(family, file.parts)
+    of_parts = {key: value for key, value in parameters.items() if key not in own}
+    around = family.from_families(_parts(path, file.parts, of_parts, seed, levels))
+    drawn = {"random_state": seed} if "random_state" in own else {}
+    given = {key: value for key, value in parameters.items() if key in own}
+    return around.set_params(**{**drawn, **given})
+
+
+def _own(family: type[FeatureFamily], parts: Sequence[PoolPart]) -> set[str]:
+    """Return the parameters of a family of others that are no families, nor names of parts."""
+    inner = {"family", "families", *(part.name or part.pool for part in parts)}
+    return set(family().get_params()) - inner
 
 
 def _plain(

@@ -101,12 +101,17 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
         If the run resumes, and the folder is that of another run.
     """
     settings = as_settings(run.recipe)
-    # More rounds, another memory bound or place resume from the same columns and rounds.
+    # More rounds, another memory bound or place resume from the same columns and rounds. A teacher
+    # is learned with the recipe's rounds.
     identity = json.dumps(
         {
             **settings,
             "store": {"dtype": settings["store"]["dtype"]},
-            "learner": {k: v for k, v in settings["learner"].items() if k != "rounds"},
+            "learner": {
+                name: value
+                for name, value in settings["learner"].items()
+                if name != "rounds" or run.recipe.teacher is not None
+            },
             "images": array_fingerprint(training.images, training.labels),
         },
         sort_keys=True,

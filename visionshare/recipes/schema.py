@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model, field_validator, model_validator
 
+from visionshare.errors import InputError
 from visionshare.recipes.registry import DEFAULT_LEARNER, LearnerSection, learner_section
 from visionshare.recipes.sections import Section, section_of
 from visionshare.resources import parse_size
@@ -34,7 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class DataPart(Section):
-    """Which images: a name of the catalogue, a file or a folder.
+    """Which images: a name of the catalog, a file or a folder.
 
     ``held_out``: fraction of the training images of each class that do not train and take the
     place of the test images, the same ones for every seed: for choosing settings.
@@ -51,6 +52,12 @@ class DataPart(Section):
     per_class: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
     held_out: float = Field(default=0.0, ge=0, lt=1)
+
+    def check(self) -> None:
+        """Check that a size has both sides."""
+        if (self.height is None) != (self.width is None):
+            given, missing = ("width", "height") if self.height is None else ("height", "width")
+            raise InputError(missing, None, f"a number of pixels beside that of data.{given}")
 
 
 class FeaturePart(Section):
@@ -103,7 +110,7 @@ class SourcesPart(Section):
 
     @model_validator(mode="after")
     def _some_sources(self) -> SourcesPart:
-        if not self.files and len(self.classes) < 2:
+        if len(self.classes) == 1 or not (self.files or self.classes):
             raise ValueError("sources: give files, or two classes or more to learn")
         return self
 

@@ -39,10 +39,10 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
     """
     from visionshare.classifier import CompactClassifier
 
-    paths = [path for entry in entries for path in _files(Path(entry))]
+    paths = list(dict.fromkeys(path for entry in entries for path in _files(Path(entry))))
     stems = [path.stem for path in paths]
     sources = []
-    for path in dict.fromkeys(paths):
+    for path in paths:
         model = CompactClassifier.load(path)
         unique = stems.count(path.stem) == 1
         name = path.stem if unique else f"{path.resolve().parent.name}/{path.stem}"

@@ -8,6 +8,7 @@ the chosen columns already explain.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class Gradient:
         return pool.gradient_norms(state.residual, numbers)
 
 
-class _Decrease:
+class _Decrease(ABC):
     """Base of the criteria that try each candidate: the decrease of the objective."""
 
     def score(self, pool: Pool, state: RefitState, numbers: np.ndarray | None) -> np.ndarray:
@@ -38,8 +39,9 @@ class _Decrease:
         numbers = np.arange(pool.size) if numbers is None else numbers
         return np.array([self._decrease(pool, state, pool.features(c)) for c in numbers])
 
+    @abstractmethod
     def _decrease(self, pool: Pool, state: RefitState, features: np.ndarray) -> float:
-        raise AssertionError("a criterion says how it tries a candidate")
+        """Return the decrease that one candidate gives."""
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ __all__ = ["Exhaustive", "winners"]
 def winners(pool: Pool, numbers: np.ndarray, scores: np.ndarray, n: int) -> list[Candidate]:
     """Return the n best scored candidates, the best first; the lower number among equals."""
     scores = np.where(np.isfinite(scores), scores, -np.inf)
-    few = 1 if n == 1 else min(n, len(scores))
-    order = [np.argmax(scores)] if few == 1 and len(scores) else np.argsort(-scores, kind="stable")
-    return [
-        Candidate(int(numbers[i]), pool.features(numbers[i]), float(scores[i])) for i in order[:few]
-    ]
+    # The best alone needs no sorting.
+    alone = n == 1 and len(scores) > 0
+    order = [np.argmax(scores)] if alone else np.argsort(-scores, kind="stable")[:n]
+    return [Candidate(int(numbers[i]), pool.features(numbers[i]), float(scores[i])) for i in order]
 
 
 @dataclass

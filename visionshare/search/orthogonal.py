@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from visionshare.errors import InputError
+from visionshare.generators.checks import check_fraction
 from visionshare.search.novelty import Novelty
 from visionshare.search.pool import Pool, RefitState
 from visionshare.solvers import ActiveSet
@@ -39,8 +39,7 @@ class Orthogonal:
     _novelty: Novelty | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.floor <= 1:
-            raise InputError("floor", self.floor, "a fraction above 0 and at most 1")
+        check_fraction("floor", self.floor)
         self.floor = float(self.floor)
 
     def spread(self, pool: Pool, state: RefitState) -> np.ndarray:

@@ -82,7 +82,7 @@ class Pool:
     Parameters
     ----------
     columns : Columns
-        ``columns.groups`` says which columns enter together; ``None`` is a column each.
+        ``columns.groups`` says which columns enter together; ``None``: each enters alone.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Pool:
     def members(self, numbers: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the column ids of candidates, one after the other, and where each begins.
 
-        ``None`` stands for all columns in their order, and for a column a candidate.
+        ``None`` stands for all columns in their order, and for candidates of one column each.
         """
         if self.order is None:
             return numbers, None

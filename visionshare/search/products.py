@@ -37,8 +37,8 @@ class PairProducts:
         """
         columns = pool.columns
         if not isinstance(columns, ProductColumns):
-            given = type(columns).__name__
-            raise InputError("X", given, "ProductColumns, for the search 'products'")
+            accepted = "ProductColumns, for the search 'products'"
+            raise InputError("X", type(columns).__name__, accepted)
         known = columns.d + columns.n_products
         numbers = np.flatnonzero(~excluded[:known])
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.checks import check_whole
 from visionshare.search.exhaustive import winners
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
@@ -43,7 +44,7 @@ class RandomSubset:
     Parameters
     ----------
     n : int, default 59
-        Candidates a round; see :func:`samples_needed`.
+        Candidates per round; see :func:`samples_needed`.
     random_state : int, default 0
         Seed; a round's draw depends on it and on the round's number alone.
     """
@@ -52,8 +53,8 @@ class RandomSubset:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or self.n < 1:
-            raise InputError("n", self.n, "a number of candidates of at least 1")
+        check_whole("n", self.n)
+        check_whole("random_state", self.random_state, least=0)
         self.n, self.random_state = int(self.n), int(self.random_state)
 
     def best(

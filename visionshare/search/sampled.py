@@ -28,6 +28,6 @@ class Sampled:
         """Return the best of the round's draws."""
         columns = pool.columns
         if not isinstance(columns, DrawnColumns):
-            raise InputError("X", type(columns).__name__, "DrawnColumns, for a sampled search")
+            raise InputError("X", type(columns).__name__, "DrawnColumns, for the search 'sampled'")
         numbers = columns.draws.of_round(state.round)
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)

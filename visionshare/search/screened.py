@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from visionshare.columns import Columns
-from visionshare.errors import InputError
+from visionshare.generators.checks import check_fraction, check_whole
 from visionshare.search.exhaustive import winners
 from visionshare.search.per_mac import PerMac
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
@@ -60,14 +60,11 @@ class Screened:
     _sample: _Sample | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.fraction <= 1:
-            raise InputError("fraction", self.fraction, "a fraction above 0 and at most 1")
-        for name in ("keep", "rounds", "max_bytes"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or value < 1:
-                raise InputError(name, value, "a whole number of at least 1")
-            setattr(self, name, int(value))
-        self.fraction, self.random_state = float(self.fraction), int(self.random_state)
+        check_fraction("fraction", self.fraction)
+        self.fraction = float(self.fraction)
+        for name, least in {"keep": 1, "rounds": 1, "random_state": 0, "max_bytes": 1}.items():
+            check_whole(name, getattr(self, name), least)
+            setattr(self, name, int(getattr(self, name)))
 
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1

@@ -44,7 +44,7 @@ class StumpScan:
     def best(
         self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
-        """Return the best stumps that are not excluded, at most one an input.
+        """Return the best stumps that are not excluded, at most one per input.
 
         Raises
         ------
@@ -57,10 +57,8 @@ class StumpScan:
         if not isinstance(columns, StumpColumns):
             raise InputError("X", type(columns).__name__, "StumpColumns, for the search 'stumps'")
         if not isinstance(criterion, Gradient):
-            given = type(criterion).__name__.lower()
-            raise InputError(
-                "criterion", given, "'gradient'; the search 'screened' takes other criteria"
-            )
+            accepted = "'gradient'; the search 'screened' takes other criteria"
+            raise InputError("criterion", type(criterion).__name__.lower(), accepted)
         R = np.ascontiguousarray(state.residual, np.float32)
         # What centering takes from a column's product: its mean times the residual's sum.
         offset_sum = R.sum(axis=0, dtype=np.float64) * columns.centered

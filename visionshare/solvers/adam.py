@@ -82,7 +82,7 @@ class Adam:
         self.squares = [np.zeros_like(p) for p in self.parameters]
         self.steps = 0
 
-    def step(self, gradients: Sequence[np.ndarray], share: float = 1.0) -> None:
+    def step(self, gradients: Sequence[np.ndarray], fraction: float = 1.0) -> None:
         """Take a step along gradients, at a fraction of the peak rates."""
         self.steps += 1
         b, c = self.memory
@@ -95,4 +95,4 @@ class Adam:
             square += (1 - c) * np.square(gradient)
             root = np.sqrt(square / squared)
             root += 1e-8
-            parameter -= np.float32(share * rate / grown) * (mean / root)
+            parameter -= np.float32(fraction * rate / grown) * (mean / root)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotrs
 
-from visionshare.solvers.tasks import TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import Solver, TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Admm"]
 
@@ -27,7 +27,7 @@ class _Dual:
     mu: np.ndarray
 
 
-class Admm:
+class Admm(Solver):
     """Splits scores from losses and weights from penalties; factors once, updates the factor.
 
     Copies a_t of the slacks z_t, u of W and ũ of w̃ carry loss and penalties; the weights solve a
@@ -65,16 +65,6 @@ class Admm:
         self._shared_factor = np.zeros((0, 0))
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        """Return weights whose KKT residual is at most ``tol``.
-
-        Parameters
-        ----------
-        start : TaskWeights
-            The multipliers start where they would end if these were optimal.
-        tol : float
-        max_iter : int
-            Iterations at most.
-        """
         self._factorize()
         problem = self.problem
         slacks = [problem.slack(block, start) for block in problem.blocks]
@@ -83,6 +73,7 @@ class Admm:
         if kkt <= tol:
             value = problem.loss_value(slacks) + problem.penalty(start)
             return TaskSolution(start, value, kkt, 0, True)
+        # The multipliers start where they would end if the start were optimal.
         duals = [
             _Dual(z, problem.loss.derivative(z) * block.omega[:, None])
             for block, z in zip(problem.blocks, slacks, strict=True)

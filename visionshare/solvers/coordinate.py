@@ -10,7 +10,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.solvers.bounds import BOUNDS, MovingRows, RowBound
-from visionshare.solvers.tasks import TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import StepSolver, TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["AdaBoost", "GradBoost", "Template"]
 
@@ -26,19 +26,8 @@ class _Part:
     size: np.ndarray
 
 
-class _Coordinates:
-    """Sweeps over the features, each minimizing a bound on the loss together with the penalty.
-
-    Parameters
-    ----------
-    problem : TaskProblem
-        Without shared weights.
-    template : "single", "parallel", ndarray or callable, default "single"
-        Which features move together, and their shares a_j: each alone, all at once, as the rows
-        of an array (templates, d) over all columns say, or those of what a function of the active
-        columns (n, m) returns, (templates, n). Shares are brought to the scale that the loss
-        allows; a sweep takes one template after the other.
-    """
+class _Coordinates(StepSolver):
+    """Sweeps over the features, each minimizing a bound on the loss together with the penalty."""
 
     bound_name: ClassVar[str]
 
@@ -52,15 +41,6 @@ class _Coordinates:
             self.omegas[i, block.rows] = block.omega
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        """Return weights whose KKT residual is at most ``tol``.
-
-        Parameters
-        ----------
-        start : TaskWeights
-        tol : float
-        max_iter : int
-            Sweeps at most.
-        """
         problem, parts = self.problem, self._parts()
         W, b = start.W.copy(), start.b.copy()
         slacks = [problem.slack(block, start) for block in problem.blocks]
@@ -77,7 +57,6 @@ class _Coordinates:
         raise AssertionError("the last sweep returns")
 
     def step(self, start: TaskWeights, group: int) -> TaskSolution:
-        """Return weights after one update of the intercepts and one of a group of columns."""
         problem = self.problem
         W, b = start.W.copy(), start.b.copy()
         slacks = [problem.slack(block, start) for block in problem.blocks]
@@ -191,8 +170,10 @@ class GradBoost(_Coordinates):
     problem : TaskProblem
         Without shared weights.
     template : "single", "parallel", ndarray or callable, default "single"
-        Which features move together: each alone, all at once, the rows of an array (templates, d)
-        over all columns, or those that a function of the active columns (n, m) returns.
+        Which features move together, and their shares a_j of the step: each alone, all at once, as
+        the rows of an array (templates, d) over all columns say, or those of what a function of the
+        active columns (n, m) returns, (templates, n). Shares are brought to the scale that the loss
+        allows; a sweep takes one template after the other.
 
     References
     ----------

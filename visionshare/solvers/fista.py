@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.solvers.tasks import TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Fista"]
 
@@ -12,7 +12,7 @@ _CHECK = 10
 _LEAST = 1e-6
 
 
-class Fista:
+class Fista(Solver):
     """Accelerated proximal gradient with a backtracked step and gradient restart.
 
     Intercepts are scaled as if their column had the mean norm of the others. Scores are linear in
@@ -38,15 +38,6 @@ class Fista:
         self._b_scale = np.ones(problem.n_tasks)
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        """Return weights whose KKT residual is at most ``tol``.
-
-        Parameters
-        ----------
-        start : TaskWeights
-        tol : float
-        max_iter : int
-            Iterations at most.
-        """
         problem = self.problem
         if not self.as_published:
             self._scale_intercepts()

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from visionshare.penalties import HalfSquares, RowPenalty
 from visionshare.solvers.fista import Fista
-from visionshare.solvers.tasks import TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import Solver, TaskBlock, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Newton", "polish"]
 
@@ -34,7 +34,7 @@ def _bends(norm: RowPenalty) -> bool:
     return norm.q in (1, 2) or isinstance(norm, HalfSquares)
 
 
-class Newton:
+class Newton(Solver):
     """Proximal steps find which weights are zero, Newton's method the others.
 
     Where weights are not zero, ℓ1 and ℓ1/ℓ2 norms are smooth, and half the squares always. A
@@ -58,15 +58,6 @@ class Newton:
         self._proximal = Fista(problem)
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        """Return weights whose KKT residual is at most ``tol``.
-
-        Parameters
-        ----------
-        start : TaskWeights
-        tol : float
-        max_iter : int
-            Iterations at most, of both kinds together.
-        """
         if not _bends(self.problem.norm):
             return self._proximal.solve(start, tol, max_iter)
         weights, spent, patience, value, dull = start, 0, _IDENTIFY, np.inf, 0

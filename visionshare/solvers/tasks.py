@@ -96,7 +96,15 @@ class Solver(Protocol):
     """What column generation asks of a solver."""
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
-        """Return weights whose KKT residual is at most ``tol``."""
+        """Return weights whose KKT residual is at most ``tol``.
+
+        Parameters
+        ----------
+        start : TaskWeights
+        tol : float
+        max_iter : int
+            Iterations, or sweeps over the features, at most.
+        """
         ...
 
 
@@ -104,7 +112,7 @@ class StepSolver(Solver, Protocol):
     """A solver that can also make a single update."""
 
     def step(self, start: TaskWeights, group: int) -> TaskSolution:
-        """Return weights after one update of a group's weights."""
+        """Return weights after one update of the intercepts and one of a group's weights."""
         ...
 
 

@@ -13,8 +13,6 @@ from visionshare.generators.draws import Draws
 
 __all__ = ["DrawnColumns"]
 
-_ENDLESS = "ids of columns: the draws have no end"
-
 
 class DrawnColumns(Columns):
     """The columns of an endless list of draws over images.
@@ -42,7 +40,7 @@ class DrawnColumns(Columns):
 
     def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
-        self.draws = draws
+        self.draws = self._family = draws
         self._images = images
         self._cached = np.empty((0, len(images)), np.float32)
         self.fit_scaling("none")
@@ -57,25 +55,10 @@ class DrawnColumns(Columns):
         if rounds > self.draws.rounds:
             raise InputError("rounds", rounds, f"at most {self.draws.rounds}, the rounds of draws")
 
-    def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates per image of these features."""
-        return self.draws.macs(ids)
-
-    def added_macs(
-        self,
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray | None:
-        """Return what columns or groups add to the cost of chosen ones."""
-        if ids is None:
-            raise InputError("ids", None, _ENDLESS)
-        return self.draws.added_macs(chosen, ids, starts)
-
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield the columns in one buffer; those of the last request are cached."""
         if ids is None:
-            raise InputError("ids", None, _ENDLESS)
+            raise InputError("ids", None, "ids of columns: the draws have no end")
         if not np.isin(ids, self._cached_ids).all():
             values = self.draws.transform_columns(self._images, ids, self.n_jobs)
             self._cached_ids, self._cached = ids.copy(), values

@@ -48,7 +48,7 @@ def store_info(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def verify_store(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the broken shards of a store and what is wrong with each; reads every checksum.
+    """Return the broken shards of a store and what is wrong with each; reads every byte.
 
     Parameters
     ----------

@@ -140,10 +140,9 @@ def read_manifest(folder: Path) -> Manifest:
         raise StoreError(f"{path}: not the manifest of a visionshare store")
     version = values.get("version")
     if type(version) is not int or version not in _READ:
-        known = ", ".join(map(str, _READ))
+        known = f"this library reads {', '.join(map(str, _READ))}"
         raise StoreError(
-            f"{path}: format version {version!r}; this library reads {known}: "
-            "install a newer visionshare"
+            f"{path}: format version {version!r}; {known}: install a newer visionshare"
         )
     try:
         if version > 1 and values.pop("sha256", None) != spec_fingerprint(values, {}):

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from visionshare.durable import is_partial
+from visionshare.durable import is_partial, make_folder
 from visionshare.errors import InputError, StoreError
 from visionshare.fingerprints import images_fingerprint, spec_fingerprint
 from visionshare.generators import FeatureFamily
+from visionshare.generators.base import check_dtype
 from visionshare.generators.registry import family_fingerprints
 from visionshare.resources import parse_size
 from visionshare.store.manifest import (
@@ -21,10 +22,9 @@ from visionshare.store.manifest import (
     write_manifest,
 )
 from visionshare.store.store_columns import StoreColumns
+from visionshare.store.writer_lock import LOCK, writer_lock
 
 __all__ = ["create_empty_store", "create_store", "open_store"]
-
-_DTYPES = ("float16", "float32")
 
 
 def create_store(
@@ -52,7 +52,8 @@ def create_store(
     Raises
     ------
     StoreError
-        If the folder holds a store of other images, another family or another dtype.
+        If the folder holds a store of other images, another family or another dtype, or something
+        else, or if another process writes.
 
     Examples
     --------
@@ -64,14 +65,15 @@ def create_store(
     ...     columns.take([3]).ravel().tolist()
     [3.0, 7.0]
     """
-    if dtype not in _DTYPES:
-        raise InputError("dtype", dtype, " or ".join(map(repr, _DTYPES)))
+    check_dtype(dtype)
     parse_size(memory)
     folder = Path(path)
     if not (folder / MANIFEST).exists():
-        if folder.exists() and not all(map(is_partial, folder.iterdir())):
+        present = folder.iterdir() if folder.exists() else ()
+        if not all(is_partial(file) or file.name in (LOCK, MANIFEST) for file in present):
             raise StoreError(f"{folder}: not empty, and no store; give another folder")
-        create_empty_store(folder, family, len(images), images_fingerprint(images), dtype)
+        # Where another process is faster, its store is opened.
+        _write_first(folder, family, len(images), images_fingerprint(images), dtype)
     columns = open_store(folder, family, images, memory, n_jobs)
     if columns.dtype != dtype:
         raise StoreError(f"{folder}: holds {columns.dtype}, not {dtype}; give another folder")
@@ -94,6 +96,11 @@ def create_empty_store(
         What :func:`visionshare.fingerprints.images_fingerprint` says of them.
     dtype : {"float16", "float32"}
 
+    Raises
+    ------
+    StoreError
+        If the folder holds a store already, or another process writes.
+
     Examples
     --------
     >>> import tempfile
@@ -106,15 +113,26 @@ def create_empty_store(
     ...     columns.missing.tolist()
     [0, 1, 2]
     """
-    if family.is_continuous:
-        raise InputError("family", type(family).__name__, "a finite one; DrawnColumns take others")
+    check_dtype(dtype)
     if family.n_features_ > MOST_COLUMNS:
         raise InputError("family", f"{family.n_features_} features", f"at most {MOST_COLUMNS}")
     folder = Path(path)
+    if not _write_first(folder, family, m, images_sha256, dtype):
+        raise StoreError(f"{folder}: holds a store already; open it, or give another folder")
+    return open_store(folder, family)
+
+
+def _write_first(
+    folder: Path, family: FeatureFamily, m: int, images_sha256: str, dtype: str
+) -> bool:
+    """Write the first manifest of a store; return False where there is one by now."""
     state, arrays = family.to_state()
     digests = spec_fingerprint(state, arrays), images_sha256
-    write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *digests))
-    return open_store(folder, family)
+    with writer_lock(make_folder(folder)):
+        if (folder / MANIFEST).exists():
+            return False
+        write_manifest(folder, Manifest((m, family.n_features_), dtype, state, *digests))
+    return True
 
 
 def open_store(

@@ -1,4 +1,4 @@
-"""Shards: HDF5 files written once, a column a chunk with a checksum, then mapped for reading.
+"""Shards: HDF5 files written once, one chunk with a checksum per column, then mapped for reading.
 
 A shard is composed in memory and written as plain bytes: where the disk is full, HDF5 has no open
 file that it cannot close. Its digest stands in the manifest and is checked, once per process,
@@ -121,7 +121,7 @@ class MappedShard:
     def __init__(self, path: Path, entry: ShardEntry, m: int, dtype: str) -> None:
         problem = shard_problem(path, entry, m, dtype)
         if problem is not None:
-            raise StoreError(f"{path}: broken ({problem}); run `visionshare store repair`")
+            raise StoreError(_broken(path, problem))
         offsets = np.array(entry.offsets, np.int64)
         if entry.blake3 is None:
             offsets = _offsets(path, entry, m, dtype)
@@ -154,8 +154,12 @@ def _offsets(path: Path, entry: ShardEntry, m: int, dtype: str) -> np.ndarray:
     except (OSError, RuntimeError, KeyError, ValueError, AttributeError) as error:
         raise StoreError(f"{path}: {str(error).splitlines()[0]}") from None
     if offsets is None or (offsets % np.dtype(dtype).itemsize).any():
-        raise StoreError(f"{path}: broken (its chunks); run `visionshare store repair`")
+        raise StoreError(_broken(path, "its chunks"))
     return offsets
+
+
+def _broken(path: Path, problem: str) -> str:
+    return f"{path}: broken ({problem}); run `visionshare store repair`"
 
 
 def _chunk_offsets(columns: Any, size: int) -> np.ndarray | None:

@@ -68,10 +68,16 @@ class StoreColumns(Columns):
         self.folder = folder
         self._family, self._images = family, images
         self._memory = parse_size(memory)
-        self._mapped: dict[str, MappedShard] = {}
+        self._manifest, self._mapped = manifest, dict[str, MappedShard]()
         self._adopt(manifest)
 
     def _adopt(self, manifest: Manifest) -> None:
+        # Where another process has repaired the store, a name may stand for another shard now.
+        self._mapped = {
+            name: shard
+            for name, shard in self._mapped.items()
+            if manifest.shards.get(name) == self._manifest.shards[name]
+        }
         self._manifest = manifest
         self._shard_of = np.full(self.shape[1], -1, np.int32)
         self._row_of = np.zeros(self.shape[1], np.int32)
@@ -86,21 +92,7 @@ class StoreColumns(Columns):
         """Ids of the columns that are not evaluated yet."""
         return np.flatnonzero(self._shard_of < 0)
 
-    def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates per image of these features, None where unknown."""
-        return None if self._family is None else int(self._family.macs(ids))
-
-    def added_macs(
-        self,
-        chosen: np.ndarray,
-        ids: np.ndarray | None = None,
-        starts: np.ndarray | None = None,
-    ) -> np.ndarray | None:
-        """Return what columns or groups add to the cost of chosen ones, None where unknown."""
-        return None if self._family is None else self._family.added_macs(chosen, ids, starts)
-
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> ArrayColumns:
-        """Return all columns of some examples, copied to memory, with their scaling."""
         return sampled(self, rows, old)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
@@ -147,10 +139,8 @@ class StoreColumns(Columns):
         if (self._shard_of[ids] >= 0).all():
             return
         if self._family is None or self._images is None:
-            raise StoreError(
-                f"{self.folder}: {len(self.missing)} columns are not evaluated yet; "
-                "open the store with its family and images"
-            )
+            left = f"{len(self.missing)} columns are not evaluated yet"
+            raise StoreError(f"{self.folder}: {left}; open the store with its family and images")
         with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
             batches: Any = self._batches(self._family, ids)
@@ -159,14 +149,12 @@ class StoreColumns(Columns):
 
                 batches = tqdm(batches, "columns")
             for batch in batches:
-                values = self._family.transform_columns(
-                    self._images, batch, self.n_jobs, self.dtype
-                )
-                self._write(batch, values)
+                columns = self._family.transform_columns
+                self._write(batch, columns(self._images, batch, self.n_jobs, self.dtype))
 
     def _batches(self, family: FeatureFamily, ids: np.ndarray) -> list[np.ndarray]:
         """Return the missing blocks of these columns, joined up to a shard's size."""
-        column_bytes = self.shape[0] * np.dtype(self.dtype).itemsize
+        column_bytes = max(1, self.shape[0]) * np.dtype(self.dtype).itemsize
         most = max(1, min(self._memory // 8, _LARGEST_SHARD) // column_bytes)
         missing = np.zeros(self.shape[1], bool)
         missing[ids] = self._shard_of[ids] < 0
@@ -199,8 +187,7 @@ class StoreColumns(Columns):
         StoreError
             If another process writes.
         """
-        checked = check_ids(ids, self.shape[1])
-        ids = np.empty(0, np.int64) if checked is None else checked
+        ids = check_ids(ids, self.shape[1])
         if values.shape != (len(ids), self.shape[0]) or values.dtype != self.dtype:
             given = f"{values.dtype} of shape {values.shape}"
             accepted = f"{self.dtype} of shape {(len(ids), self.shape[0])}"

@@ -3,15 +3,15 @@
 import concurrent.futures
 import contextlib
 import json
+import socket
 import struct
-import time
 import zlib
 
 import httpx
-import numpy as np
 import pytest
 
 from tests.apps.service.clients import Server, png, request
+from visionshare.apps.service.access import default_host_names
 
 TOKEN = "a-token-of-some-length"
 
@@ -90,6 +90,18 @@ def test_an_old_version_with_chunks_is_refused(server):
     assert server.say(old).startswith(b"HTTP/1.1 400")
 
 
+def test_bytes_after_the_last_request_are_not_read(server):
+    picture = request(
+        "POST", "/predict", "Content-Type: image/png", "Connection: close",
+        f"Content-Length: {len(png())}", body=png(),
+    )  # fmt: skip
+    for last in (request("GET", "/health", "Connection: close"), picture):
+        for after in (b"x", b"\r\n", request("GET", "/metrics")):
+            answer = server.say(last + after)
+            assert answer.startswith(b"HTTP/1.1 200")
+            assert answer.count(b"HTTP/1.1") == 1
+
+
 def test_a_half_closed_client_gets_its_answers(server):
     one = request("GET", "/health")
     picture = request(
@@ -111,16 +123,15 @@ def test_a_half_closed_client_gets_its_answers(server):
     ],
     ids=["empty lists", "deep", "objects", "numbers", "text"],
 )  # fmt: skip
-def test_large_json_is_refused_quickly(server, body):
-    with concurrent.futures.ThreadPoolExecutor(1) as pool, server.client() as client:
-        kind = {"Content-Type": "application/json"}
-        start = time.perf_counter()
-        answer = pool.submit(client.post, "/predict", content=body, headers=kind)
+def test_large_json_is_refused_and_others_are_served(server, body):
+    kind = {"Content-Type": "application/json"}
+    with concurrent.futures.ThreadPoolExecutor(4) as pool, server.client() as client:
+        answers = [pool.submit(client.post, "/predict", content=body, headers=kind) for _ in "1234"]
         server.check_others()
-        with contextlib.suppress(httpx.TransportError):
-            # Refused by its length, the rest of it may not be read.
-            assert answer.result().status_code in (413, 422)
-        assert time.perf_counter() - start < 10
+        for answer in answers:
+            with contextlib.suppress(httpx.TransportError):
+                # Refused by its length, the rest of it may not be read.
+                assert answer.result().status_code in (413, 422)
 
 
 def _bomb(width, height, color=2):
@@ -138,21 +149,28 @@ def _bomb(width, height, color=2):
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
-def test_pictures_of_many_pixels_give_their_memory_back(server):
+def test_pictures_of_many_pixels_stop_nobody_and_give_their_memory_back(server):
     server.check_others()
     before = server.memory()
-    large, allowed = _bomb(11_000, 11_000, 0), _bomb(5_700, 5_700, 2)
-    assert len(large) < 150_000
+    too_large, allowed = _bomb(11_000, 11_000, 0), _bomb(5_700, 5_700, 2)
+    assert len(too_large) < 150_000
     kind = {"Content-Type": "image/png"}
     with server.client() as client, concurrent.futures.ThreadPoolExecutor(4) as pool:
-        assert client.post("/predict", content=large, headers=kind).status_code == 422
+        assert client.post("/predict", content=too_large, headers=kind).status_code == 422
         bodies = [allowed] * 4
         answers = [pool.submit(client.post, "/predict", content=b, headers=kind) for b in bodies]
-        assert float(np.median(server.health_seconds())) < 0.1
+        concurrent.futures.wait(answers, return_when=concurrent.futures.FIRST_COMPLETED)
+        server.check_others()
+        # Others were served before them.
+        assert not all(answer.done() for answer in answers)
         assert [answer.result().status_code for answer in answers] == [200] * 4
-        time.sleep(1.1)
-        assert client.post("/predict", content=png(), headers=kind).status_code == 200
     assert server.memory() - before < 60 << 20
+
+
+def test_names_of_the_host():
+    own = {socket.gethostname().lower(), socket.getfqdn().lower()}
+    assert set(default_host_names("0.0.0.0")) >= own | {"localhost", "127.0.0.1"}
+    assert not own - {"localhost"} & set(default_host_names("127.0.0.1"))
 
 
 def test_hosts_and_tokens(server, tmp_path):

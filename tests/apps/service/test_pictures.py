@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from PIL import Image
 
-from visionshare.apps.service.pictures import reduced_picture, webp_size
+from visionshare.apps.service.pictures import is_large, reduced_picture, webp_size
 from visionshare.datasets.folders import read_image
 from visionshare.errors import DataError
 
@@ -24,14 +24,18 @@ def ramp(mode, size=(300, 200)):
     return Image.fromarray(gray).convert(mode)
 
 
-def reduced(body, max_decoded=10_000, max_pixels=1 << 20, max_memory=1 << 20):
-    return reduced_picture(body, max_pixels, max_decoded, max_memory)
+def reduced(body, max_decoded=10_000, max_memory=1 << 20):
+    return reduced_picture(body, max_decoded, max_memory)
 
 
-def test_small_and_unreadable_files_are_returned_unchanged():
-    small = encoded(ramp("L"))
-    for body in (small, b"no picture", small[:40]):
-        assert reduced(body, 1 << 20) is body
+def test_pictures_are_large_by_their_header():
+    body = encoded(ramp("L"))
+    assert is_large(body, 60_000, 59_999)
+    assert is_large(body[:60], 60_000, 59_999)
+    for small in (body, b"no picture", body[:20], b""):
+        assert not is_large(small, 60_000, 60_000)
+    with pytest.raises(DataError, match="300×200 pixels are too many"):
+        is_large(body, 59_999, 1)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "LA"])
@@ -67,8 +71,6 @@ def test_orientation_and_transparency_are_kept():
 
 def test_what_decoding_takes_is_refused_by_the_header():
     large = encoded(ramp("RGB"))
-    with pytest.raises(DataError, match="300×200 pixels are too many"):
-        reduced(large, max_pixels=59_999)
     with pytest.raises(DataError, match="decoding it takes 240000 bytes"):
         reduced(large, max_memory=100_000)
     # Progressive JPEG has all coefficients in memory.
@@ -85,6 +87,6 @@ def test_what_decoding_takes_is_refused_by_the_header():
 def test_the_size_of_webp_is_read_before_it_is_decoded(options):
     body = encoded(ramp("RGB", (301, 77)), "webp", **options)
     assert webp_size(body) == (301, 77)
-    with pytest.raises(DataError, match="too many"):
-        reduced(body, max_pixels=1000)
+    with pytest.raises(DataError, match="301×77 pixels are too many"):
+        is_large(body, 1000, 100)
     assert webp_size(body[:20]) is None

@@ -170,6 +170,14 @@ def test_a_body_without_a_length_is_cut_off_while_it_comes(app):
     assert _asgi(app, [bytes(5000)] * 100, [(b"content-length", b"9" * 30)]) == (413, 0)
 
 
+def test_json_is_as_large_as_its_numbers_need(model):
+    app = service(model)
+    most = (1 << 16) + 64 * 64
+    bodies = [b'{"pixels": [' + b" " * (size - 14) + b"]}" for size in (most, most + 1)]
+    answers = ask(app, *(predict(body, "application/json") for body in bodies))
+    assert [answer.status_code for answer in answers] == [422, 413]
+
+
 def test_a_body_that_does_not_come_is_not_waited_for(model):
     assert _asgi(service(model, Limits(body_timeout=0.05)), [b"x"]) == (408, 1)
 
@@ -202,6 +210,36 @@ def test_a_busy_service_says_so_and_answers_other_requests(model):
     assert [a.status_code for a in answers] == [200, 200, 503, 200]
     assert answers[2].headers["Retry-After"] == "1"
     assert answers[2].json()["error"]["kind"] == "busy"
+
+
+def test_large_pictures_wait_for_each_other_and_small_ones_do_not_wait(model):
+    gate, reading = threading.Event(), threading.Semaphore(0)
+
+    def slow(classifier, file, max_pixels):
+        with Image.open(file) as opened:
+            if opened.width > 8:
+                reading.release()
+                assert gate.wait(60)
+        return np.zeros((8, 8), np.uint8)
+
+    app = service(model, Limits(threads=1, max_queue=4, max_decoded_pixels=100), slow)
+    small, large = (predict(png(np.zeros((n, n), np.uint8))) for n in (8, 30))
+
+    async def asked():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            tasks = [asyncio.create_task(client.request(**large)) for _ in range(4)]
+            # Two are taken, of four places a quarter may wait.
+            while not reading.acquire(blocking=False):
+                await asyncio.sleep(0.01)
+            others = [(await client.request(**small)).status_code for _ in range(3)]
+            assert not gate.is_set()
+            gate.set()
+            return others, sorted(a.status_code for a in await asyncio.gather(*tasks))
+
+    others, answers = asyncio.run(asked())
+    assert others == [200] * 3
+    assert answers == [200, 200, 503, 503]
 
 
 def test_every_answer_has_safe_headers_and_is_counted(model, app):

@@ -99,7 +99,8 @@ def test_pairs_enter_together_and_beat_the_pixels(tmp_path):
     "parameters",
     [
         {"n_pairs": 0}, {"n_pairs": 2.5}, {"kernel": "sinc"}, {"bandwidths": ()},
-        {"bandwidths": (0.0,)}, {"bandwidths": 3.0}, {"scaling": "max"},
+        {"bandwidths": (0.0,)}, {"bandwidths": 3.0}, {"scaling": "max"}, {"between": 1},
+        {"random_state": 0.5},
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(parameters):

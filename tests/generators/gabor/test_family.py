@@ -150,6 +150,7 @@ def test_textures_are_told_apart(tmp_path):
         {"n_filters": 0}, {"values": 0}, {"values": 1.5}, {"step": 0}, {"pooling": "median"},
         {"frequencies": (0.4, 0.1)}, {"frequencies": 0.3}, {"sigmas": (0.0, 1.0)}, {"phases": 1},
         {"border": "wrap"}, {"reach": 0}, {"reach": 2.5}, {"zero_mean": 0},
+        {"values": 100_000}, {"random_state": -1},
     ],
 )  # fmt: skip
 def test_bad_parameters_are_named(parameters):

@@ -65,8 +65,9 @@ def test_a_classifier_file_holds_them(images, tmp_path):
 def test_wrong_things_are_refused(images):
     with pytest.raises(InputError, match=r"^family: got"):
         Monomials().fit(images)
-    with pytest.raises(InputError, match=r"^monomials: got"):
-        Monomials(Pixels(), [()]).fit(images)
+    for monomial in ((), 3, [[1]]):
+        with pytest.raises(InputError, match=r"^monomials: got"):
+            Monomials(Pixels(), [monomial]).fit(images)
     with pytest.raises(InputError, match=r"^features: got"):
         Monomials(Pixels(), [(16,)]).fit(images)
     state, arrays = Monomials(Pixels(), MONOMIALS).fit(images).to_state()

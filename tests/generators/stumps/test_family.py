@@ -105,7 +105,7 @@ def test_bad_parameters_are_named(n_thresholds):
 
 
 def test_inputs_without_a_stump_and_other_dtypes_are_refused():
-    for constant in (np.full((5, 3), 2.0), INPUTS["numbers"][:1], np.empty((0, 3))):
+    for constant in (np.full((5, 3), 2.0), INPUTS["numbers"][:1]):
         with pytest.raises(InputError, match="two different values"):
             Stumps().fit(constant)
     with pytest.raises(InputError, match="dtype"):

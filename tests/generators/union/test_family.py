@@ -110,6 +110,12 @@ def test_bad_families_are_named(families):
         UnionOfFamilies(families).fit(IMAGES)
 
 
+def test_fitted_families_of_other_images_make_no_union():
+    for families in ([], [Pixels().fit(IMAGES), Pixels().fit(IMAGES[:, 1:])]):
+        with pytest.raises(InputError, match=r"^families: got"):
+            UnionOfFamilies.of(families)
+
+
 def _inside(depth):
     family = Pixels()
     for _ in range(depth):

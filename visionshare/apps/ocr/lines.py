@@ -47,7 +47,7 @@ def find_lines(pieces: list[Piece]) -> list[list[Piece]]:
     if not large:
         return []
     large.sort(key=lambda p: (p.box.left, p.box.top))
-    boxes = np.array([(p.box.left, p.box.top, p.box.right, p.box.bottom) for p in large])
+    boxes = np.array([p.box for p in large])
     neighbors = _right_neighbors(boxes)
     linked = np.flatnonzero(neighbors >= 0)
     links = coo_array((np.ones(len(linked)), (linked, neighbors[linked])), (len(large),) * 2)
@@ -90,8 +90,7 @@ class _Bands:
 
     def __init__(self, lines: list[list[Piece]]) -> None:
         boxes = [around([p.box for p in line]) for line in lines]
-        sides = np.array([(b.left, b.top, b.right, b.bottom) for b in boxes], np.float64)
-        self.left, self.top, self.right, self.bottom = sides.T
+        self.left, self.top, self.right, self.bottom = np.array(boxes, np.float64).T
         self.heights = np.array([np.median([p.box.height for p in line]) for line in lines])
 
     def nearest(self, box: Box) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = ["Block", "Box", "Character", "Line", "Page", "Word", "around"]
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A rectangle of whole pixels: columns left to right − 1, rows top to bottom − 1.
 
     Examples
@@ -42,12 +42,8 @@ def around(boxes: Sequence[Box]) -> Box:
     >>> around([Box(0, 5, 2, 9), Box(4, 3, 6, 8)])
     Box(left=0, top=3, right=6, bottom=9)
     """
-    return Box(
-        min(b.left for b in boxes),
-        min(b.top for b in boxes),
-        max(b.right for b in boxes),
-        max(b.bottom for b in boxes),
-    )
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return Box(min(lefts), min(tops), max(rights), max(bottoms))
 
 
 @dataclass(frozen=True)

@@ -90,9 +90,7 @@ def read_page(
     reader = _Reader(classifier, context, resolve_jobs(n_jobs))
     height, width = page.shape
     ink = find_ink(page)
-    angle, back = 0.0, None
-    if deskew:
-        angle = estimate_skew(ink.mask)
+    angle, back = estimate_skew(ink.mask) if deskew else 0.0, None
     if abs(angle) >= _MIN_TURN:
         turned, back = rotated(page, angle)
         ink = find_ink(turned)
@@ -266,8 +264,7 @@ def _turned(block: Block, back: np.ndarray, width: int, height: int) -> Block:
     """Return a block of a turned page with the boxes of the page that was given."""
 
     def turned(c: Character) -> Character:
-        sides = c.box.left, c.box.top, c.box.right, c.box.bottom
-        return Character(c.text, Box(*turned_box(sides, back, width, height)), c.confidence)
+        return Character(c.text, turned_box(c.box, back, width, height), c.confidence)
 
     return Block(
         tuple(

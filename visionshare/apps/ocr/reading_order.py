@@ -45,7 +45,7 @@ def blocks_of_lines(boxes: list[Box]) -> list[list[list[int]]]:
     """
     blocks: list[list[list[int]]] = []
     stack = [np.arange(len(boxes))]
-    sides = np.array([(b.left, b.top, b.right, b.bottom) for b in boxes]).reshape(-1, 4)
+    sides = np.array(boxes).reshape(-1, 4)
     heights = sides[:, 3] - sides[:, 1]
     last: Box | None = None
     fresh = True

@@ -41,6 +41,8 @@ def render_page(
 
     Raises
     ------
+    InputError
+        If the size is not from 4 to 1000 pixels.
     DataError
         If the file is no font.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.apps.ocr.page import Box
+
 __all__ = ["estimate_skew", "rotated", "turned_box"]
 
 _MAX_ANGLE = 6.0
@@ -94,15 +96,13 @@ def rotated(gray: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
     return turned, np.asarray(cv2.invertAffineTransform(forth))
 
 
-def turned_box(
-    box: tuple[int, int, int, int], back: np.ndarray, width: int, height: int
-) -> tuple[int, int, int, int]:
-    """Return the box around a box (left, top, right, bottom) that was turned, inside an image.
+def turned_box(box: Box, back: np.ndarray, width: int, height: int) -> Box:
+    """Return the box around a box that was turned, inside an image.
 
     Examples
     --------
-    >>> turned_box((2, 3, 7, 9), np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 0.0]]), 80, 50)
-    (7, 3, 12, 9)
+    >>> turned_box(Box(2, 3, 7, 9), np.array([[1.0, 0.0, 5.0], [0.0, 1.0, 0.0]]), 80, 50)
+    Box(left=7, top=3, right=12, bottom=9)
     """
     left, top, right, bottom = box
     corners = np.array([[x, y, 1.0] for x in (left, right) for y in (top, bottom)])
@@ -110,4 +110,4 @@ def turned_box(
     low, high = np.floor(points.min(axis=0) + 0.5), np.ceil(points.max(axis=0) - 0.5)
     x0, y0 = int(np.clip(low[0], 0, width - 1)), int(np.clip(low[1], 0, height - 1))
     x1, y1 = int(np.clip(high[0], x0 + 1, width)), int(np.clip(high[1], y0 + 1, height))
-    return x0, y0, x1, y1
+    return Box(x0, y0, x1, y1)

@@ -15,10 +15,6 @@ from visionshare.apps.ocr.page import Box, Line, Page
 __all__ = ["as_hocr", "as_json", "as_picture", "as_values"]
 
 
-def _sides(box: Box) -> list[int]:
-    return [box.left, box.top, box.right, box.bottom]
-
-
 def as_values(page: Page, image: str = "") -> dict[str, Any]:
     """Return a page as plain values that JSON can hold.
 
@@ -45,7 +41,7 @@ def as_values(page: Page, image: str = "") -> dict[str, Any]:
         "light_on_dark": page.light_on_dark,
         "text": page.text,
         "blocks": [
-            {"box": _sides(block.box), "lines": [_line_values(line) for line in block.lines]}
+            {"box": list(block.box), "lines": [_line_values(line) for line in block.lines]}
             for block in page.blocks
         ],
     }
@@ -54,14 +50,14 @@ def as_values(page: Page, image: str = "") -> dict[str, Any]:
 def _line_values(line: Line) -> dict[str, Any]:
     return {
         "text": line.text,
-        "box": _sides(line.box),
+        "box": list(line.box),
         "words": [
             {
                 "text": word.text,
-                "box": _sides(word.box),
+                "box": list(word.box),
                 "confidence": round(word.confidence, 4),
                 "characters": [
-                    {"text": c.text, "box": _sides(c.box), "confidence": round(c.confidence, 4)}
+                    {"text": c.text, "box": list(c.box), "confidence": round(c.confidence, 4)}
                     for c in word.characters
                 ],
             }
@@ -86,9 +82,8 @@ def as_hocr(page: Page, image: str = "") -> str:
 
     Parameters
     ----------
-    page : Page
-    image : str, default ""
-        Name of the image, which the result says.
+    page, image
+        As in :func:`as_values`.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
         "classes": list(map(str, model.classes_.tolist())),
         "image_shape": list(model.image_shape),
         "features": model.n_features,
-        "macs": model.macs,
+        "macs": worker.macs,
         "early_exit": model.exit_rule is not None,
         "preprocessing": model.preprocessing.to_values(),
         "version": version,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from enum import IntEnum
 from typing import Any
 
 import h11
@@ -12,9 +11,9 @@ from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from visionshare.apps.service.framing import StrictConnection
-from visionshare.apps.service.limits import Limits
+from visionshare.apps.service.room import Room, Stage
 
-__all__ = ["Connection", "Stage", "connection_class"]
+__all__ = ["Connection", "connection_class"]
 
 # Seconds for what remains of a request that is answered already, and of an answer to a client
 # that does not read.
@@ -22,37 +21,22 @@ _LINGER = 5.0
 _HEALTH = ("/health", "/v2/health/live", "/v2/health/ready")
 
 
-class Stage(IntEnum):
-    """What a connection is doing; where room is needed, the lowest stage is closed first.
-
-    Examples
-    --------
-    >>> min(Stage)
-    <Stage.CLOSING: 0>
-    """
-
-    CLOSING = 0
-    WAITING = 1
-    RECEIVING = 2
-    ANSWERING = 3
-
-
 class Connection(H11Protocol):
     """A connection of the service; made by uvicorn, of a class from :func:`connection_class`.
 
-    - Headers must arrive within ``header_timeout``, from the connection's start or a later
-      request's first byte; bodies within ``body_timeout``.
+    - Headers must arrive within ``header_timeout`` of a request's first byte; bodies within
+      ``body_timeout``.
     - Beyond ``max_connections`` the one that waits longest for a request is closed, then the one
       that sends its body longest. If all are being answered, ``health_reserve`` further ones may
       ask for the service's health.
     - A client that closes its half of the connection gets its answers.
     """
 
-    limits: Limits
-    live: dict[Stage, dict[Connection, None]]
+    room: Room
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.limits = self.room.limits
         self.conn: StrictConnection = StrictConnection(self.limits.max_header_size)
         self._served = self.app
         self.app = self._answer
@@ -63,17 +47,21 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection in, or close another or this one for want of room."""
         super().connection_made(transport)
-        if not self._make_room():
+        if not self.room.enter(self):
             transport.abort()
             return
-        self.live[self._stage][self] = None
+        self._in_reserve = self.room.is_full
         self._start_timer(self.limits.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self._forget()
+        self.room.leave(self, self._stage)
         self._stop_timer()
         super().connection_lost(exc)
+
+    def displace(self) -> None:
+        """Close the connection at once: another one needs its room."""
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Parse what arrived."""
@@ -131,23 +119,6 @@ class Connection(H11Protocol):
         elif self.conn.their_state is h11.IDLE:
             self.transport.close()
 
-    def _make_room(self) -> bool:
-        """Return whether this connection is taken in, closing another where one must go."""
-        n_over = sum(map(len, self.live.values())) - self.limits.max_connections
-        if n_over < 0:
-            return True
-        # Each stage has its connections in the order in which they came to it.
-        for stage in (Stage.CLOSING, Stage.WAITING, Stage.RECEIVING):
-            for oldest in self.live[stage]:
-                oldest._forget()
-                oldest.transport.abort()
-                return True
-        self._in_reserve = True
-        return n_over < self.limits.health_reserve
-
-    def _forget(self) -> None:
-        self.live[self._stage].pop(self, None)
-
     def _update(self) -> None:
         """Note the stage, and start the deadline of a new one."""
         if self.transport.is_closing():
@@ -160,9 +131,7 @@ class Connection(H11Protocol):
             stage = Stage.ANSWERING
         answered = self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE)
         if stage is not self._stage:
-            if self in self.live[self._stage]:
-                self._forget()
-                self.live[stage][self] = None
+            self.room.move(self, self._stage, stage)
             self._stage = stage
             self._stop_timer()
         if stage is Stage.WAITING and self._timer is None:
@@ -218,17 +187,18 @@ def _failure(kind: str, message: str) -> dict[str, Any]:
     return {"error": {"kind": kind, "message": message}}
 
 
-def connection_class(limits: Limits) -> type[Connection]:
+def connection_class(room: Room, base: type[Connection] = Connection) -> type[Connection]:
     """Return the class of the connections of one server.
 
     Parameters
     ----------
-    limits : Limits
+    room : Room
+    base : type, default Connection
 
     Examples
     --------
-    >>> connection_class(Limits(max_connections=9)).limits.max_connections
+    >>> from visionshare.apps.service.limits import Limits
+    >>> connection_class(Room(Limits(max_connections=9))).room.limits.max_connections
     9
     """
-    live: dict[Stage, dict[Connection, None]] = {stage: {} for stage in Stage}
-    return type("LimitedConnection", (Connection,), {"limits": limits, "live": live})
+    return type("LimitedConnection", (base,), {"room": room})

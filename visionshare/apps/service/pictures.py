@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from typing import TYPE_CHECKING
 
 from visionshare.apps.service.memory import trim_memory
@@ -12,7 +11,7 @@ from visionshare.errors import DataError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["reduced_picture", "webp_size"]
+__all__ = ["is_large", "reduced_picture", "webp_size"]
 
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 # Bytes a pixel in Pillow; 16-bit and float pictures are not reduced.
@@ -20,66 +19,84 @@ _BYTES = {"1": 1, "L": 1, "P": 1, "LA": 4, "PA": 4}
 _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 # Pixels that are converted at a time.
 _STRIP = 1 << 20
-# Large pictures are decoded one after the other.
-_large = threading.Lock()
 
 
-def reduced_picture(
-    body: bytes, max_pixels: int, max_decoded_pixels: int, max_memory: int
-) -> bytes:
-    """Return a picture file, or one of at most ``max_decoded_pixels`` in its place.
-
-    Files that are small enough, or that no decoder knows, are returned unchanged. A larger picture
-    is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
+def is_large(body: bytes, max_pixels: int, max_decoded_pixels: int) -> bool:
+    """Return whether a picture must be reduced; only its header is read.
 
     Parameters
     ----------
     body : bytes
-        The file.
+        The file; one that no decoder knows is not large.
     max_pixels : int
         Most pixels of a picture.
     max_decoded_pixels : int
         Pixels beyond which it is reduced.
+
+    Raises
+    ------
+    DataError
+        If it has too many pixels.
+
+    Examples
+    --------
+    >>> is_large(b"no picture", 10_000, 1_000)
+    False
+    """
+    width, height = webp_size(body) or (0, 0)
+    _check_pixels(width, height, max_pixels)
+    try:
+        opened = _open(body)
+    except Exception:  # the reader says what is wrong with it
+        return False
+    with opened:
+        _check_pixels(opened.width, opened.height, max_pixels)
+        return opened.width * opened.height > max_decoded_pixels
+
+
+def reduced_picture(body: bytes, max_decoded_pixels: int, max_memory: int) -> bytes:
+    """Return a file of at most ``max_decoded_pixels`` in the place of a large picture.
+
+    It is reduced by a whole factor: JPEG while it is decoded, others a strip at a time.
+
+    Parameters
+    ----------
+    body : bytes
+        The file of a picture for which :func:`is_large` is true.
+    max_decoded_pixels : int
     max_memory : int
         Most bytes for decoding, computed from the header.
 
     Raises
     ------
     DataError
-        If it has too many pixels, or decoding it takes too much memory.
+        If it cannot be decoded, or decoding it takes too much memory.
 
     Examples
     --------
     >>> from PIL import Image
     >>> file = io.BytesIO()
     >>> Image.new("L", (90, 50)).save(file, "png")
-    >>> small = reduced_picture(file.getvalue(), 10_000, 1_000, 1 << 20)
+    >>> small = reduced_picture(file.getvalue(), 1_000, 1 << 20)
     >>> Image.open(io.BytesIO(small)).size
     (30, 17)
     """
+    try:
+        with _open(body) as opened:
+            return _reduced(opened, max_decoded_pixels, max_memory)
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # decoders raise anything for broken files
+        line = " ".join(str(error).split())
+        raise DataError(f"image: cannot be read as an image ({line})") from None
+    finally:
+        trim_memory()
+
+
+def _open(body: bytes) -> Image.Image:
     from PIL import Image
 
-    width, height = webp_size(body) or (0, 0)
-    _check_pixels(width, height, max_pixels)
-    try:
-        opened = Image.open(io.BytesIO(body), formats=_FORMATS)
-    except Exception:  # the reader says what is wrong with it
-        return body
-    with opened:
-        _check_pixels(opened.width, opened.height, max_pixels)
-        if opened.width * opened.height <= max_decoded_pixels:
-            return body
-        with _large:
-            try:
-                return _reduced(opened, max_decoded_pixels, max_memory)
-            except (DataError, MemoryError):
-                raise
-            except Exception as error:  # decoders raise anything for broken files
-                line = " ".join(str(error).split())
-                raise DataError(f"image: cannot be read as an image ({line})") from None
-            finally:
-                opened.close()
-                trim_memory()
+    return Image.open(io.BytesIO(body), formats=_FORMATS)
 
 
 def _check_pixels(width: int, height: int, max_pixels: int) -> None:

@@ -22,6 +22,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from visionshare.apps.service.limits import Limits
+from visionshare.apps.service.memory import release_large_blocks
 from visionshare.errors import VisionshareError
 
 if TYPE_CHECKING:
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["BACKLOG", "Settings", "run", "run_workers"]
 
 _logger = logging.getLogger(__name__)
-# Connections that wait to be accepted, and those accepted at a time: with more, a new connection
-# could be displaced before its request is read.
-BACKLOG, _BATCH = 2048, 32
+# Connections that wait to be accepted.
+BACKLOG = 2048
 _DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -89,30 +89,12 @@ def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
     --------
     >>> run(settings.application(), settings, listener)  # doctest: +SKIP
     """
-    import uvicorn
     from PIL import Image
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            # asyncio made it as short as the batch.
-            listener.listen(BACKLOG)
+    from visionshare.apps.service.uvicorn_server import limited_server
 
-    from visionshare.apps.service.connections import connection_class
-
-    config = uvicorn.Config(
-        app,
-        http=connection_class(settings.limits),
-        loop="asyncio",
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        backlog=_BATCH,
-        timeout_keep_alive=settings.limits.idle_timeout,  # type: ignore[arg-type]
-        timeout_graceful_shutdown=10,
-    )
+    server = limited_server(app, settings.limits, listener)
+    release_large_blocks()
     # The event loop waits this long for a thread that computes in Python.
     sys.setswitchinterval(0.001)
     # A collection of all that is loaded takes a third of a second.
@@ -125,7 +107,7 @@ def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
         signal.signal(signal.SIGHUP, lambda *_: _reload_on_thread(app, settings.path))
     # uvicorn ends the requests that run, and then raises the signal again.
     with suppress(KeyboardInterrupt):
-        Server(config).run(sockets=[listener])
+        server.run(sockets=[])
 
 
 def _reload_on_thread(app: FastAPI, path: Path) -> None:

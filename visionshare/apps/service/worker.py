@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import io
 import math
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
@@ -26,7 +25,7 @@ from visionshare.apps.service.bodies import (
 )
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import trim_memory
-from visionshare.apps.service.pictures import reduced_picture
+from visionshare.apps.service.pictures import is_large, reduced_picture
 from visionshare.classifier import CompactClassifier, EarlyExit
 from visionshare.errors import DataError
 from visionshare.scores import predict_labels
@@ -66,32 +65,31 @@ class Served:
     classifier : CompactClassifier
     early : EarlyExit or None
         None for a classifier without an exit rule.
-    kernel_lock : context manager
-        Held while a kernel runs that only one thread may call.
+    macs : int
+        Of an image, counted once: that takes longer than classifying it.
     """
 
     classifier: CompactClassifier
     early: EarlyExit | None
-    kernel_lock: AbstractContextManager[Any]
+    macs: int
 
     @classmethod
     def of(cls, classifier: CompactClassifier) -> Served:
         """Return a classifier whose kernels are compiled."""
         early = None if classifier.exit_rule is None else EarlyExit(classifier)
-        concurrent = _kernels_run_concurrently(classifier)
-        return cls(classifier, early, nullcontext() if concurrent else _kernel_lock)
+        classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
+        return cls(classifier, early, classifier.macs)
 
     def classify(self, images: np.ndarray) -> list[Prediction]:
         """Return an answer for each image."""
         model = self.classifier
         ends: list[tuple[int | None, int]] = []
-        with self.kernel_lock:
-            if self.early is None:
-                scores = model.decision_function(images)
-                ends.extend([(None, model.macs)] * len(scores))
-            else:
-                scores, stops = self.early.run(images)
-                ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
+        if self.early is None:
+            scores = model.decision_function(images)
+            ends.extend([(None, self.macs)] * len(scores))
+        else:
+            scores, stops = self.early.run(images)
+            ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
         names = list(map(str, model.classes_.tolist()))
         labels = map(str, predict_labels(model.classes_, scores))
         answers = []
@@ -111,11 +109,25 @@ class Served:
         return answers
 
 
-_kernel_lock = threading.Lock()
+class _Large(Exception):
+    """A picture that must be reduced before it is preprocessed.
+
+    Parameters
+    ----------
+    body : bytes
+        The file.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        super().__init__(f"a picture of {len(body)} bytes")
+        self.body = body
 
 
 class Worker:
     """Preprocesses and classifies pictures on a pool of threads.
+
+    Large pictures are reduced and classified one after the other, on a thread of their own: others
+    do not wait for them. At most a quarter of the pictures that may wait are large.
 
     Parameters
     ----------
@@ -153,6 +165,8 @@ class Worker:
         self.on_running: Callable[[int], None] = lambda _: None
         self.memory = BodyMemory(max(limits.max_body_memory, limits.max_body_size))
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="predict")
+        self._one = ThreadPoolExecutor(1, thread_name_prefix="large")
+        self._n_large = 0
         self._next_trim = 0.0
         # Compiles the kernels before the first request.
         self._served = Served.of(classifier)
@@ -161,6 +175,11 @@ class Worker:
     def classifier(self) -> CompactClassifier:
         """The classifier that answers new requests."""
         return self._served.classifier
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of the classifier for an image."""
+        return self._served.macs
 
     def reload(self, classifier: CompactClassifier) -> None:
         """Answer new requests with another classifier; those that run end with the former one."""
@@ -182,14 +201,8 @@ class Worker:
         Refusal
             If too many predictions wait.
         """
-        if self.running >= self.limits.threads + self.limits.max_queue:
-            raise Refusal(503, "busy", "too many pictures are waiting; try again")
-        self._count(1)
-        try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, function, self._served, *arguments)
-        finally:
-            self._count(-1)
+        with self._place():
+            return await self._on(self._pool, function, self._served, *arguments)
 
     async def predict(
         self, kind: str, body: bytes, with_raster: bool, headers: Mapping[str, str] | None = None
@@ -201,11 +214,40 @@ class Worker:
         Refusal
             If too many predictions wait, or the body contains no image for the classifier.
         """
-        return await self.run(self._predict, kind, body, with_raster, headers or {})
+        with self._place():
+            arguments = (self._served, kind, body, with_raster, headers or {})
+            try:
+                return await self._on(self._pool, self._predict, *arguments)
+            except _Large as large:
+                body = large.body
+            if self._n_large > self.limits.max_queue // 4:
+                raise _busy()
+            self._n_large += 1
+            try:
+                return await self._on(
+                    self._one, self._predict_large, self._served, body, with_raster
+                )
+            finally:
+                self._n_large -= 1
 
     def close(self) -> None:
         """End the threads, after the predictions that run."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._one, self._pool):
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Count a prediction that runs or waits; refuse it where too many do."""
+        if self.running >= self.limits.threads + self.limits.max_queue:
+            raise _busy()
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    async def _on(self, pool: ThreadPoolExecutor, function: Callable[..., T], *given: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(pool, function, *given)
 
     def _count(self, change: int) -> None:
         self.running += change
@@ -219,8 +261,13 @@ class Worker:
         if not body:
             raise empty_body()
         image = self._image(served.classifier, kind, body)
-        answer = served.classify(image[None])[0]
-        return answer.model_copy(update={"raster": image.tolist()}) if with_raster else answer
+        return _answer(served, image, with_raster)
+
+    def _predict_large(self, served: Served, body: bytes, with_raster: bool) -> Prediction:
+        limits = self.limits
+        small = _read(reduced_picture, body, limits.max_decoded_pixels, limits.max_decode_memory)
+        image = _read(self.reader, served.classifier, io.BytesIO(small), limits.max_pixels)
+        return _answer(served, image, with_raster)
 
     def _image(self, classifier: CompactClassifier, kind: str, body: bytes) -> np.ndarray:
         if kind == "json":
@@ -229,14 +276,9 @@ class Worker:
             raise Refusal(415, "unsupported_type", "this classifier takes vectors: send JSON")
         limits = self.limits
         try:
-            body = reduced_picture(
-                body, limits.max_pixels, limits.max_decoded_pixels, limits.max_decode_memory
-            )
-            return self.reader(classifier, io.BytesIO(body), limits.max_pixels)
-        except DataError as error:
-            raise Refusal(422, "invalid_picture", str(error)) from None
-        except MemoryError:
-            raise Refusal(422, "invalid_picture", "decoding it takes too much memory") from None
+            if _read(is_large, body, limits.max_pixels, limits.max_decoded_pixels):
+                raise _Large(body)
+            return _read(self.reader, classifier, io.BytesIO(body), limits.max_pixels)
         finally:
             self._trim()
 
@@ -248,16 +290,29 @@ class Worker:
             trim_memory()
 
 
-def _kernels_run_concurrently(classifier: CompactClassifier) -> bool:
-    """Classify once; return whether several threads may call kernels at a time."""
-    import numba
+def _busy() -> Refusal:
+    return Refusal(503, "busy", "too many pictures are waiting; try again")
 
-    classifier.decision_function(np.zeros(classifier.image_shape, np.uint8))
+
+def _read(function: Callable[..., T], *arguments: Any) -> T:
+    """Return what a function makes of a picture.
+
+    Raises
+    ------
+    Refusal
+        If it cannot be read.
+    """
     try:
-        return bool(numba.threading_layer() != "workqueue")
-    except ValueError:
-        # No kernel with threads of its own was called.
-        return True
+        return function(*arguments)
+    except DataError as error:
+        raise Refusal(422, "invalid_picture", str(error)) from None
+    except MemoryError:
+        raise Refusal(422, "invalid_picture", "decoding it takes too much memory") from None
+
+
+def _answer(served: Served, image: np.ndarray, with_raster: bool) -> Prediction:
+    answer = served.classify(image[None])[0]
+    return answer.model_copy(update={"raster": image.tolist()}) if with_raster else answer
 
 
 def _finite(value: float) -> float | None:

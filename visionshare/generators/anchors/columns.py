@@ -81,19 +81,8 @@ class AnchorColumns(Columns):
         self._full = np.arange(self._n_radii) >= self._rings.max(axis=1, initial=0)[:, None]
         self._one_ring = np.zeros((1, len(v)), np.uint8)
 
-    def macs(self, ids: np.ndarray) -> int | None:
-        """Return the multiply-accumulates per image of these features."""
-        return self._family.macs(ids)
-
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
-        """Return columns as the rows of an array (n, m), float32.
-
-        Parameters
-        ----------
-        ids : ndarray of int, optional
-            Which columns, in this order; all when omitted.
-        scaled : bool, default True
-            Whether to apply the scaling.
+        """Return columns, see :meth:`visionshare.columns.Columns.columns_of`.
 
         Raises
         ------

@@ -11,6 +11,7 @@ from visionshare.errors import InputError
 from visionshare.generators.anchors import fitting
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -18,7 +19,7 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.checks import check_choice, check_whole
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
-from visionshare.generators.states import check_state, family_state, unfitted
+from visionshare.generators.states import check_floats, check_state, family_state, unfitted
 from visionshare.resources import run_blocks
 
 __all__ = ["KernelAnchors"]
@@ -126,17 +127,17 @@ class KernelAnchors(FeatureFamily):
 
     @property
     def _width(self) -> int:
-        """Return the number of features a pair."""
+        """Number of features per pair."""
         return self.anchors_.shape[1] + 1 if self.kind == "linear" else 1
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs."""
         check_choice("kind", self.kind, KINDS)
         check_choice("centers", self.centers, fitting.CENTERS)
         check_whole("n_anchors", self.n_anchors, most=_LARGEST_POOL)
         check_whole("n_radii", self.n_radii, most=255)
         check_whole("n_components", self.n_components, most=65536, optional=True)
         check_scaling(self.scaling)
+        check_whole("random_state", self.random_state, least=0)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> KernelAnchors:
         """Learn scaling, projection, anchors, and radii or widths.
@@ -166,8 +167,6 @@ class KernelAnchors(FeatureFamily):
         return self._with(anchors, pairs, radii, np.arange(len(pairs) * width))
 
     def _check_sizes(self, m: int, p: int) -> None:
-        if m == 0:
-            raise InputError("images", "none", "at least one image")
         q = p if self.n_components is None else int(self.n_components)
         if self.n_components is not None and q > min(m, p):
             accepted = f"at most {min(m, p)}, for {m} examples of {p} inputs"
@@ -196,14 +195,6 @@ class KernelAnchors(FeatureFamily):
         self._pair, self._part = (part.astype(np.int32) for part in np.divmod(ids, self._width))
         return self
 
-    def _like(self) -> KernelAnchors:
-        """Return a family of the same inputs without pairs."""
-        other = KernelAnchors(**self.get_params())
-        other.input_offset_, other.input_scale_ = self.input_offset_, self.input_scale_
-        other.components_, other.mean_ = self.components_, self.mean_
-        other.image_shape_, other._inputs = self.image_shape_, self._inputs
-        return other
-
     def vectors(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the images' vectors v, (n_images, q) float32.
 
@@ -213,13 +204,9 @@ class KernelAnchors(FeatureFamily):
         n_jobs : int, default 1
             Threads.
         """
-        images = check_images(images, self.image_shape_)
-        return self._vectors(images, n_jobs)
-
-    def _vectors(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        """Return the vectors of checked images."""
         from visionshare.generators.anchors.kernels import vectors
 
+        images = check_images(images, self.image_shape_)
         q = len(self.input_scale_) if self.components_ is None else len(self.components_)
         out = np.empty((len(images), q), np.float32)
 
@@ -265,13 +252,9 @@ class KernelAnchors(FeatureFamily):
         run_blocks(block, len(vectors), _AT_ONCE, n_jobs)
         return out
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         family = self if features is None else self.take(features)
-        images = check_images(images, self.image_shape_)
-        return family._values(family._vectors(images, n_jobs), n_jobs)
+        return family._values(family.vectors(images, n_jobs), n_jobs)
 
     def _values(self, V: np.ndarray, n_jobs: int) -> np.ndarray:
         """Return all features (n, n_features_) of vectors (n, q)."""
@@ -291,11 +274,7 @@ class KernelAnchors(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -304,9 +283,8 @@ class KernelAnchors(FeatureFamily):
         """
         check_dtype(dtype)
         family = self if features is None else self.take(features)
-        images = check_images(images, self.image_shape_)
         step = max(16, _CHUNK_BYTES // max(1, 4 * family.n_features_))
-        V = family._vectors(images, n_jobs)
+        V = family.vectors(images, n_jobs)
         out = np.empty((family.n_features_, len(V)), dtype)
         for i in range(0, len(V), step):
             out[:, i : i + step] = family._values(V[i : i + step], n_jobs).T
@@ -319,7 +297,7 @@ class KernelAnchors(FeatureFamily):
         order = np.argsort(anchor, kind="stable")
         return np.split(ids[order], np.flatnonzero(np.diff(anchor[order])) + 1)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image.
 
         Scaling is counted once (p), so is the projection (p · q), and each anchor once (q, its
@@ -330,9 +308,7 @@ class KernelAnchors(FeatureFamily):
         if len(ids) == 0:
             return 0
         p, q = len(self.input_scale_), self.anchors_.shape[1]
-        inputs = (p if self.scaling != "none" else 0) + (
-            p * q if self.components_ is not None else 0
-        )
+        inputs = p * (self.scaling != "none") + p * q * (self.components_ is not None)
         return inputs + q * len(np.unique(self.pairs_[self._pair[ids]]))
 
     def describe(self, feature: int) -> dict[str, Any]:
@@ -363,19 +339,16 @@ class KernelAnchors(FeatureFamily):
         return x.astype(np.float32).reshape(self.image_shape_)
 
     def take(self, features: np.ndarray) -> KernelAnchors:
-        """Return the family restricted to these features, in this order."""
         chosen = check_features(features, self.n_features_)
         pairs, pair_of = np.unique(self._pair[chosen], return_inverse=True)
         anchors, anchor_of = np.unique(self.pairs_[pairs], return_inverse=True)
         ids = self._width * pair_of.reshape(-1).astype(np.int64) + self._part[chosen]
-        other = self._like()
+        inputs = ("input_offset_", "input_scale_", "components_", "mean_", "_inputs")
+        other = self._like(*inputs)
         return other._with(self.anchors_[anchors], anchor_of.reshape(-1), self.radii_[pairs], ids)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values; scaling, projection, anchors and pairs as arrays."""
-        parameters = self.get_params()
-        for name in ("n_anchors", "n_radii", "n_components"):
-            parameters[name] = None if parameters[name] is None else int(parameters[name])
         arrays = {
             "offset": self.input_offset_,
             "scale": self.input_scale_,
@@ -386,13 +359,12 @@ class KernelAnchors(FeatureFamily):
         }
         if self.components_ is not None and self.mean_ is not None:
             arrays |= {"components": self.components_, "mean": self.mean_}
-        return family_state(self, parameters=parameters), arrays
+        return family_state(self, parameters=self.get_params()), arrays
 
     @classmethod
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> KernelAnchors:
-        """Return the family that :meth:`to_state` described."""
         dimensions = {"offset": 1, "scale": 1, "anchors": 2, "pairs": 1, "radii": 1, "ids": 1}
         family = unfitted(cls, state, arrays, dimensions)
         p = q = int(np.prod(family.image_shape_))
@@ -404,9 +376,7 @@ class KernelAnchors(FeatureFamily):
             sizes |= {"components": (q, p), "mean": (p,)}
             family.components_, family.mean_ = arrays["components"], arrays["mean"]
         sizes |= {"anchors": (len(arrays["anchors"]), q), "radii": arrays["pairs"].shape}
-        for name, size in sizes.items():
-            if arrays[name].dtype != np.float32 or arrays[name].shape != size:
-                raise InputError(name, arrays[name].shape, f"float32 of shape {size}")
+        check_floats(arrays, sizes)
         family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
         family._prepare_inputs()
         return family._checked(*(arrays[name] for name in ("anchors", "pairs", "radii", "ids")))

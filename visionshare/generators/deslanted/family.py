@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, check_features, check_images
+from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.nested import parts_from_state, parts_to_state
-from visionshare.generators.states import check_image_shape, check_state, family_state
+from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks
 
 __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
-_MACS_A_VALUE = 4
-# Fewer images than these are deslanted before threads are ready.
+_MACS_PER_VALUE = 4
+# Images of one call of the kernel.
 _AT_ONCE = 64
 
 
@@ -75,7 +75,7 @@ class Deslanted(FeatureFamily):
     """The features of a family, of images whose slant was taken out first.
 
     What a feature has to know of handwriting is less where none of it leans. Deslanting costs
-    four multiply-accumulates a pixel, once for all features; see :func:`deslanted`.
+    four multiply-accumulates per pixel, once for all features; see :func:`deslanted`.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Deslanted(FeatureFamily):
     @classmethod
     def of(cls, part: FeatureFamily) -> Deslanted:
         """Return the features of a fitted family, of deslanted images."""
-        return cls(clone(part, safe=False))._with(part)
+        return cls(clone(part))._with(part)
 
     def _with(self, part: FeatureFamily) -> Deslanted:
         self.part_, self.n_features_ = part, part.n_features_
@@ -136,7 +136,7 @@ class Deslanted(FeatureFamily):
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Deslanted:
         """Fit a copy of the family to deslanted images."""
         self.check_parameters()
-        return self._with(clone(self.family, safe=False).fit(deslanted(images), y))
+        return self._with(clone(self.family).fit(deslanted(images), y))
 
     def prepared(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return deslanted images of the shape that the family knows.
@@ -149,42 +149,34 @@ class Deslanted(FeatureFamily):
         return _deslanted(check_images(images, self.image_shape_), n_jobs).reshape(np.shape(images))
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return ``n`` different feature ids."""
         return self.part_.sample(n, rng)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         return self.part_.transform(self.prepared(images, n_jobs), features, n_jobs)
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return the same transposed, (n, n_images), float32 or float16."""
         return self.part_.transform_columns(self.prepared(images, n_jobs), features, n_jobs, dtype)
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return sums of all features times weights (k, n), as (n_images, k), float32."""
         return self.part_.weighted_sums(self.prepared(images, n_jobs), weights, n_jobs)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in the groups of the family."""
         return self.part_.block_ids(features)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
-        """Return the multiply-accumulates per image of these features together."""
+    def macs(self, features: Ids = None) -> int:
         if len(check_features(features, self.n_features_)) == 0:
             return 0
-        return self.part_.macs(features) + _MACS_A_VALUE * int(np.prod(self.image_shape_))
+        return self.part_.macs(features) + self._deslanting_macs
+
+    @property
+    def _deslanting_macs(self) -> int:
+        return _MACS_PER_VALUE * int(np.prod(self.image_shape_))
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
-        first = 0 if len(chosen) else _MACS_A_VALUE * int(np.prod(self.image_shape_))
+        first = 0 if len(chosen) else self._deslanting_macs
         return self.part_.added_macs(chosen, features) + first
 
     def describe(self, feature: int) -> dict[str, Any]:
@@ -192,24 +184,20 @@ class Deslanted(FeatureFamily):
         return {**self.part_.describe(feature), "deslanted": True}
 
     def take(self, features: np.ndarray) -> Deslanted:
-        """Return the family restricted to these features, in this order."""
-        return Deslanted(self.family)._with(self.part_.take(features))
+        return self._like()._with(self.part_.take(features))
 
     def check_tunable(self) -> None:
         """Check that the parameters of the family inside can be moved."""
         self.family.check_tunable()
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return plain values and arrays from which the family can be made again."""
         states, arrays = parts_to_state([self.part_])
         return family_state(self, parts=states), arrays
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Deslanted:
-        """Return the family that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {})
-        shape = check_image_shape(state.get("image_shape"))
-        parts = parts_from_state(state, arrays, shape)
+        shape, parts = parts_from_state(state, arrays)
         if len(parts) != 1 or len(shape) < 2:
             raise InputError("parts", len(parts), "one family of images")
         return cls.of(parts[0])

@@ -10,19 +10,27 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
     check_images,
 )
-from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
+from visionshare.generators.checks import (
+    check_choice,
+    check_flag,
+    check_memory,
+    check_positive,
+    check_whole,
+)
 from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
 
 __all__ = ["RandomFourier"]
 
 KERNELS = ("gaussian", "laplacian", "cauchy")
+# Images and pairs of one product.
 _TILE = 256
 _BLOCK = 16
 
@@ -102,7 +110,6 @@ class RandomFourier(FeatureFamily):
 
     @property
     def is_continuous(self) -> bool:
-        """True: parameters are drawn from a distribution."""
         return True
 
     @property
@@ -111,11 +118,12 @@ class RandomFourier(FeatureFamily):
         return 2
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs."""
         check_whole("n_pairs", self.n_pairs)
         check_choice("kernel", self.kernel, KERNELS)
         check_positive("bandwidths", self.bandwidths)
+        check_flag("between", self.between)
         check_scaling(self.scaling)
+        check_whole("random_state", self.random_state, least=0)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> RandomFourier:
         """Learn the scaling of the inputs and draw the frequencies.
@@ -128,9 +136,8 @@ class RandomFourier(FeatureFamily):
         self.check_parameters()
         X = rows_of(self._see(images))
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
-        rng = np.random.default_rng(self.random_state)
-        check_memory("n_pairs", self.n_pairs, 16.0 * self.n_pairs * int(np.prod(self.image_shape_)))
-        return self._with(self.draw(self.n_pairs, rng))
+        check_memory("n_pairs", self.n_pairs, 16.0 * self.n_pairs * X.shape[1])
+        return self._with(self.draw(self.n_pairs, np.random.default_rng(self.random_state)))
 
     def _with(self, parameters: np.ndarray) -> RandomFourier:
         self.frequencies_ = np.ascontiguousarray(parameters[:, :-1], np.float32)
@@ -142,10 +149,7 @@ class RandomFourier(FeatureFamily):
 
     def at(self, parameters: np.ndarray) -> RandomFourier:
         """Return the family of these pairs, (n, p + 1) as :meth:`draw` gives them."""
-        chosen = RandomFourier(**self.get_params())
-        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
-        chosen.image_shape_ = self.image_shape_
-        return chosen._with(parameters)
+        return self._like("input_offset_", "input_scale_")._with(parameters)
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``n`` frequencies from the kernel's spectral density, and their bandwidths.
@@ -174,10 +178,7 @@ class RandomFourier(FeatureFamily):
         v = draw(size=(n, p)) / sigma[:, None]
         return np.column_stack([v, sigma]).astype(np.float32)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         ids = check_features(features, self.n_features_)
         if self._whole_pool:
             return np.ascontiguousarray(self.transform_columns(images, ids, n_jobs).T)
@@ -198,11 +199,7 @@ class RandomFourier(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -242,16 +239,13 @@ class RandomFourier(FeatureFamily):
         block = self.ids_[ids] // (2 * _BLOCK)
         return [ids[block == b] for b in np.unique(block)]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: a projection for each pair in use."""
         ids = check_features(features, self.n_features_)
         return len(np.unique(self.ids_[ids] // 2)) * self.frequencies_.shape[1]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
-
-        The other half of a chosen pair adds nothing.
-        """
+        # The other half of a chosen pair adds nothing.
         new = np.ones(len(self.frequencies_), np.int64)
         new[self.ids_[chosen] // 2] = 0
         return new[self.ids_[features] // 2] * self.frequencies_.shape[1]
@@ -267,14 +261,11 @@ class RandomFourier(FeatureFamily):
         }
 
     def take(self, features: np.ndarray) -> RandomFourier:
-        """Return the family restricted to these features, in this order."""
         ids = self.ids_[check_features(features, self.n_features_)]
         pairs, pair_of = np.unique(ids // 2, return_inverse=True)
-        chosen = RandomFourier(**self.get_params())
-        chosen.ids_ = 2 * pair_of.reshape(-1) + ids % 2
+        chosen = self._like("input_offset_", "input_scale_")
+        chosen.ids_, chosen.n_features_ = 2 * pair_of.reshape(-1) + ids % 2, len(ids)
         chosen.frequencies_, chosen.bandwidths_ = self.frequencies_[pairs], self.bandwidths_[pairs]
-        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
-        chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(ids)
         chosen._whole_pool = False
         return chosen
 
@@ -296,20 +287,16 @@ class RandomFourier(FeatureFamily):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> RandomFourier:
-        """Return the family that :meth:`to_state` described."""
         dimensions = {"frequencies": 2, "bandwidths": 1, "offset": 1, "scale": 1, "ids": 1}
         family = unfitted(cls, state, arrays, dimensions)
         p, V = int(np.prod(family.image_shape_)), arrays["frequencies"]
-        for name in ("frequencies", "bandwidths", "offset", "scale"):
-            fits = arrays[name].shape[-1] == (len(V) if name == "bandwidths" else p)
-            if arrays[name].dtype != np.float32 or not fits:
-                raise InputError(name, arrays[name].shape, f"float32 for inputs of {p} values")
+        n, inputs = len(V), {"offset": (p,), "scale": (p,)}
+        check_floats(arrays, {"frequencies": (n, p), "bandwidths": (n,), **inputs})
         ids = check_features(arrays["ids"], 2 * len(V))
         whole = state.get("whole_pool") is True
         if whole and not np.array_equal(ids, np.arange(2 * len(V))):
             raise InputError("ids", "another order", "all features in order")
-        family.frequencies_, family.bandwidths_, family.ids_ = V, arrays["bandwidths"], ids
+        family.frequencies_, family.bandwidths_ = V, arrays["bandwidths"]
         family.input_offset_, family.input_scale_ = arrays["offset"], arrays["scale"]
-        family.n_features_ = len(ids)
-        family._whole_pool = whole
+        family.ids_, family.n_features_, family._whole_pool = ids, len(ids), whole
         return family

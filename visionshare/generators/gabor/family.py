@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -23,6 +24,7 @@ from visionshare.generators.checks import (
     check_positive,
     check_whole,
 )
+from visionshare.generators.inputs import flattened
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
 
@@ -33,8 +35,10 @@ BORDERS = ("cut", "inside")
 # Parameters that files of the first library versions lack, and what they stood for.
 _LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False, "positions": None}
 _Axes = tuple[np.ndarray, np.ndarray]
+# Filters reach so many times their larger σ, and no further than any image.
 _CUT = 3.0
 _FURTHEST = 2**16
+# Filters whose values are computed together.
 _AT_ONCE = 64
 # Filters of one call of a kernel.
 _FILTERS = 4
@@ -55,7 +59,7 @@ def gabor_values(
     Parameters
     ----------
     parameters : ndarray of shape (n, 5)
-        θ in radians, f₀ in cycles a pixel, σ_z and σ_y in pixels, φ in radians.
+        θ in radians, f₀ in cycles per pixel, σ_z and σ_y in pixels, φ in radians.
     height, width : int
         Of the images.
     reach : ndarray of shape (n,), optional
@@ -103,7 +107,7 @@ class GaborBank(FeatureFamily):
     values : int, optional
         A fixed grid instead: so many values of θ, f₀, σ_z and σ_y each (3 gives 81 filters).
     frequencies : sequence of two floats, default (0.05, 0.45)
-        Least and largest f₀, in cycles a pixel; drawn evenly.
+        Least and largest f₀, in cycles per pixel; drawn evenly.
     sigmas : sequence of two floats, default (1.0, 6.0)
         Least and largest σ_z and σ_y, in pixels; drawn evenly in the logarithm.
     phases : bool, default False
@@ -185,15 +189,14 @@ class GaborBank(FeatureFamily):
 
     @property
     def is_continuous(self) -> bool:
-        """True: parameters are drawn from a distribution."""
         return True
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_whole("n_filters", self.n_filters)
         check_memory("n_filters", self.n_filters, 80.0 * self.n_filters)
         check_whole("step", self.step)
         check_whole("values", self.values, optional=True)
+        check_memory("values", self.values, 100.0 * (self.values or 0) ** 4)
         check_whole("reach", self.reach, optional=True)
         for name, values in (("frequencies", self.frequencies), ("sigmas", self.sigmas)):
             check_positive(name, values)
@@ -205,6 +208,7 @@ class GaborBank(FeatureFamily):
             _check_positions(self.positions, self.border)
         check_choice("pooling", self.pooling, POOLINGS)
         check_choice("border", self.border, BORDERS)
+        check_whole("random_state", self.random_state, least=0)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> GaborBank:
         """Take the size of the images and draw the filters.
@@ -217,18 +221,20 @@ class GaborBank(FeatureFamily):
         self.check_parameters()
         self._see(images)
         self._check_inside()
-        if self.values is None:
-            self.filters_ = self.draw(self.n_filters, np.random.default_rng(self.random_state))
-        else:
-            self.filters_ = self._grid(self.values)
-        self.n_features_ = len(self.filters_)
+        if self.values is not None:
+            return self._with(self._grid(self.values))
+        return self._with(self.draw(self.n_filters, np.random.default_rng(self.random_state)))
+
+    def _with(self, filters: np.ndarray) -> GaborBank:
+        self.filters_, self.n_features_ = filters, len(filters)
         return self
 
     def _check_inside(self) -> None:
         for positions, side in zip(self.positions or (), self._size, strict=False):
             if max(positions) >= side:
-                accepted = f"rows and columns of {self._size} pixels"
-                raise InputError("positions", max(positions), accepted)
+                raise InputError(
+                    "positions", max(positions), f"numbers below {side}, the image's side"
+                )
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return parameters of ``n`` filters, (n, 5) float32, drawn from the ranges."""
@@ -244,11 +250,7 @@ class GaborBank(FeatureFamily):
 
     def at(self, parameters: np.ndarray) -> GaborBank:
         """Return the family of these filters, (n, 5)."""
-        chosen = GaborBank(**self.get_params())
-        chosen.image_shape_ = self.image_shape_
-        chosen.filters_ = np.asarray(parameters, np.float32)
-        chosen.n_features_ = len(chosen.filters_)
-        return chosen
+        return self._like()._with(np.asarray(parameters, np.float32))
 
     def _grid(self, k: int) -> np.ndarray:
         """Return k⁴ filters: k orientations, k frequencies, k widths along and across."""
@@ -284,11 +286,7 @@ class GaborBank(FeatureFamily):
             yield np.flatnonzero(margins == margin), (axes[0], axes[1])
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
         """Return features transposed, (n, n_images), float32 or float16.
 
@@ -326,10 +324,6 @@ class GaborBank(FeatureFamily):
     def transform_windows(
         self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return the features of windows of a larger image.
-
-        With border "inside" each response is computed once.
-        """
         from visionshare.generators.gabor.kernels import shared_responses
 
         if not self.shares_windows:
@@ -350,7 +344,7 @@ class GaborBank(FeatureFamily):
             out[filters] = part
         return out
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: each filter's support at each position."""
         return int(self._costs(check_features(features, self.n_features_)).sum())
 
@@ -366,7 +360,7 @@ class GaborBank(FeatureFamily):
         return costs
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return each filter's cost, (n,) int64: filters share nothing."""
+        # Filters share nothing.
         return self._costs(features)
 
     def describe(self, feature: int) -> dict[str, Any]:
@@ -384,7 +378,6 @@ class GaborBank(FeatureFamily):
         }
 
     def take(self, features: np.ndarray) -> GaborBank:
-        """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
         return self.at(self.filters_[ids])
 
@@ -393,8 +386,6 @@ class GaborBank(FeatureFamily):
         parameters = self.get_params()
         for name in ("frequencies", "sigmas"):
             parameters[name] = [float(v) for v in parameters[name]]
-        if parameters["positions"] is not None:
-            parameters["positions"] = [list(axis) for axis in parameters["positions"]]
         for name, first in _LATER.items():
             # Without it, older library versions can read what they can compute.
             if parameters[name] == first:
@@ -403,17 +394,15 @@ class GaborBank(FeatureFamily):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> GaborBank:
-        """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"filters": 2}, _LATER)
         filters, (height, width) = arrays["filters"], family._size
         if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():
             raise InputError("filters", filters.shape, "float32 of shape (n, 5), widths above 0")
         if height * width > _FURTHEST:
-            accepted = "at most 65536 pixels for Gabor filters"
+            accepted = f"at most {_FURTHEST} pixels for Gabor filters"
             raise InputError("image_shape", family.image_shape_, accepted)
-        family.filters_, family.n_features_ = filters, len(filters)
         family._check_inside()
-        return family
+        return family._with(filters)
 
 
 def _in_blocks(
@@ -454,7 +443,7 @@ def _gray(images: np.ndarray) -> np.ndarray:
 def _tiles(images: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     """Return images (tiles, H·W, size), one image per column, and their number."""
     n = len(images)
-    gray = _gray(images).reshape(n, -1)
+    gray = flattened(_gray(images))
     padded = np.zeros((-(-n // size) * size, gray.shape[1]), np.float32)
     padded[:n] = gray
     turned = padded.reshape(-1, size, gray.shape[1]).transpose(0, 2, 1)

@@ -11,11 +11,12 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_feature,
     check_features,
     check_images,
 )
-from visionshare.generators.checks import check_choice, check_whole
+from visionshare.generators.checks import check_choice, check_memory, check_whole
 from visionshare.generators.lbp.patterns import Circle, circle, codes_of_patterns
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks
@@ -92,7 +93,6 @@ class LocalBinaryPatterns(FeatureFamily):
         self.grid = grid
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         check_choice("codes", self.codes, CODES)
         check_whole("grid", self.grid)
         check_whole("points", self.points, least=4, most=_MOST_POINTS)
@@ -122,6 +122,8 @@ class LocalBinaryPatterns(FeatureFamily):
         if min(sides) < 2 * margin + self.grid:
             accepted = f"images of at least {2 * margin + self.grid} pixels per side"
             raise InputError("images", shape, accepted)
+        # Without memory for all cells a file would end the process.
+        check_memory("grid", self.grid, 80.0 * self.grid**2)
         rows, cols = (
             margin + np.arange(self.grid + 1) * (side - 2 * margin) // self.grid for side in sides
         )
@@ -154,9 +156,7 @@ class LocalBinaryPatterns(FeatureFamily):
         """Return cell and code of features."""
         return np.divmod(self.ids_[ids], self.n_codes)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         """Return features (n_images, n), float32; only cells with features are looked at."""
         from visionshare.generators.lbp.kernels import cell_histograms
 
@@ -183,13 +183,12 @@ class LocalBinaryPatterns(FeatureFamily):
         cell = self.cells_and_codes(ids)[0]
         return [ids[cell == k] for k in np.unique(cell)]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the interpolation in every cell in use."""
         cell = self.cells_and_codes(check_features(features, self.n_features_))[0]
         return int(self.sizes[np.unique(cell)].sum()) * len(self.circle.weights)
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         costs = self.sizes * len(self.circle.weights)
         costs[self.cells_and_codes(chosen)[0]] = 0
         return np.asarray(costs[self.cells_and_codes(features)[0]])
@@ -207,19 +206,16 @@ class LocalBinaryPatterns(FeatureFamily):
         }
 
     def take(self, features: np.ndarray) -> LocalBinaryPatterns:
-        """Return the family restricted to these features, in this order."""
         ids = self.ids_[check_features(features, self.n_features_)]
-        chosen = LocalBinaryPatterns(**self.get_params())
-        chosen.image_shape_, chosen.cells_ = self.image_shape_, self.cells_
-        return chosen._with(ids)
+        return self._like("cells_")._with(ids)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values, ids as an array."""
         parameters = {
             "codes": self.codes,
             "radius": float(self.radius),
-            "points": int(self.points),
-            "grid": int(self.grid),
+            "points": self.points,
+            "grid": self.grid,
         }
         return family_state(self, parameters=parameters), {"ids": self.ids_}
 
@@ -227,7 +223,6 @@ class LocalBinaryPatterns(FeatureFamily):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> LocalBinaryPatterns:
-        """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"ids": 1})
         family._set_cells()
         return family._with(check_features(arrays["ids"], len(family.cells_) * family.n_codes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -97,7 +98,7 @@ class ProductColumns(Columns):
         if j < self.d:
             return np.array([j], np.int64)
         if j not in self._factors:
-            t = int((np.sqrt(8 * (j - self.d) + 1) - 1) / 2)
+            t = (math.isqrt(8 * (j - self.d) + 1) - 1) // 2
             s = j - self.d - t * (t + 1) // 2
             if t >= len(self._entered):
                 raise InputError("ids", j, f"columns below {self.d + self.n_products} by now")
@@ -138,7 +139,7 @@ class ProductColumns(Columns):
         """Yield the columns: the others where they lie, products in batches."""
         if ids is None:
             raise InputError("ids", None, "some columns: products follow from what is chosen")
-        ids = np.asarray(check_ids(ids, self.shape[1]))
+        ids = check_ids(ids, self.shape[1])
         old = np.flatnonzero(ids < self.d)
         if len(old):
             for span in self.base.spans(ids[old]):

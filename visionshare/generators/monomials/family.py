@@ -11,14 +11,15 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
-    check_images,
+    checked_images,
 )
 from visionshare.generators.nested import parts_from_state, parts_to_state
-from visionshare.generators.states import check_image_shape, check_state, family_state
-from visionshare.resources import product, run_blocks, single_threaded_blas
+from visionshare.generators.states import check_state, family_state
+from visionshare.resources import run_blocks, single_threaded_blas
 
 __all__ = ["Monomials"]
 
@@ -68,20 +69,19 @@ class Monomials(FeatureFamily):
     block_size: ClassVar[int | None] = 1000
     base_: FeatureFamily
     factors_: list[np.ndarray]
-    _flattened: tuple[np.ndarray, np.ndarray] | None
+    _flat: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, family: Any = None, monomials: Sequence[Sequence[int]] | None = None):
         self.family = family
         self.monomials = monomials
 
     def check_parameters(self) -> None:
-        """Check all parameters without images."""
         if not isinstance(self.family, FeatureFamily):
             raise InputError("family", type(self.family).__name__, "a feature family")
         self.family.check_parameters()
-        for monomial in self.monomials or ():
-            if len(monomial) == 0:
-                raise InputError("monomials", monomial, "one factor or more each")
+        for monomial in () if self.monomials is None else self.monomials:
+            if np.ndim(monomial) != 1 or np.size(monomial) == 0:
+                raise InputError("monomials", monomial, "a list of one id or more each")
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Monomials:
         """Fit the family of the factors to images.
@@ -94,11 +94,7 @@ class Monomials(FeatureFamily):
         self.check_parameters()
         base = clone(self.family).fit(images, y)
         alone = [(j,) for j in range(base.n_features_)]
-        chosen = self.of(base, alone if self.monomials is None else self.monomials)
-        self.base_, self.factors_ = chosen.base_, chosen.factors_
-        self.image_shape_, self.n_features_ = chosen.image_shape_, chosen.n_features_
-        self._flattened = None
-        return self
+        return self._with(base, alone if self.monomials is None else self.monomials)
 
     @classmethod
     def of(cls, base: FeatureFamily, monomials: Iterable[Any]) -> Monomials:
@@ -111,24 +107,21 @@ class Monomials(FeatureFamily):
         monomials : iterable of sequences of int
             Ids in ``base`` of each monomial's factors.
         """
+        return cls(clone(base))._with(base, monomials)
+
+    def _with(self, base: FeatureFamily, monomials: Iterable[Any]) -> Monomials:
         factors = [np.sort(check_features(np.asarray(m), base.n_features_)) for m in monomials]
         used = np.unique(np.concatenate([np.empty(0, np.int64), *factors]))
-        family = cls(clone(base, safe=False), None)
-        family.base_ = base.take(used)
-        family.factors_ = [np.searchsorted(used, m) for m in factors]
-        family.image_shape_, family.n_features_ = tuple(base.image_shape_), len(factors)
-        family._flattened = None
-        return family
+        self.base_ = base.take(used)
+        self.factors_ = [np.searchsorted(used, m) for m in factors]
+        self.image_shape_, self.n_features_ = tuple(base.image_shape_), len(factors)
+        # All factors, one monomial after the other, and where each begins.
+        self._flat = _joined(self.factors_)
+        return self
 
     def _used(self, ids: np.ndarray) -> np.ndarray:
         """Return the factors that these monomials need, ascending."""
         return np.unique(np.concatenate([np.empty(0, np.int64), *(self.factors_[i] for i in ids)]))
-
-    def _flat(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all monomials' factors, one after the other, and where each begins."""
-        if self._flattened is None:
-            self._flattened = _joined(self.factors_)
-        return self._flattened
 
     def _products(
         self, values: np.ndarray, used: np.ndarray | None, ids: np.ndarray | None, n_jobs: int
@@ -136,7 +129,7 @@ class Monomials(FeatureFamily):
         """Return monomials (n_images, n), float32, of the values of all or of the used factors."""
         from visionshare.generators.monomials.kernels import multiplied
 
-        flat, starts = self._flat()
+        flat, starts = self._flat
         if ids is not None:
             flat, starts = _joined([self.factors_[i] for i in ids])
         if used is not None:
@@ -149,12 +142,8 @@ class Monomials(FeatureFamily):
         run_blocks(block, len(values), _AT_ONCE, n_jobs)
         return out
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
-        images = np.asarray(images)
-        check_images(images, self.image_shape_)
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
+        images = checked_images(images, self.image_shape_)
         if features is None:
             return self._products(self.base_.transform(images, None, n_jobs), None, None, n_jobs)
         ids = check_features(features, self.n_features_)
@@ -169,13 +158,12 @@ class Monomials(FeatureFamily):
         """
         from visionshare.generators.monomials.kernels import weighted_products
 
-        images = np.asarray(images)
+        images = checked_images(images, self.image_shape_)
         if len(images) < _MANY:
-            return product(self.transform(images, None, n_jobs), weights.T)
-        check_images(images, self.image_shape_)
+            return super().weighted_sums(images, weights, n_jobs)
         values, weights = self.base_.transform(images, None, n_jobs), np.ascontiguousarray(weights)
         out = np.empty((len(images), len(weights)), np.float32)
-        flat, starts = self._flat()
+        flat, starts = self._flat
 
         def block(start: int, stop: int) -> None:
             weighted_products(values[start:stop], flat, starts, weights, out[start:stop])
@@ -185,22 +173,16 @@ class Monomials(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return features transposed, (n, n_images), float32 or float16."""
         check_dtype(dtype)
-        images = np.asarray(images)
-        check_images(images, self.image_shape_)
+        images = checked_images(images, self.image_shape_)
         ids = check_features(features, self.n_features_)
         used = self._used(ids)
         values = np.ascontiguousarray(self.base_.transform_columns(images, used, n_jobs).T)
         return np.ascontiguousarray(self._products(values, used, ids, n_jobs).T, dtype)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the factors, once each, and the products."""
         ids = check_features(features, self.n_features_)
         products = sum(len(self.factors_[i]) - 1 for i in ids)
@@ -213,7 +195,6 @@ class Monomials(FeatureFamily):
         return factors[0] if len(factors) == 1 else {"kind": "monomial", "factors": factors}
 
     def take(self, features: np.ndarray) -> Monomials:
-        """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
         return self.of(self.base_, [self.factors_[i] for i in ids])
 
@@ -221,15 +202,13 @@ class Monomials(FeatureFamily):
         """Return the factors' family in a list of one part; ids and where each monomial begins."""
         states, arrays = parts_to_state([self.base_])
         state = family_state(self, parts=states)
-        flat, starts = self._flat()
+        flat, starts = self._flat
         return state, {"factors": flat, "starts": starts, **arrays}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Monomials:
-        """Return the family that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {"factors": 1, "starts": 1})
-        shape = check_image_shape(state.get("image_shape"))
-        parts = parts_from_state(state, arrays, shape)
+        _, parts = parts_from_state(state, arrays)
         flat, starts = arrays["factors"], arrays["starts"]
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family of factors")

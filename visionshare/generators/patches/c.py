@@ -48,7 +48,7 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     Raises
     ------
     InputError
-        If tables are to be quantized and pixels are floats, or sums would not fit.
+        If tables are to be quantized and sums of bytes would not fit.
     """
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
@@ -63,11 +63,16 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
         "position_rows": family.row_masks_.shape[1], "position_cols": family.col_masks_.shape[1],
         "layout_type": integer_type(plain.layout), "tap_type": "float", "mask_type": "float",
         "response_type": "float", "unit": np.float32(1 / 255 if writer.bytes else 1),
+        "integers": writer.bits is not None,
     }  # fmt: skip
     tables: dict[str, np.ndarray] = plain._asdict()
-    if writer.bits is not None:
-        if not writer.bytes:
-            raise InputError("input", "float32", "'uint8' where patches are quantized")
+    if writer.bits is not None and not writer.bytes:
+        # Sums are of floats, whatever the tables hold.
+        tables = _rounded(plain, writer.bits)
+        values |= {
+            "tap_type": integer_type(tables["taps"]), "mask_type": "uint16_t", "quantized": False,
+        }  # fmt: skip
+    elif writer.bits is not None:
         tables = _quantized(plain, writer.bits)
         # Bytes stay bytes: their scale is among the features' scales.
         values |= {
@@ -98,6 +103,19 @@ def _widened(masks: np.ndarray, spans: np.ndarray) -> np.ndarray:
     wide = np.zeros((len(masks), max(masks.shape[1], int(sizes.max(initial=0)))), np.float32)
     wide[:, : masks.shape[1]] = masks
     return wide
+
+
+def _rounded(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
+    """Return the tables in integers for sums in floats, with the scales of features."""
+    taps, tap_scales = quantize_rows(tables.taps, bits)
+    row_masks, row_scales = _quantized_masks(tables.row_masks)
+    col_masks, col_scales = _quantized_masks(tables.col_masks)
+    template, row, col = tables.layout[:, [0, 1, 4]].T
+    scales = tap_scales[template] * row_scales[row] * col_scales[col]
+    return {
+        "layout": tables.layout, "row_masks": row_masks, "col_masks": col_masks, "taps": taps,
+        "scales": scales.astype(np.float32),
+    }  # fmt: skip
 
 
 def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:

@@ -17,18 +17,19 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
-from visionshare.generators.patches.masks import axis_masks, mask_spans
+from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     RestrictedPlan,
     added_templates_macs,
     templates_macs,
 )
 from visionshare.generators.states import family_state, unfitted
-from visionshare.resources import size_text, thread_limit
+from visionshare.resources import run_blocks, single_threaded_blas, size_text
 
 __all__ = ["PatchTemplates"]
 
 CONTRASTS = ("none", "mean", "unit")
+MASKS = ("gaussian", "cells")
 
 
 class PatchTemplates(FeatureFamily):
@@ -60,6 +61,9 @@ class PatchTemplates(FeatureFamily):
         Patches drawn from the images for k-means.
     random_state : int, default 0
         Seed.
+    masks : {"gaussian", "cells"}, default "gaussian"
+        Gaussians, or ones on the cells of the grid, which do not overlap: the maximum in each cell,
+        without a multiplication. Cells have no ``widths``, and fine-tuning leaves them.
 
     Attributes
     ----------
@@ -87,6 +91,7 @@ class PatchTemplates(FeatureFamily):
     """
 
     name: ClassVar[str] = "patches"
+    tunable_on_maps: ClassVar[bool] = True
     _plan: RestrictedPlan | None = None
 
     def __init__(
@@ -100,6 +105,7 @@ class PatchTemplates(FeatureFamily):
         contrast: str = "unit",
         n_patches: int = 200_000,
         random_state: int = 0,
+        masks: str = "gaussian",
     ) -> None:
         self.patch_size = patch_size
         self.n_templates = n_templates
@@ -110,6 +116,7 @@ class PatchTemplates(FeatureFamily):
         self.contrast = contrast
         self.n_patches = n_patches
         self.random_state = random_state
+        self.masks = masks
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> PatchTemplates:
         """Collect patches from images and cluster them into templates.
@@ -126,14 +133,23 @@ class PatchTemplates(FeatureFamily):
         rng = np.random.default_rng(self.random_state)
         self.templates_ = self._cluster(self._collect(raster, rng))
         rows, cols = self.positions_
-        self.row_masks_ = axis_masks(rows, self.grid, self.widths, self.cut)
-        self.col_masks_ = axis_masks(cols, self.grid, self.widths, self.cut)
-        t, w, r, c = np.indices((len(self.templates_), len(self.widths), self.grid, self.grid))
+        self.row_masks_, self.col_masks_ = self._axis_masks(rows), self._axis_masks(cols)
+        t, w, r, c = np.indices((len(self.templates_), self.n_widths, self.grid, self.grid))
         pairs = (t, w * self.grid + r, w * self.grid + c)
         self.layout_ = np.stack([a.ravel() for a in pairs], axis=1)
         self.n_features_ = len(self.layout_)
         self._whole_pool = True
         return self
+
+    @property
+    def n_widths(self) -> int:
+        """Number of grids of masks."""
+        return 1 if self.masks == "cells" else len(self.widths)
+
+    def _axis_masks(self, positions: int) -> np.ndarray:
+        if self.masks == "cells":
+            return cell_masks(positions, self.grid)
+        return axis_masks(positions, self.grid, self.widths, self.cut)
 
     def check_parameters(self) -> None:
         """Check all parameters without images."""
@@ -145,6 +161,7 @@ class PatchTemplates(FeatureFamily):
         if not isinstance(self.cut, Real) or not 0 < self.cut < 1:
             raise InputError("cut", self.cut, "a level between 0 and 1")
         check_positive("widths", self.widths)
+        check_choice("masks", self.masks, MASKS)
         check_choice("contrast", self.contrast, CONTRASTS)
 
     def _check_size(self, shape: tuple[int, ...]) -> None:
@@ -157,7 +174,7 @@ class PatchTemplates(FeatureFamily):
         if q > largest:
             accepted = f"at most {largest} for images of {shape[0]}×{shape[1]}"
             raise InputError("patch_size", q, f"{accepted} (it takes about {size_text(patches)})")
-        masks = float(len(self.widths)) * self.grid
+        masks = float(self.n_widths) * self.grid
         check_memory("padding", self.padding, 4.0 * shape[2] * (2.0 * self.padding) ** 2)
         check_memory("grid", self.grid, 24 * masks * (side + 2 * self.padding))
         # The layout, and the indices that it is made of.
@@ -254,13 +271,18 @@ class PatchTemplates(FeatureFamily):
         # So many blocks at once that a thread's tile of features stays within a few megabytes.
         together = max(1, 2**22 // (TILE_IMAGES * BLOCK * n_masks * 4))
         spans = np.stack([mask_spans(self.row_masks_), mask_spans(self.col_masks_)])
-        with thread_limit(n_jobs):
-            for start in range(0, len(used), together):
-                batch = used[start : start + together]
+        batches = [used[start : start + together] for start in range(0, len(used), together)]
+        parts = [(blocks[batch], row_of[batch]) for batch in batches]
+
+        def tile(start: int, stop: int) -> None:
+            for templates, rows in parts:
                 pool_columns(
-                    raster, self.patch_size, blocks[batch], self.row_masks_, self.col_masks_, spans,
-                    row_of[batch], out,
+                    raster[start:stop], self.patch_size, templates, self.row_masks_,
+                    self.col_masks_, spans, rows, out[:, start:stop],
                 )  # fmt: skip
+
+        with single_threaded_blas():
+            run_blocks(tile, len(raster), TILE_IMAGES, n_jobs)
         return out.view(np.float16) if dtype == "float16" else out
 
     def _blocks(self) -> np.ndarray:
@@ -289,7 +311,8 @@ class PatchTemplates(FeatureFamily):
         """
         ids = check_features(features, self.n_features_)
         taps = int(np.prod(self.templates_.shape[1:]))
-        return templates_macs(self.layout_[ids], self.row_masks_, self.col_masks_, taps)
+        masks = self.row_masks_, self.col_masks_
+        return templates_macs(self.layout_[ids], *masks, taps, weighted=self.masks != "cells")
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
@@ -299,7 +322,8 @@ class PatchTemplates(FeatureFamily):
         """
         taps = int(np.prod(self.templates_.shape[1:]))
         layouts = self.layout_[chosen], self.layout_[features]
-        return added_templates_macs(*layouts, self.row_masks_, self.col_masks_, taps)
+        masks = self.row_masks_, self.col_masks_
+        return added_templates_macs(*layouts, *masks, taps, weighted=self.masks != "cells")
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the template, the mask over all positions and its support."""
@@ -335,6 +359,9 @@ class PatchTemplates(FeatureFamily):
         """Return geometry as plain values; templates, masks and layout as arrays."""
         parameters = self.get_params()
         parameters["widths"] = [float(w) for w in self.widths]
+        # Left out, so that a store knows its pool by the description that it had before cells were.
+        if self.masks == "gaussian":
+            del parameters["masks"]
         state = family_state(self, parameters=parameters, whole_pool=self._whole_pool)
         arrays = {
             "templates": self.templates_,
@@ -350,7 +377,7 @@ class PatchTemplates(FeatureFamily):
     ) -> PatchTemplates:
         """Return the family that :meth:`to_state` described."""
         dimensions = {"templates": 4, "row_masks": 2, "col_masks": 2, "layout": 2}
-        family = unfitted(cls, state, arrays, dimensions)
+        family = unfitted(cls, state, arrays, dimensions, later=("masks",))
         if family.patch_size > 1024 or family.padding > 1024:
             raise InputError("patch_size", family.patch_size, "at most 1024, padding too")
         shape = family.image_shape_
@@ -372,14 +399,17 @@ class PatchTemplates(FeatureFamily):
             fits = mask.dtype == np.float32 and mask.shape[1] == positions and (mask >= 0).all()
             if not fits or not (mask > 0).any(axis=1).all():
                 raise InputError(f"{side}_masks", mask.shape, f"masks over {positions} positions")
+            # Cells cost no multiplication: they must be what they are called.
+            if self.masks == "cells" and mask.max(initial=1) * mask[mask > 0].min(initial=1) != 1:
+                raise InputError(f"{side}_masks", "weights", "ones, where masks are cells")
         if layout.shape[1] != 3 or layout.dtype != np.int64:
             raise InputError("layout", layout.shape, "int64 of shape (n, 3)")
         limits = np.array([len(templates), len(masks[0]), len(masks[1])])
         if (layout < 0).any() or (layout >= limits).any():
             raise InputError("layout", "numbers out of range", "templates and masks that exist")
-        n_masks = len(self.widths) * self.grid
+        n_masks = self.n_widths * self.grid
         if self._whole_pool:
-            shape = (self.n_templates, len(self.widths), self.grid, self.grid)
+            shape = (self.n_templates, self.n_widths, self.grid, self.grid)
             if (len(layout), len(templates), len(masks[0]), len(masks[1])) != (
                 int(np.prod(shape)), self.n_templates, n_masks, n_masks,
             ):  # fmt: skip

@@ -10,8 +10,9 @@ templates evaluated beside it nor on the number of threads.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from visionshare.generators.borrowed import borrowed
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
 from visionshare.generators.patches.tables import Masks
 
@@ -111,7 +112,8 @@ def _profiles(
     Four rows of responses at a time are computed and used by all masks while they are in the
     first cache.
     """
-    rows = ranges.shape[0]
+    patches, responses, profiles = borrowed(patches), borrowed(responses), borrowed(profiles)
+    masks, rows = borrowed(masks), ranges.shape[0]
     profiles[:] = np.float32(0)
     for y in range(0, rows, ROWS):
         left, length, count = ranges[y, 0], ranges[y, 1] - ranges[y, 0], min(ROWS, rows - y)
@@ -137,6 +139,7 @@ def _profiles(
 @njit(cache=True, nogil=True)
 def _peaks(profile: np.ndarray, mask: np.ndarray, lo: int, hi: int, out: np.ndarray) -> None:
     """Write the maximum over x in [lo, hi) of profile × mask, for the 16 templates of a block."""
+    profile = borrowed(profile)
     for t in range(BLOCK):
         out[t] = np.float32(0)
     x = lo
@@ -176,7 +179,7 @@ def to_half(values: np.ndarray, shifted: np.ndarray, out: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _write_columns(tile: np.ndarray, first: int, row_of: np.ndarray, out: np.ndarray) -> None:
+def _write_columns(tile: np.ndarray, row_of: np.ndarray, out: np.ndarray) -> None:
     """Turn the features of a tile (images, blocks, masks, masks, 16) into columns of ``out``."""
     count, n_blocks, n_rows, n_cols, _ = tile.shape
     turned = np.zeros((BLOCK, TILE_IMAGES), np.float32)
@@ -191,10 +194,10 @@ def _write_columns(tile: np.ndarray, first: int, row_of: np.ndarray, out: np.nda
                 for t in range(BLOCK):
                     r = row_of[b, t, a, c]
                     if r >= 0 and half:
-                        to_half(turned[t], shifted, out[r, first : first + count])
+                        to_half(turned[t], shifted, out[r])
                     elif r >= 0:
                         for i in range(count):
-                            out[r, first + i] = turned[t, i]
+                            out[r, i] = turned[t, i]
 
 
 @njit(cache=True, nogil=True)
@@ -225,7 +228,7 @@ def _pool_tile(
                     _peaks(profiles[a], masks.cols[k], lo, hi, tile[i, b, a, c])
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def pool_columns(
     images: np.ndarray,
     q: int,
@@ -236,11 +239,12 @@ def pool_columns(
     row_of: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write the columns of whole blocks of templates, each with all its masks.
+    """Write the columns of whole blocks of templates, each with all its masks, for a few images.
 
     Parameters
     ----------
     images : ndarray of shape (n, H, W, C), uint8 or float32
+        At most TILE_IMAGES.
     q : int
         Patch size.
     blocks : ndarray of shape (n_blocks, q·q·C, 16), float32
@@ -252,10 +256,7 @@ def pool_columns(
         The row of ``out`` for each template, row mask and column of the grid; −1 to leave it out.
     out : ndarray of shape (n_columns, n), float32, or uint16 for float16 bits
     """
-    n, (n_blocks, _, n_rows, grid) = images.shape[0], row_of.shape
-    for group in prange((n + TILE_IMAGES - 1) // TILE_IMAGES):
-        first = group * TILE_IMAGES
-        part = images[first : min(n, first + TILE_IMAGES)]
-        tile = np.empty((part.shape[0], n_blocks, n_rows, grid, BLOCK), np.float32)
-        _pool_tile(part, q, blocks, Masks(row_masks, col_masks), spans, tile)
-        _write_columns(tile, first, row_of, out)
+    n_blocks, _, n_rows, grid = row_of.shape
+    tile = np.empty((images.shape[0], n_blocks, n_rows, grid, BLOCK), np.float32)
+    _pool_tile(images, q, blocks, Masks(row_masks, col_masks), spans, tile)
+    _write_columns(tile, row_of, out)

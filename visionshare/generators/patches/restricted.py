@@ -8,12 +8,14 @@ import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks
 
 __all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
 
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
+# Images of one call of the kernel of many: sixteen of them, several times.
+_AT_ONCE = 64
 
 
 def _merged(rectangles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -93,12 +95,17 @@ def template_windows(
 
 
 def templates_macs(
-    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray, taps: int
+    layout: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    taps: int,
+    weighted: bool = True,
 ) -> int:
     """Return the multiply-accumulates of chosen features.
 
     A template's responses are computed once for all its masks, on rectangles that hold their
-    supports; a mask costs its support once (rows) and its width once (columns).
+    supports; a mask costs its support once (rows) and its width once (columns), one of ones,
+    which is not ``weighted``, nothing.
 
     Examples
     --------
@@ -110,7 +117,8 @@ def templates_macs(
     _, windows, _, rectangles = template_windows(layout, row_masks, col_masks)
     positions = (windows[:, 1] - windows[:, 0]) * (windows[:, 3] - windows[:, 2])
     heights, widths = rectangles[:, 1] - rectangles[:, 0], rectangles[:, 3] - rectangles[:, 2]
-    return int(taps * positions.sum() + (heights * widths).sum() + widths.sum())
+    of_masks = ((heights + 1) * widths).sum() if weighted else 0
+    return int(taps * positions.sum() + of_masks)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -129,6 +137,7 @@ def added_templates_macs(
     row_masks: np.ndarray,
     col_masks: np.ndarray,
     taps: int,
+    weighted: bool = True,
 ) -> np.ndarray:
     """Return what each feature of a layout alone adds to :func:`templates_macs` of chosen ones.
 
@@ -139,6 +148,8 @@ def added_templates_macs(
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     taps : int
         Multiply-accumulates of a response.
+    weighted : bool, default True
+        Whether masks are more than ones.
 
     Returns
     -------
@@ -158,7 +169,7 @@ def added_templates_macs(
         for features in (chosen, layout)
     )
     heights, widths = added[:, 1] - added[:, 0], added[:, 3] - added[:, 2]
-    positions = heights * widths
+    positions: np.ndarray = heights * widths
     # Only the windows of templates that are there already may merge with a candidate's.
     of_template: dict[int, bytes] = {}
     for t, rectangle in zip(chosen[:, 0].tolist(), before, strict=True):
@@ -166,7 +177,8 @@ def added_templates_macs(
     for c in np.flatnonzero(np.isin(layout[:, 0], chosen[:, 0])):
         there = of_template[int(layout[c, 0])]
         positions[c] = _reached(there + added[c].tobytes()) - _reached(there)
-    return taps * positions + heights * widths + widths
+    of_masks = (heights + 1) * widths if weighted else 0
+    return taps * positions + of_masks
 
 
 def _pairs(windows: np.ndarray) -> np.ndarray:
@@ -268,9 +280,13 @@ class RestrictedPlan:
             chosen_features_alone(
                 images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
             )
-        else:
-            with thread_limit(n_jobs):
-                chosen_features_side_by_side(
-                    images, self.tables, self.taps, self.row_masks, self.col_masks, out, positions
-                )
+            return out
+
+        def block(start: int, stop: int) -> None:
+            chosen_features_side_by_side(
+                images[start:stop], self.tables, self.taps, self.row_masks, self.col_masks,
+                out[start:stop], positions[start:stop],
+            )  # fmt: skip
+
+        run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from visionshare.generators.borrowed import borrowed
 from visionshare.generators.patches.kernels import raise_to, raise_to_rows
 from visionshare.generators.patches.record_kernels import margin, pixel_unit, unpacked
 from visionshare.generators.patches.tables import Masks
@@ -79,6 +80,7 @@ def _respond(
     strip: Strip, taps: np.ndarray, t: int, u: int, first: np.ndarray, second: np.ndarray
 ) -> None:
     """Write the responses of template t, and of u where that is not −1, on one window."""
+    pixels, taps = borrowed(strip.pixels), borrowed(taps)
     first[:] = np.float32(0)
     second[:] = np.float32(0)
     for c in range(taps.shape[1]):
@@ -87,10 +89,10 @@ def _respond(
             for dx in range(0, taps.shape[3], 4):
                 weights = taps[t, c, dy, dx : dx + 4]
                 if u < 0:
-                    _add_taps(strip.pixels[row + dx :], weights, first)
+                    _add_taps(pixels[row + dx :], weights, first)
                 else:
                     other = taps[u, c, dy, dx : dx + 4]
-                    _add_taps_of_two(strip.pixels[row + dx :], weights, other, first, second)
+                    _add_taps_of_two(pixels[row + dx :], weights, other, first, second)
 
 
 @njit(cache=True, nogil=True)
@@ -116,7 +118,8 @@ def _pool(
     out: np.ndarray, maxima: np.ndarray,
 ) -> None:  # fmt: skip
     """Write the features of one template's response on a window."""
-    width = window.width
+    response, features, profile = borrowed(response), borrowed(features), borrowed(profile)
+    rows, cols, width = borrowed(masks.rows), borrowed(masks.cols), window.width
     for f in range(features.shape[0]):
         a, top, end = features[f, 0], features[f, 1], features[f, 2]
         b, left, right = features[f, 3], features[f, 4], features[f, 5]
@@ -126,21 +129,21 @@ def _pool(
         offset, y = start, top
         while y + 4 <= end:
             # Four rows a pass: the maxima so far are read and written once for all.
-            w = masks.rows[a, y : y + 4]
+            w = rows[a, y : y + 4]
             raise_to_rows(response[offset:], width, w[0], w[1], w[2], w[3], peak)
             offset, y = offset + 4 * width, y + 4
         for row in range(y, end):
-            raise_to(response[offset : offset + right - left], masks.rows[a, row], peak)
+            raise_to(response[offset : offset + right - left], rows[a, row], peak)
             offset += width
         best = np.float32(0)
         for x in range(right - left):
-            v = peak[x] * masks.cols[b, left + x]
+            v = peak[x] * cols[b, left + x]
             best = v if v > best else best
         out[features[f, 6]] = best
         if maxima.size:
-            index = _position(best, peak, masks.cols[b, left:right], response[start:],
-                              masks.rows[a, top:end], width)  # fmt: skip
-            position = (top + index // width) * masks.cols.shape[1] + left + index % width
+            index = _position(best, peak, cols[b, left:right], response[start:],
+                              rows[a, top:end], width)  # fmt: skip
+            position = (top + index // width) * cols.shape[1] + left + index % width
             maxima[features[f, 6]] = position if index >= 0 else -1
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from visionshare.generators.borrowed import borrowed
 from visionshare.generators.patches.kernels import raise_to, raise_to_rows
 from visionshare.generators.patches.record_kernels import margin, pixel_unit, unpacked
 from visionshare.generators.patches.tables import Masks
@@ -146,13 +147,15 @@ def _respond(
     A row of the window has ``size`` floats in the responses.
     """
     q = taps.shape[2]
+    pixels, taps = borrowed(planes.pixels), borrowed(taps)
+    first, second = borrowed(first), borrowed(second)
     first[:] = np.float32(0)
     second[:] = np.float32(0)
     for y in range(first.shape[0] // size):
         one, two = first[y * size : (y + 1) * size], second[y * size : (y + 1) * size]
         for c in range(taps.shape[1]):
             for dy in range(q):
-                start = planes.pixels[c * planes.plane + (y + dy) * planes.row :]
+                start = pixels[c * planes.plane + (y + dy) * planes.row :]
                 if u < 0:
                     _add_row(start, q, taps[t, c, dy], one)
                 else:
@@ -189,31 +192,33 @@ def _pool(
     out: np.ndarray, maxima: np.ndarray,
 ) -> None:  # fmt: skip
     """Write the features of one template's response on a window."""
-    size, best, column = window.size, scratch.best, scratch.column
+    response, features, peaks = borrowed(response), borrowed(features), borrowed(scratch.peaks)
+    rows, cols = borrowed(masks.rows), borrowed(masks.cols)
+    size, best, column = window.size, borrowed(scratch.best), borrowed(scratch.column)
     for f in range(features.shape[0]):
         a, top, end = features[f, 0], features[f, 1], features[f, 2]
         b, left, right, name = features[f, 3], features[f, 4], features[f, 5], features[f, 6]
-        peak = scratch.peaks[: (right - left) * WIDE]
+        peak = peaks[: (right - left) * WIDE]
         peak[:] = np.float32(0)
         begin = (top - window.top) * size + (left - window.left) * WIDE
         offset, y = begin, top
         while y + 4 <= end:
-            w = masks.rows[a, y : y + 4]
+            w = rows[a, y : y + 4]
             raise_to_rows(response[offset:], size, w[0], w[1], w[2], w[3], peak)
             offset, y = offset + 4 * size, y + 4
         for row in range(y, end):
-            raise_to(response[offset : offset + peak.shape[0]], masks.rows[a, row], peak)
+            raise_to(response[offset : offset + peak.shape[0]], rows[a, row], peak)
             offset += size
-        _highest(peak, masks.cols[b, left:right], best, column)
+        _highest(peak, cols[b, left:right], best, column)
         for i in range(out.shape[0]):
             out[i, name] = best[i]
         for i in range(maxima.shape[0]):
             maxima[i, name] = -1
             if column[i] >= 0:
                 offset = column[i] * WIDE + i
-                first_row = _first_row(response[begin + offset :], size, masks.rows[a, top:end],
+                first_row = _first_row(response[begin + offset :], size, rows[a, top:end],
                                        peak[offset])  # fmt: skip
-                position = (top + first_row) * masks.cols.shape[1] + left + column[i]
+                position = (top + first_row) * cols.shape[1] + left + column[i]
                 maxima[i, name] = position
 
 
@@ -252,7 +257,7 @@ def _evaluate_block(
                       out, maxima)  # fmt: skip
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def chosen_features_side_by_side(
     images: np.ndarray,
     packed: np.ndarray,
@@ -266,10 +271,9 @@ def chosen_features_side_by_side(
 
     Parameters are those of ``chosen_features_alone`` of ``restricted_kernels``.
     """
-    for block in prange((images.shape[0] + WIDE - 1) // WIDE):
+    for block in range((images.shape[0] + WIDE - 1) // WIDE):
         start = block * WIDE
         end = min(start + WIDE, images.shape[0])
         positions = maxima[start:end] if maxima.size else maxima
-        # A record is made here: threads are handed arrays alone.
         _evaluate_block(images[start:end], packed, taps, Masks(row_masks, col_masks),
                         out[start:end], positions)  # fmt: skip

@@ -8,12 +8,15 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.patches.restricted import RestrictedPlan
-from visionshare.resources import thread_limit
+from visionshare.resources import run_blocks, thread_limit
 
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates
 
 __all__ = ["TunableTemplates", "tunable"]
+
+# Images of one call of a kernel.
+_AT_ONCE = 64
 
 
 def tunable(family: PatchTemplates) -> TunableTemplates:
@@ -64,7 +67,10 @@ class TunableTemplates:
                 (copy.row_masks_, copy.col_masks_), self._reached, strict=True
             )
         ]
-        self.parameters: list[np.ndarray] = [copy.templates_ / self._size, *logs]
+        # Cells stay as they are.
+        self._moving_masks = family.masks != "cells"
+        self.parameters: list[np.ndarray] = [copy.templates_ / self._size]
+        self.parameters += logs if self._moving_masks else []
         self._plan = RestrictedPlan(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
         template = copy.layout_[:, 0]
         order = np.argsort(template, kind="stable")
@@ -102,7 +108,6 @@ class TunableTemplates:
         family, raster = self._family, check_images(images, self._family.image_shape_)
         n_templates, q, _, channels = family.templates_.shape
         templates = np.empty((n_templates, q, q * channels), np.float32)
-        rows, cols = (np.empty_like(logs) for logs in self.parameters[1:])
         pixels = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
         G = np.asarray(G, np.float32)
         with thread_limit(n_jobs):
@@ -110,16 +115,44 @@ class TunableTemplates:
                 pixels, seen, G, self._features, self._starts,
                 family.row_masks_, family.col_masks_, templates,
             )  # fmt: skip
-            mask_gradients(values, seen, G, rows, cols)
-        return [templates.reshape(family.templates_.shape) * self._size, rows, cols]
+            of_masks = [np.empty_like(logs) for logs in self.parameters[1:]]
+            if self._moving_masks:
+                mask_gradients(values, seen, G, *of_masks)
+        return [templates.reshape(family.templates_.shape) * self._size, *of_masks]
+
+    def image_gradients(
+        self, images: np.ndarray, values: np.ndarray, seen: np.ndarray, G: np.ndarray,
+        n_jobs: int = 1,
+    ) -> np.ndarray:  # fmt: skip
+        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32.
+
+        For images of floats, such as the maps of :class:`visionshare.LearnedMaps`.
+        """
+        from visionshare.generators.patches.tuning_kernels import add_templates
+
+        family = self._family
+        out = np.zeros(check_images(images, family.image_shape_).shape, np.float32)
+        rows = out.reshape(*out.shape[:2], -1)
+        q, channels = family.templates_.shape[1], family.templates_.shape[3]
+        flat = family.templates_.reshape(-1, q, q * channels)
+        G = np.asarray(G, np.float32)
+
+        def block(start: int, stop: int) -> None:
+            part = slice(start, stop)
+            add_templates(
+                seen[part], G[part], flat, family.layout_, family.row_masks_, family.col_masks_,
+                rows[part],
+            )  # fmt: skip
+
+        run_blocks(block, len(out), _AT_ONCE, n_jobs)
+        return out
 
     def moved(self) -> None:
         """Take on the current parameters."""
-        family, (templates, rows, cols) = self._family, self.parameters
-        family.templates_ = templates * self._size
-        for name, reached, logs in zip(
-            ("row_masks_", "col_masks_"), self._reached, (rows, cols), strict=True
-        ):
+        family = self._family
+        family.templates_ = self.parameters[0] * self._size
+        masks = zip(("row_masks_", "col_masks_"), self._reached, self.parameters[1:], strict=False)
+        for name, reached, logs in masks:
             setattr(family, name, np.where(reached, np.exp(logs), np.float32(0)))
         self._plan.set_parameters(family.templates_, family.row_masks_, family.col_masks_)
 

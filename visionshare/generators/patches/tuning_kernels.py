@@ -7,7 +7,7 @@ from numba import njit, prange
 
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
 
-__all__ = ["mask_gradients", "template_gradients"]
+__all__ = ["add_templates", "mask_gradients", "template_gradients"]
 
 
 @njit(cache=True, nogil=True)
@@ -96,3 +96,43 @@ def mask_gradients(
                 change = G[i, f] * values[i, f]
                 rows[f, maxima[i, f] // positions] += change
                 cols[f, maxima[i, f] % positions] += change
+
+
+@njit(cache=True, nogil=True)
+def add_templates(
+    maxima: np.ndarray,
+    G: np.ndarray,
+    templates: np.ndarray,
+    layout: np.ndarray,
+    row_masks: np.ndarray,
+    col_masks: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Add the gradients in the pixels: G_if · mask_f(p_if) · template_f at p_if, over features f.
+
+    Parameters
+    ----------
+    maxima : ndarray of shape (n, n_features), int32
+        p_if as row · positions + column, −1 where the feature is zero.
+    G : ndarray of shape (n, n_features), float32
+    templates : ndarray of shape (n_templates, q, q · C), float32
+    layout : ndarray of shape (n_features, 3), int64
+        Template, row mask and column mask of each feature.
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    out : ndarray of shape (n, H, W · C), float32
+    """
+    n, height, row = out.shape
+    q, positions = templates.shape[1], col_masks.shape[1]
+    channels = templates.shape[2] // q
+    width = row // channels
+    pad_y, pad_x = margin(height, row_masks.shape[1], q), margin(width, positions, q)
+    for i in range(n):
+        for f in range(layout.shape[0]):
+            if maxima[i, f] >= 0 and G[i, f] != 0:
+                y, x = maxima[i, f] // positions, maxima[i, f] % positions
+                factor = G[i, f] * row_masks[layout[f, 1], y] * col_masks[layout[f, 2], x]
+                top, left = y - pad_y, (x - pad_x) * channels
+                first, last = max(0, -left), min(q * channels, row - left)
+                for ty in range(max(0, -top), min(q, height - top)):
+                    for t in range(first, last):
+                        out[i, top + ty, left + t] += factor * templates[layout[f, 0], ty, t]

@@ -7,8 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from visionshare.generators.base import FeatureFamily, check_features, check_images
-from visionshare.generators.inputs import pixel_position
+from visionshare.generators.base import (
+    FeatureFamily,
+    Ids,
+    check_feature,
+    check_features,
+    check_images,
+)
+from visionshare.generators.inputs import flattened, pixel_position
 from visionshare.generators.states import family_state, unfitted
 
 __all__ = ["Pixels"]
@@ -40,31 +46,26 @@ class Pixels(FeatureFamily):
         self.ids_ = np.arange(self.n_features_)
         return self
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         ids = self.ids_[check_features(features, self.n_features_)]
         images = check_images(images, self.image_shape_)
-        values = images.reshape(len(images), -1)[:, ids].astype(np.float32)
+        values = flattened(images)[:, ids].astype(np.float32)
         return values * np.float32(1 / 255) if images.dtype == np.uint8 else values
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return 0: a pixel is read, not computed."""
         return 0
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return zeros, (n,) int64: a pixel is read, not computed."""
         return np.zeros(len(features), np.int64)
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the pixel's row, column and channel."""
-        return {"kind": "pixel", "position": pixel_position(self.ids_[feature], self.image_shape_)}
+        number = self.ids_[check_feature(feature, self.n_features_)]
+        return {"kind": "pixel", "position": pixel_position(number, self.image_shape_)}
 
     def take(self, features: np.ndarray) -> Pixels:
-        """Return the family restricted to these features, in this order."""
-        chosen = Pixels()
-        chosen.image_shape_ = self.image_shape_
+        chosen = self._like()
         chosen.ids_ = self.ids_[check_features(features, self.n_features_)]
         chosen.n_features_ = len(chosen.ids_)
         return chosen
@@ -75,7 +76,6 @@ class Pixels(FeatureFamily):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Pixels:
-        """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"ids": 1})
         family.ids_ = check_features(arrays["ids"], int(np.prod(family.image_shape_)))
         family.n_features_ = len(family.ids_)

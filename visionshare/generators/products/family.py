@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -17,11 +18,13 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.checks import check_flag
 from visionshare.generators.inputs import check_scaling, fit_scaling, pixel_position, rows_of
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import check_floats, family_state, unfitted
 
 __all__ = ["Products"]
 
 _LARGEST_POOL = 1 << 25
+# Of products that are computed at a time.
+_BYTES = 16 << 20
 
 
 class Products(FeatureFamily):
@@ -72,7 +75,6 @@ class Products(FeatureFamily):
         self.scaling = scaling
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs."""
         check_flag("inputs", self.inputs)
         check_flag("squares", self.squares)
         check_scaling(self.scaling)
@@ -100,13 +102,8 @@ class Products(FeatureFamily):
         return self
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return features transposed, (n, n_images), float32 or float16."""
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
         X = rows_of(check_images(images, self.image_shape_))
@@ -117,7 +114,7 @@ class Products(FeatureFamily):
         scaled = (X[:, used[real]] - self.input_offset_[used[real]]) * self.input_scale_[used[real]]
         values[real] = scaled.T
         out = np.empty((len(ids), len(X)), dtype)
-        step = max(1, (16 << 20) // max(1, 8 * len(X)))
+        step = max(1, _BYTES // max(1, 8 * len(X)))
         for i in range(0, len(ids), step):
             product = values[row[i : i + step, 0]] * values[row[i : i + step, 1]]
             # Through float32, so that a column has one value whatever it is kept in; what is too
@@ -126,14 +123,13 @@ class Products(FeatureFamily):
                 out[i : i + step] = product.astype(np.float32)
         return out
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the inputs' scaling, and a product each."""
         pairs = self.pairs_[check_features(features, self.n_features_)]
         scaled = len(np.unique(pairs[pairs >= 0])) if self.scaling != "none" else 0
         return scaled + int(np.sum(pairs[:, 1] >= 0))
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         before = self.pairs_[chosen]
         i, j = self.pairs_[features].T
         # One entry more stands for the input that an input alone is not multiplied with.
@@ -148,30 +144,22 @@ class Products(FeatureFamily):
         return {"kind": "product", "positions": positions}
 
     def take(self, features: np.ndarray) -> Products:
-        """Return the family restricted to these features, in this order."""
-        chosen = Products(**self.get_params())
+        chosen = self._like("input_offset_", "input_scale_")
         chosen.pairs_ = self.pairs_[check_features(features, self.n_features_)]
-        chosen.input_offset_, chosen.input_scale_ = self.input_offset_, self.input_scale_
-        chosen.image_shape_, chosen.n_features_ = self.image_shape_, len(chosen.pairs_)
+        chosen.n_features_ = len(chosen.pairs_)
         return chosen
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values; pairs and scaling as arrays."""
-        arrays = {
-            "pairs": self.pairs_,
-            "offset": self.input_offset_,
-            "scale": self.input_scale_,
-        }
+        scaling = {"offset": self.input_offset_, "scale": self.input_scale_}
+        arrays = {"pairs": self.pairs_, **scaling}
         return family_state(self, parameters=self.get_params()), arrays
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Products:
-        """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"pairs": 2, "offset": 1, "scale": 1})
         p, pairs = int(np.prod(family.image_shape_)), arrays["pairs"]
-        for name in ("offset", "scale"):
-            if arrays[name].dtype != np.float32 or arrays[name].shape != (p,):
-                raise InputError(name, arrays[name].shape, f"float32 for {p} inputs")
+        check_floats(arrays, {"offset": (p,), "scale": (p,)})
         if pairs.dtype != np.int64 or pairs.shape[1] != 2:
             raise InputError("pairs", pairs.shape, "int64 of shape (n, 2)")
         if (pairs < [0, -1]).any() or (pairs >= p).any():

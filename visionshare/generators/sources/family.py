@@ -10,15 +10,16 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
-    check_images,
+    checked_images,
 )
 from visionshare.generators.checks import check_flag, check_whole
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
-from visionshare.generators.states import check_image_shape, check_state, family_state
+from visionshare.generators.states import check_state, family_state
 
 __all__ = ["SourceClassifiers"]
 
@@ -59,7 +60,7 @@ class SourceClassifiers(FeatureFamily):
     References
     ----------
     I. Kuzborskij, F. Orabona, B. Caputo, "Scalable greedy algorithms for transfer learning",
-    Computer Vision and Image Understanding, 2016.
+    Computer Vision and Image Understanding 156, 2017.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class SourceClassifiers(FeatureFamily):
 
     def __sklearn_clone__(self) -> SourceClassifiers:
         # Sources are fitted: a copy by scikit-learn would come back unfitted.
-        return SourceClassifiers(self.sources, self.macs_per_source, self.opposites)
+        return type(self)(self.sources, self.macs_per_source, self.opposites)
 
     def check_parameters(self) -> None:
         """Check what can be checked without images."""
@@ -104,10 +105,8 @@ class SourceClassifiers(FeatureFamily):
             If something is no source, or takes or gives something else.
         """
         self.check_parameters()
-        images = np.asarray(images)
-        if len(images) == 0:
-            raise InputError("images", images.shape, "at least one image")
         self._see(images)
+        images = np.asarray(images)
         sources = [as_source(source, images[:_FEW]) for source in self.sources]
         pairs = [
             (s, c)
@@ -121,13 +120,10 @@ class SourceClassifiers(FeatureFamily):
         self.n_features_ = len(layout)
         return self
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         """Return features (n_images, n), float32; each source is asked once."""
         layout = self.layout_[check_features(features, self.n_features_)]
-        images = np.asarray(images)
-        check_images(images, self.image_shape_)
+        images = checked_images(images, self.image_shape_)
         out = np.empty((len(images), len(layout)), np.float32)
         if len(images) == 0:
             return out
@@ -141,13 +137,8 @@ class SourceClassifiers(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return the same transposed, (n, n_images), float32 or float16."""
         check_dtype(dtype)
         columns = self.transform(images, features, n_jobs).T
         if dtype == "float16" and np.abs(columns).max(initial=0) > np.finfo(np.float16).max:
@@ -167,7 +158,7 @@ class SourceClassifiers(FeatureFamily):
         known = [source.macs() for source in self._sources]
         return np.array([other if cost is None else cost for cost in known], np.int64)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: each source that is used, once."""
         ids = check_features(features, self.n_features_)
         return int(self._costs()[np.unique(self.layout_[ids, 0])].sum())
@@ -186,9 +177,9 @@ class SourceClassifiers(FeatureFamily):
         s, output = map(int, self.layout_[check_feature(feature, self.n_features_)])
         source = self._sources[s]
         described = {"kind": "source", "source": s, "name": source.name, "output": output}
-        return (
-            described if source.classes is None else {**described, "class": source.classes[output]}
-        )
+        if source.classes is not None:
+            described["class"] = source.classes[output]
+        return described
 
     def take(self, features: np.ndarray) -> SourceClassifiers:
         """Return the family restricted to these features; with the sources in use."""
@@ -196,7 +187,7 @@ class SourceClassifiers(FeatureFamily):
         used, source_of = np.unique(layout[:, 0], return_inverse=True)
         layout[:, 0] = source_of.reshape(-1)
         sources = tuple(self.sources[s] for s in used)
-        chosen = SourceClassifiers(sources, self.macs_per_source, self.opposites)
+        chosen = type(self)(sources, self.macs_per_source, self.opposites)
         chosen.image_shape_ = self.image_shape_
         return chosen._with([self._sources[s] for s in used], layout)
 
@@ -232,12 +223,11 @@ class SourceClassifiers(FeatureFamily):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> SourceClassifiers:
-        """Return the family that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {"layout": 2})
-        shape, parameters = check_image_shape(state.get("image_shape")), state.get("parameters")
+        parameters = state.get("parameters")
         if not isinstance(parameters, dict) or set(parameters) != {"macs_per_source"}:
             raise InputError("parameters", parameters, "a value for macs_per_source")
-        sources = _linear_sources(state, arrays, shape)
+        shape, sources = _linear_sources(state, arrays)
         family = cls(tuple(sources), **parameters)
         check_whole("macs_per_source", family.macs_per_source, least=0, optional=True)
         family.image_shape_ = shape
@@ -253,21 +243,21 @@ class SourceClassifiers(FeatureFamily):
 
 
 def _linear_sources(
-    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray], shape: tuple[int, ...]
-) -> list[LinearSource]:
-    """Return the sources of a description.
+    state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> tuple[tuple[int, ...], list[LinearSource]]:
+    """Return the shape of an image and the sources of a description.
 
     Raises
     ------
     InputError
         If families, weights, names and classes do not fit together.
     """
-    families = parts_from_state(state, arrays, shape)
+    shape, families = parts_from_state(state, arrays)
     listed = []
     for key in ("names", "classes"):
         values: Any = state.get(key)
         if not isinstance(values, list) or len(values) != len(families):
-            raise InputError(key, values, f"a list of {len(families)}, one a source")
+            raise InputError(key, values, f"a list of {len(families)}, one per source")
         listed.append(values)
     sources = []
     for s, (family, name, classes) in enumerate(zip(families, *listed, strict=True)):
@@ -283,17 +273,13 @@ def _linear_sources(
         if not isinstance(name, str):
             raise InputError("names", name, "a text")
         sources.append(LinearSource(family, weights, intercept, name, classes))
-    return sources
+    return shape, sources
 
 
 def _finite(arrays: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     array = arrays.get(name)
-    if (
-        array is None
-        or array.dtype != np.float32
-        or array.ndim == 0
-        or not np.isfinite(array).all()
-    ):
-        given = None if array is None else f"{array.dtype} of shape {array.shape}"
+    given = None if array is None else f"{array.dtype} of shape {array.shape}"
+    floats = array is not None and array.dtype == np.float32 and array.ndim > 0
+    if array is None or not floats or not np.isfinite(array).all():
         raise InputError(name, given, "an array of finite float32")
     return array

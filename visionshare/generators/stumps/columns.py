@@ -1,9 +1,8 @@
-"""Columns of stumps: never stored, for each input's sorted order says them all."""
+"""Columns of stumps: never stored, as they follow from the sorted order of each input."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import flattened, rows_of
 from visionshare.generators.stumps.family import Stumps
-from visionshare.resources import resolve_jobs, thread_limit
+from visionshare.resources import resolve_jobs, run_blocks, thread_limit
 
 __all__ = ["StumpColumns"]
 
@@ -80,7 +79,8 @@ class StumpColumns(Columns):
         flat = flattened(check_images(images, family.image_shape_))
         super().__init__((len(flat), family.n_features_), "float32", None, resolve_jobs(n_jobs))
         _check_ascending(family)
-        self.family, self._span_bytes = family, span_bytes
+        self.family = self._family = family
+        self._span_bytes = span_bytes
         changes = np.flatnonzero(np.diff(family.inputs_)) + 1
         self.starts = np.concatenate([[0], changes, [family.n_features_]])
         self._sort(flat, family)
@@ -108,7 +108,7 @@ class StumpColumns(Columns):
         self.order = np.empty((len(used), len(flat)), np.int32)
         self.counts = np.empty(family.n_features_, np.int32)
 
-        def one(r: int) -> None:
+        def one(r: int, _: int) -> None:
             column = np.ascontiguousarray(flat[:, used[r]])
             self.order[r] = np.argsort(column, kind="stable")
             # In float64, as the family compares.
@@ -117,8 +117,7 @@ class StumpColumns(Columns):
             thresholds = family.thresholds_[stumps].astype(np.float64)
             self.counts[stumps] = np.searchsorted(values, thresholds, side="right")
 
-        with ThreadPoolExecutor(self.n_jobs) as pool:
-            list(pool.map(one, range(len(used))))
+        run_blocks(one, len(used), 1, self.n_jobs)
 
     @property
     def fingerprint(self) -> str:
@@ -191,10 +190,6 @@ class StumpColumns(Columns):
         starts = np.append(begins, len(distinct))
         sums = prefix_sums(self.order, rows, starts, self.counts[distinct], whole)
         return np.asarray(sums[index])
-
-    def macs(self, ids: np.ndarray) -> int:
-        """Return the multiply-accumulates per image of these features."""
-        return self.family.macs(ids)
 
 
 def _check_ascending(family: Stumps) -> None:

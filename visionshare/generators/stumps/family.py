@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
@@ -17,11 +18,12 @@ from visionshare.generators.base import (
 )
 from visionshare.generators.checks import check_whole
 from visionshare.generators.inputs import flattened, pixel_position, rows_of
-from visionshare.generators.states import family_state, unfitted
+from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.resources import run_blocks
 
 __all__ = ["Stumps"]
 
+# Of stumps that are computed at a time.
 _BYTES = 4 << 20
 
 
@@ -34,7 +36,7 @@ class Stumps(FeatureFamily):
     Parameters
     ----------
     n_thresholds : int, optional
-        At most so many thresholds an input, those nearest to its quantiles; all when omitted.
+        At most so many thresholds per input, those nearest to its quantiles; all when omitted.
 
     Attributes
     ----------
@@ -71,7 +73,6 @@ class Stumps(FeatureFamily):
         self.n_thresholds = n_thresholds
 
     def check_parameters(self) -> None:
-        """Check all parameters without inputs."""
         check_whole("n_thresholds", self.n_thresholds, optional=True)
 
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Stumps:
@@ -89,19 +90,12 @@ class Stumps(FeatureFamily):
         if not any(sizes):
             given = f"{len(images)} examples, every input constant"
             raise InputError("images", given, "an input with two different values")
-        self.inputs_ = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        self.thresholds_ = np.concatenate(thresholds)
-        self.n_features_ = len(self.thresholds_)
-        return self
+        inputs = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        return self._with(inputs, np.concatenate(thresholds))
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return features transposed, (n, n_images), float32 or float16."""
         check_dtype(dtype)
         ids = check_features(features, self.n_features_)
         flat = flattened(check_images(images, self.image_shape_))
@@ -119,9 +113,12 @@ class Stumps(FeatureFamily):
         run_blocks(block, len(ids), step, n_jobs)
         return out
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return 0: inputs are compared, not multiplied."""
         return 0
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        return np.zeros(len(features), np.int64)
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the row, column and channel of the input, and the threshold."""
@@ -133,37 +130,31 @@ class Stumps(FeatureFamily):
         }
 
     def take(self, features: np.ndarray) -> Stumps:
-        """Return the family restricted to these features, in this order."""
         ids = check_features(features, self.n_features_)
-        return self._with(self.inputs_[ids], self.thresholds_[ids], self.image_shape_)
+        return self._like()._with(self.inputs_[ids], self.thresholds_[ids])
 
-    def _with(self, inputs: np.ndarray, thresholds: np.ndarray, shape: tuple[int, ...]) -> Stumps:
-        """Return a family of the same parameters with these stumps."""
-        family = Stumps(self.n_thresholds)
-        family.inputs_, family.thresholds_ = inputs, thresholds
-        family.image_shape_, family.n_features_ = shape, len(thresholds)
-        return family
+    def _with(self, inputs: np.ndarray, thresholds: np.ndarray) -> Stumps:
+        self.inputs_, self.thresholds_ = inputs, thresholds
+        self.n_features_ = len(thresholds)
+        return self
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return parameters as plain values; inputs and thresholds as arrays."""
-        n = self.n_thresholds
-        state = family_state(self, parameters={"n_thresholds": None if n is None else int(n)})
+        state = family_state(self, parameters=self.get_params())
         return state, {"inputs": self.inputs_.astype(np.int64), "thresholds": self.thresholds_}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Stumps:
-        """Return the family that :meth:`to_state` described."""
         family = unfitted(cls, state, arrays, {"inputs": 1, "thresholds": 1})
         inputs, thresholds = arrays["inputs"], arrays["thresholds"]
         p = int(np.prod(family.image_shape_))
-        if thresholds.dtype != np.float32:
-            raise InputError("thresholds", thresholds.dtype, "float32")
+        check_floats(arrays, {"thresholds": thresholds.shape})
         if inputs.dtype != np.int64 or inputs.shape != thresholds.shape:
             given = f"{inputs.dtype} of shape {inputs.shape}"
             raise InputError("inputs", given, f"int64 of shape {thresholds.shape}")
         if (inputs < 0).any() or (inputs >= p).any():
             raise InputError("inputs", "inputs out of range", f"inputs from 0 to {p - 1}")
-        return family._with(inputs.astype(np.int32), thresholds, family.image_shape_)
+        return family._with(inputs.astype(np.int32), thresholds)
 
 
 def _thresholds(column: np.ndarray, n: int | None) -> np.ndarray:

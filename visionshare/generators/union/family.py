@@ -12,13 +12,14 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import (
     FeatureFamily,
+    Ids,
     check_dtype,
     check_feature,
     check_features,
-    check_images,
+    checked_images,
 )
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
-from visionshare.generators.states import check_image_shape, check_state, family_state
+from visionshare.generators.states import check_state, family_state
 
 __all__ = ["UnionOfFamilies"]
 
@@ -109,16 +110,30 @@ class UnionOfFamilies(FeatureFamily):
         """
         self.check_parameters()
         self._see(images)
-        parts = [clone(family, safe=False).fit(images, y) for family in self.families]
-        return self._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
+        return self._side_by_side([clone(family).fit(images, y) for family in self.families])
 
     @classmethod
     def of(cls, families: Sequence[FeatureFamily]) -> UnionOfFamilies:
-        """Return the union of fitted families of images of one shape."""
-        parts = list(families)
-        family = cls(tuple(clone(part, safe=False) for part in parts))
-        family.image_shape_ = tuple(parts[0].image_shape_)
-        return family._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
+        """Return the union of fitted families of images of one shape.
+
+        Raises
+        ------
+        InputError
+            If there is none, or their images are of several shapes.
+        """
+        parts, shapes = list(families), sorted({tuple(part.image_shape_) for part in families})
+        if len(shapes) != 1:
+            raise InputError("families", shapes, "fitted families of images of one shape")
+        return cls._of(parts, shapes[0])._side_by_side(parts)
+
+    @classmethod
+    def _of(cls, parts: list[FeatureFamily], shape: tuple[int, ...]) -> UnionOfFamilies:
+        family = cls(tuple(clone(part) for part in parts))
+        family.image_shape_ = shape
+        return family
+
+    def _side_by_side(self, parts: list[FeatureFamily]) -> UnionOfFamilies:
+        return self._with(parts, np.repeat(np.arange(len(parts)), [p.n_features_ for p in parts]))
 
     def _with(self, parts: list[FeatureFamily], part: np.ndarray) -> UnionOfFamilies:
         self.parts_, self.part_ = parts, part
@@ -132,7 +147,7 @@ class UnionOfFamilies(FeatureFamily):
             self._number[ids] = np.arange(len(ids))
         return self
 
-    def _split(self, features: np.ndarray | None) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    def _split(self, features: Ids) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield part, indices among these features, and their ids in the part."""
         ids = check_features(features, self.n_features_)
         part = self.part_[ids]
@@ -140,12 +155,8 @@ class UnionOfFamilies(FeatureFamily):
             rows = np.flatnonzero(part == p)
             yield int(p), rows, self._number[ids[rows]]
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
-        images = np.asarray(images)
-        check_images(images, self.image_shape_)
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
+        images = checked_images(images, self.image_shape_)
         n = len(check_features(features, self.n_features_))
         out = np.empty((len(images), n), np.float32)
         for p, columns, ids in self._split(features):
@@ -156,8 +167,7 @@ class UnionOfFamilies(FeatureFamily):
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return sums of all features times weights, (n_images, k), float32: the parts' sums."""
-        images = np.asarray(images)
-        check_images(images, self.image_shape_)
+        images = checked_images(images, self.image_shape_)
         out = np.zeros((len(images), len(weights)), np.float32)
         for part, ids in zip(self.parts_, self._ids, strict=True):
             run = len(ids) > 0 and ids[-1] - ids[0] == len(ids) - 1
@@ -166,19 +176,10 @@ class UnionOfFamilies(FeatureFamily):
         return out
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return features transposed, (n, n_images), float32 or float16.
-
-        Each column has the bits that its family gives it.
-        """
         check_dtype(dtype)
-        images = np.asarray(images)
-        check_images(images, self.image_shape_)
+        images = checked_images(images, self.image_shape_)
         n = len(check_features(features, self.n_features_))
         out = np.empty((n, len(images)), dtype)
         for p, rows, ids in self._split(features):
@@ -194,10 +195,6 @@ class UnionOfFamilies(FeatureFamily):
     def transform_windows(
         self, image: np.ndarray, ys: np.ndarray, xs: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
-        """Return the features of windows of a larger image, (n, len(ys), len(xs)) float32.
-
-        Each part's as :meth:`FeatureFamily.transform_windows` gives them.
-        """
         out = np.empty((self.n_features_, len(ys), len(xs)), np.float32)
         for part, ids in zip(self.parts_, self._ids, strict=True):
             out[ids] = part.transform_windows(image, ys, xs, n_jobs)
@@ -211,12 +208,11 @@ class UnionOfFamilies(FeatureFamily):
             for block in self.parts_[p].block_ids(ids)
         ]
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the sum over the families."""
         return sum(self.parts_[p].macs(ids) for p, _, ids in self._split(features))
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         before = {p: ids for p, _, ids in self._split(chosen)}
         added = np.empty(len(features), np.int64)
         for p, rows, ids in self._split(features):
@@ -232,10 +228,10 @@ class UnionOfFamilies(FeatureFamily):
     def take(self, features: np.ndarray) -> UnionOfFamilies:
         """Return the union restricted to these features, in this order; parts not used are left."""
         ids = check_features(features, self.n_features_)
-        chosen = UnionOfFamilies(self.families)
-        chosen.image_shape_ = self.image_shape_
         parts = [self.parts_[p].take(part_ids) for p, _, part_ids in self._split(ids)]
-        return chosen._with(parts, np.unique(self.part_[ids], return_inverse=True)[1].reshape(-1))
+        return self._like()._with(
+            parts, np.unique(self.part_[ids], return_inverse=True)[1].reshape(-1)
+        )
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the states of the parts in a list; their arrays as "0.name" and so on."""
@@ -246,15 +242,11 @@ class UnionOfFamilies(FeatureFamily):
     def from_state(
         cls, state: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
     ) -> UnionOfFamilies:
-        """Return the union that :meth:`to_state` described."""
         check_state(state, arrays, cls.name, {"part": 1})
-        shape, part = check_image_shape(state.get("image_shape")), arrays["part"]
-        parts = parts_from_state(state, arrays, shape)
+        (shape, parts), part = parts_from_state(state, arrays), arrays["part"]
         sizes = [family.n_features_ for family in parts]
         if part.dtype != np.int64 or (part < 0).any() or (part >= len(parts)).any():
             raise InputError("part", part.shape, f"int64 numbers of {len(parts)} parts")
         if np.bincount(part, minlength=len(parts)).tolist() != sizes:
             raise InputError("part", "other numbers of features", f"{sizes} features of the parts")
-        family = cls(tuple(clone(family, safe=False) for family in parts))
-        family.image_shape_ = shape
-        return family._with(parts, part)
+        return cls._of(parts, shape)._with(parts, part)

@@ -49,7 +49,7 @@ def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Ev
     errors = int(np.sum(predicted != truth))
     figures: ExitFigures | None = None
     if classifier.exit_rule is not None:
-        figures = EarlyExit(classifier).measure(test.images, truth)
+        figures = EarlyExit(classifier).measure(test.images, truth, jobs)
     return Evaluation(predicted, errors, errors / len(test), figures)
 
 

@@ -1,4 +1,4 @@
-"""The data catalogue: one TOML per data set, looked up, verified and fetched by name."""
+"""The data catalog: one TOML per data set, looked up, verified and fetched by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +23,7 @@ from visionshare.errors import DataError
 from visionshare.resources import cache_folder
 
 __all__ = [
-    "Catalogue",
+    "Catalog",
     "DataSetInfo",
     "data_roots",
     "dataset_info",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 # A folder with a TOML file for each data set; the bundled ones when it is None.
-Catalogue: TypeAlias = "str | os.PathLike[str] | None"
+Catalog: TypeAlias = "str | os.PathLike[str] | None"
 Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 
@@ -42,7 +43,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class CatalogueFile(_Strict):
+class CatalogFile(_Strict):
     """One file of a data set.
 
     ``content_sha256``: of what a gzip file unpacks to, which others pack again.
@@ -72,7 +73,7 @@ class Plate(_Strict):
 
 
 class DataSetInfo(_Strict):
-    """A catalogue entry.
+    """A catalog entry.
 
     Examples
     --------
@@ -90,44 +91,51 @@ class DataSetInfo(_Strict):
     homepage: str = ""
     classes: tuple[str, ...] = ()
     notes: str = ""
-    files: tuple[CatalogueFile, ...] = ()
+    files: tuple[CatalogFile, ...] = ()
     splits: dict[str, Split] = {}
     plates: tuple[Plate, ...] = ()
     test_fraction: float = 0.0
     value_range: tuple[float, float] = (0.0, 1.0)
 
 
-def list_datasets(catalogue: Catalogue = None) -> list[str]:
-    """Return the names in the catalogue.
+def list_datasets(catalog: Catalog = None) -> list[str]:
+    """Return the names in the catalog.
 
     Parameters
     ----------
-    catalogue : path-like, optional
-        A folder with a TOML file for each data set; the bundled catalogue when omitted.
+    catalog : path-like, optional
+        A folder with a TOML file for each data set; the bundled catalog when omitted.
+
+    Raises
+    ------
+    DataError
+        If there is no such folder.
 
     Examples
     --------
     >>> "mnist" in list_datasets()
     True
     """
-    return sorted(_entries(catalogue))
+    return sorted(_entries(catalog))
 
 
-def _entries(catalogue: Catalogue) -> dict[str, Path]:
-    """Return the files of a catalogue by the names of their data sets."""
-    if catalogue is None:
+def _entries(catalog: Catalog) -> dict[str, Path]:
+    """Return the files of a catalog by the names of their data sets."""
+    if catalog is None:
         return bundled("data")
-    return {path.stem: path for path in Path(catalogue).glob("*.toml")}
+    if not Path(catalog).is_dir():
+        raise DataError(f"{catalog}: no such folder; a catalog is a folder of TOML files")
+    return {path.stem: path for path in Path(catalog).glob("*.toml")}
 
 
-def dataset_info(name: str, catalogue: Catalogue = None) -> DataSetInfo:
-    """Return a catalogue entry.
+def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
+    """Return a catalog entry.
 
     Parameters
     ----------
     name : str
         See :func:`list_datasets`.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Raises
@@ -146,20 +154,20 @@ def dataset_info(name: str, catalogue: Catalogue = None) -> DataSetInfo:
         import tomllib
     else:
         import tomli as tomllib
-    path = _entries(catalogue).get(name)
+    path = _entries(catalog).get(name)
     if path is None:
-        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalogue))}")
+        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalog))}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise DataError(f"{path}: invalid catalogue entry ({where}: {first['msg']})") from None
+        raise DataError(f"{path}: invalid catalog entry ({where}: {first['msg']})") from None
     except (ValueError, RecursionError, OSError, TypeError) as error:
-        raise DataError(f"{path}: invalid catalogue entry ({error})") from None
+        raise DataError(f"{path}: invalid catalog entry ({error})") from None
 
 
-def data_roots(data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
+def data_roots(data_dir: Folder = None) -> list[Path]:
     """Return the folders that are searched, in order: given, ``VISIONSHARE_DATA``, the cache.
 
     The cache is :func:`visionshare.resources.cache_folder`.
@@ -188,7 +196,7 @@ def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
 
 
 def _checked(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
-    """Return where a file of a data set lies, once its content is that of the catalogue.
+    """Return where a file of a data set lies, once its content is that of the catalog.
 
     It is hashed at each reading: a size and a time do not tell whether a file is intact.
     """
@@ -196,14 +204,14 @@ def _checked(info: DataSetInfo, path: str, data_dir: Folder) -> Path:
     listed = {file.path: file for file in info.files}.get(path)
     if listed is not None and not _is_the_file(found, listed):
         raise DataError(
-            f"{info.name}: {found} is not the file of the catalogue (another sha256); "
+            f"{info.name}: {found} is not the file of the catalog (another sha256); "
             f"remove it and run `visionshare data fetch {info.name}`"
         )
     return found
 
 
-def _is_the_file(path: Path, listed: CatalogueFile) -> bool:
-    """Return whether a file has the digest of the catalogue, as it is or unpacked."""
+def _is_the_file(path: Path, listed: CatalogFile) -> bool:
+    """Return whether a file has the digest of the catalog, as it is or unpacked."""
     try:
         with open(path, "rb") as file:
             if _sha256(file) == listed.sha256:
@@ -223,9 +231,7 @@ def _sha256(file: Any) -> str:
     return digest.hexdigest()
 
 
-def verify_dataset(
-    name: str, data_dir: Folder = None, catalogue: Catalogue = None
-) -> dict[str, str]:
+def verify_dataset(name: str, data_dir: Folder = None, catalog: Catalog = None) -> dict[str, str]:
     """Return, for each file of a data set, "ok", "missing" or "broken" (another sha256).
 
     Parameters
@@ -233,7 +239,7 @@ def verify_dataset(
     name : str
     data_dir : path-like, optional
         Searched before ``VISIONSHARE_DATA`` and the user's cache.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Examples
@@ -241,7 +247,7 @@ def verify_dataset(
     >>> verify_dataset("digits")
     {}
     """
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     states = {}
     for file in info.files:
         try:
@@ -258,7 +264,7 @@ def fetch_dataset(
     data_dir: Folder = None,
     base_url: str | None = None,
     progress: bool = False,
-    catalogue: Catalogue = None,
+    catalog: Catalog = None,
 ) -> list[Path]:
     """Download the files of a data set that are not there yet, and check their sha256.
 
@@ -271,7 +277,7 @@ def fetch_dataset(
         A mirror: files are then ``base_url/path``.
     progress : bool, default False
         Show a progress bar.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Returns
@@ -291,7 +297,7 @@ def fetch_dataset(
     """
     import pooch
 
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     root = data_roots(data_dir)[0]
     paths = []
     for file in info.files:
@@ -319,9 +325,9 @@ def load_dataset(
     data_dir: Folder = None,
     cut: Cut | None = None,
     fonts: Fonts | None = None,
-    catalogue: Catalogue = None,
+    catalog: Catalog = None,
 ) -> ImageSet:
-    """Return one split of a data set of the catalogue.
+    """Return one split of a data set of the catalog.
 
     Parameters
     ----------
@@ -334,13 +340,13 @@ def load_dataset(
         How patches are cut, of a set of textures; see :mod:`visionshare.datasets.textures`.
     fonts : Fonts, optional
         How characters are rendered, of the set "fonts"; see :mod:`visionshare.datasets.glyphs`.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Raises
     ------
     DataError
-        If the data set or a file of it is not there, or is another file than the catalogue's
+        If the data set or a file of it is not there, or is another file than the catalog's
         sha256 says, and what to do about it.
 
     Examples
@@ -350,41 +356,40 @@ def load_dataset(
     """
     if split not in ("train", "test"):
         raise DataError(f"split {split!r}: it is 'train' or 'test'")
-    info = dataset_info(name, catalogue)
-    if fonts is not None and name != "fonts":
+    info = dataset_info(name, catalog)
+    # A catalog of one's own may give these names to other data.
+    inside = info.name if info.kind == "bundled" else None
+    if fonts is not None and inside != "fonts":
         raise DataError(f"{name}: its images are not rendered; only those of 'fonts' are")
-    if name == "fonts" and cut is None:
-        return load_fonts(split, fonts, data_dir)
-    if name == "textures":
-        cut = cut or Cut()
-        return bundled_sets.load_textures(split, cut.size, cut.per_class, cut.seed)
+    if inside == "textures":
+        return bundled_sets.load_textures(split, cut)
     if info.kind == "plates":
         if not info.plates:
-            raise DataError(f"{name}: its catalogue entry has no plates")
+            raise DataError(f"{name}: its catalog entry has no plates")
         return texture_patches(_read_plates(info, data_dir), split, cut, info.name)
     if cut is not None:
         raise DataError(f"{name}: its images have one size; patches are cut from textures only")
-    if info.kind == "bundled":
+    if inside == "fonts":
+        return load_fonts(split, fonts, data_dir)
+    if inside == "digits":
         return bundled_sets.load_digits(split)
-    if info.kind == "idx":
-        return _load_idx(info, split, data_dir)
-    if info.kind == "npz":
-        return _load_npz(info, split, data_dir)
-    return _load_libsvm(info, split, data_dir)
+    if info.kind == "bundled":
+        raise DataError(f"{name}: {info.name!r} is not bundled; digits, fonts and textures are")
+    return _LOADERS[info.kind](info, split, data_dir)
 
 
 def load_plates(
-    name: str, data_dir: Folder = None, catalogue: Catalogue = None
+    name: str, data_dir: Folder = None, catalog: Catalog = None
 ) -> dict[str, np.ndarray]:
     """Return the whole images of a set of textures by class, without blank rows at the bottom.
 
     Parameters
     ----------
     name : str
-        A catalogue entry of textures, such as "brodatz".
+        A catalog entry of textures, such as "brodatz".
     data_dir : path-like, optional
         As in :func:`load_dataset`.
-    catalogue : path-like, optional
+    catalog : path-like, optional
         As in :func:`list_datasets`.
 
     Raises
@@ -397,7 +402,7 @@ def load_plates(
     >>> load_plates("brodatz", "/data")  # doctest: +SKIP
     {'grass': array(...), 'bark': array(...), ...}
     """
-    info = dataset_info(name, catalogue)
+    info = dataset_info(name, catalog)
     if not info.plates:
         raise DataError(f"{name}: no set of textures")
     return _read_plates(info, data_dir)
@@ -413,16 +418,16 @@ def _read_plates(info: DataSetInfo, data_dir: Folder) -> dict[str, np.ndarray]:
 
 
 def _split(info: DataSetInfo, name: str) -> Split:
-    """Return a split of an entry.
-
-    Raises
-    ------
-    DataError
-        If the entry does not have it.
-    """
     if name not in info.splits:
-        raise DataError(f"{info.name}: its catalogue entry has no split {name!r}")
+        raise DataError(f"{info.name}: its catalog entry has no [splits.{name}]")
     return info.splits[name]
+
+
+def _check_shape(info: DataSetInfo, part: Split, images: np.ndarray, labels: np.ndarray) -> None:
+    if images.shape != part.shape:
+        raise DataError(f"{info.name}: {part.images} has shape {images.shape}, not {part.shape}")
+    if labels.shape != images.shape[:1]:
+        raise DataError(f"{info.name}: labels of shape {labels.shape} for images {images.shape}")
 
 
 def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
@@ -431,8 +436,7 @@ def _load_idx(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     part = _split(info, split)
     images = read_idx(_checked(info, part.images, data_dir))
     labels = read_idx(_checked(info, part.labels, data_dir))
-    if images.shape != part.shape:
-        raise DataError(f"{info.name}: {part.images} has shape {images.shape}, not {part.shape}")
+    _check_shape(info, part, images, labels)
     return ImageSet(images, labels.astype(np.int64), info.classes, info.name)
 
 
@@ -443,7 +447,7 @@ def _load_libsvm(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     values, labels = read_libsvm(_checked(info, part.images, data_dir), part.shape[1:])
     low, high = info.value_range
     if len(values) != part.shape[0] or values.min() < low or values.max() > high:
-        raise DataError(f"{info.name}: {part.images} is not the file of the catalogue")
+        raise DataError(f"{info.name}: {part.images} is not the file of the catalog")
     values -= low
     values /= high - low
     present, index = np.unique(labels, return_inverse=True)
@@ -457,8 +461,19 @@ def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
 
     part = _split(info, "all")
     arrays = read_npz(_checked(info, part.images, data_dir))
-    _, labels = np.unique(arrays[part.labels].astype(np.int64), return_inverse=True)
+    missing = {"images", part.labels} - set(arrays)
+    if missing:
+        raise DataError(f"{info.name}: {part.images} has no array {min(missing)!r}")
+    _check_shape(info, part, arrays["images"], arrays[part.labels])
+    _, labels = np.unique(arrays[part.labels], return_inverse=True)
     # No official split: a seeded fraction of each class tests.
     tests = stratified_mask(labels, info.test_fraction, 0)
     chosen = tests if split == "test" else ~tests
     return ImageSet(arrays["images"][chosen], labels[chosen], info.classes, info.name)
+
+
+_LOADERS: dict[str, Callable[[DataSetInfo, str, Folder], ImageSet]] = {
+    "idx": _load_idx,
+    "libsvm": _load_libsvm,
+    "npz": _load_npz,
+}

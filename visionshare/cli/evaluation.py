@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from visionshare.cli.images import labeled_images
 from visionshare.cli.options import Classifier, DataFolder, Jobs, Json, SkipPreprocessing
-from visionshare.errors import DataError
 
 __all__ = ["register"]
 
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     classifier: Classifier,
-    dataset: Annotated[str, typer.Argument(help="Name of the catalogue, a folder or a file.")],
+    dataset: Annotated[str, typer.Argument(help="Name of the catalog, a folder or a file.")],
     data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split of the data set: test or train.")] = "test",
     jobs: Jobs = -1,
@@ -33,39 +33,36 @@ def evaluate(
 
     Example: visionshare evaluate out/digits/classifier.safetensors digits
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from visionshare import load
     from visionshare.classifier import EarlyExit
-    from visionshare.datasets import load_images
+    from visionshare.datasets import Preprocessing
     from visionshare.resources import resolve_jobs
 
-    model = load(classifier)
-    steps = "resize" if skip_preprocessing else model.preprocessing
-    labeled = load_images(dataset, split, data, model.picture_size, model.picture_mode, steps)
-    truth = np.asarray(labeled.classes)[labeled.labels]
-    known = {str(c) for c in model.classes_}
-    unknown = sorted(set(truth.tolist()) - known)
-    if unknown:
-        raise DataError(f"{dataset}: classes {unknown[:5]} are unknown to the classifier")
     threads = resolve_jobs(jobs, "--jobs")
-    predicted = model.predict(labeled.images, threads).astype(str)
-    errors = int(np.sum(predicted != truth))
+    model = load(classifier)
+    if skip_preprocessing:
+        model = replace(model, preprocessing=Preprocessing())
+    images, indexes = labeled_images(model, dataset, data, split)
+    truth = model.classes_.astype(str)[indexes]
+    predicted = model.predict(images, threads).astype(str)
+    n, errors = len(images), int(np.sum(predicted != truth))
     early = None
     if model.exit_rule is not None:
-        early = EarlyExit(model).measure(
-            labeled.images, truth.astype(model.classes_.dtype), threads
-        )
+        early = EarlyExit(model).measure(images, model.classes_[indexes], threads)
     by_class = {str(c): float(np.mean(predicted[truth == c] != c)) for c in np.unique(truth)}
     if as_json:
-        figures = {"images": len(labeled), "errors": errors, "error_rate": errors / len(labeled)}
+        figures = {"images": n, "errors": errors, "error_rate": errors / n}
         stopped = {} if early is None else {"early_exit": asdict(early)}
         typer.echo(json.dumps({**figures, "error_rate_by_class": by_class, **stopped}))
         return
-    typer.echo(f"{100 * errors / len(labeled):.2f} % error ({errors} of {len(labeled)})")
+    typer.echo(f"{100 * errors / n:.2f} % error ({errors} of {n})")
     if early is not None:
         typer.echo(
-            f"{100 * early.errors / len(labeled):.2f} % error with early exit: on average "
+            f"{100 * early.errors / n:.2f} % error with early exit: on average "
             f"{early.average_macs:,.0f} of {model.macs:,} macs, {early.max_macs:,} at most"
         )
     for name, rate in by_class.items():
@@ -88,11 +85,7 @@ def inspect(classifier: Classifier, as_json: Json = False) -> None:
         typer.echo(f"{name:12} {value}")
 
 
-def bench(
-    classifier: Classifier,
-    jobs: Jobs = 1,
-    as_json: Json = False,
-) -> None:
+def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:
     """Time a classifier on random images: one at a time, and in batches of all workers.
 
     Example: visionshare bench out/digits/classifier.safetensors
@@ -120,7 +113,7 @@ def bench(
         batched.append(time.perf_counter() - start)
     figures = {
         "microseconds_one_image": 1e6 * float(np.median(single)),
-        "images_a_second_in_batches": len(images) / float(np.median(batched)),
+        "images_per_second_in_batches": len(images) / float(np.median(batched)),
         "threads": threads,
         "macs": model.macs,
     }
@@ -128,6 +121,7 @@ def bench(
         typer.echo(json.dumps(figures))
         return
     typer.echo(f"one image          {figures['microseconds_one_image']:.0f} µs")
-    typer.echo(f"in batches         {figures['images_a_second_in_batches']:,.0f} images per second")
+    rate = figures["images_per_second_in_batches"]
+    typer.echo(f"in batches         {rate:,.0f} images per second")
     typer.echo(f"threads            {threads}")
     typer.echo(f"macs per image     {model.macs:,}")

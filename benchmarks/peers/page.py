@@ -1,0 +1,103 @@
+"""The page of peers: the table, what is beside it, and the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.peers.plot import draw
+from benchmarks.peers.record import Entry, Record
+from benchmarks.peers.timing import BATCH
+from scripts.reproduce.results import render, spread, table, write_page
+
+__all__ = ["Measured", "machine_values", "write"]
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "onnxruntime", "torch", "lightgbm")
+
+
+class Measured(NamedTuple):
+    """What a run of the program says of itself: what is left out, and rounds of timing."""
+
+    left_out: Sequence[str]
+    rounds: int
+
+
+def _processor() -> str:
+    """Return the name of the processor, where the system says it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    return next(
+        (x.split(":", 1)[1].strip() for x in lines if x.startswith("model name")), "unknown"
+    )
+
+
+def machine_values() -> dict[str, Any]:
+    """Return the processor and the versions of the packages that are there."""
+    installed = [name for name in PACKAGES if find_spec(_module(name))]
+    return {"processor": _processor(), "versions": {name: version(name) for name in installed}}
+
+
+def _module(distribution: str) -> str:
+    return {"scikit-learn": "sklearn"}.get(distribution, distribution)
+
+
+def row(entry: Entry, n_test: int) -> list[str]:
+    """Return a row of the table; seconds are means over seeds."""
+    runs = list(entry.runs.values())
+    errors = [100 * run.errors / n_test for run in runs]
+    each = f" ({', '.join(f'{e:.2f}' for e in errors)})" if len(errors) > 1 else ""
+    known = [run.seconds for run in runs if run.seconds is not None]
+    seconds = f"{np.mean(known):.1f}" if len(known) == len(runs) else "–"
+    times = ["–"] * 2 if entry.times is None else [f"{value:.1f}" for value in entry.times]
+    tuning = f"{entry.tuning:.0f}" if entry.tuning else "–"
+    cost = [runs[0].cost, f"{runs[0].n_bytes:,}"]
+    return [entry.name, seconds, tuning, spread(errors) + each, *cost, *times]
+
+
+def _networks(conditions: dict[str, Any]) -> str:
+    deformations = conditions["deformations"]
+    return render(
+        "peers/deformed",
+        seconds=f"{conditions['seconds']:g}",
+        tuning=f"{conditions['tuning']:g}",
+        recipe=conditions["recipe"],
+        deformations=", ".join(f"{name} {value:g}" for name, value in deformations.items()),
+    )
+
+
+def write(out: Path, record: Record, measured: Measured) -> None:
+    """Write page and picture of all that is in the record."""
+    conditions, entries = record.conditions, record.entries()
+    name = "peers" if conditions["set"] == "mnist" else f"peers-{conditions['set']}"
+    n_test = conditions["test images"]
+    draw(entries, n_test, out / f"{name}.svg")
+    header = ["classifier", "training, s", "tuning, s", "error, %"]
+    header += ["multiply-accumulates per image", "bytes", "µs per image, one at a time"]
+    header += [f"µs per image, batches of {min(BATCH, n_test)}"]
+    settings = [f"- **{e.name}**: {next(iter(e.runs.values())).settings}" for e in entries]
+    machine = machine_values()
+    write_page(
+        out,
+        "peers",
+        name,
+        data_set=conditions["set"],
+        quick="A quick run, to see it work." if conditions["quick"] else "",
+        n_train=conditions["training images"],
+        n_test=n_test,
+        figures=table(header, [row(entry, n_test) for entry in entries]),
+        picture=render("peers/picture", file=f"{name}.svg"),
+        left_out="\n\n".join(measured.left_out),
+        jobs=conditions["threads"],
+        rounds=measured.rounds,
+        networks=_networks(conditions),
+        settings="\n".join(line.replace("\n", " ") for line in settings),
+        processor=machine["processor"],
+        versions=", ".join(f"{key} {value}" for key, value in machine["versions"].items()),
+    )

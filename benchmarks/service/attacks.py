@@ -1,0 +1,210 @@
+"""What ``/health`` takes while clients mean harm, and whether others are served."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from typing import NamedTuple
+
+from benchmarks.service.pictures import digit_png
+from benchmarks.service.processes import Server, request
+
+__all__ = ["ATTACKS", "Attacked", "attacked"]
+
+PNG = ("Content-Type: image/png",)
+JSON = ("Content-Type: application/json",)
+_SLOW = 0.1
+Attack = Callable[[Server], None]
+
+
+class Spread(NamedTuple):
+    """Milliseconds: median, 99th percentile and maximum; how many were slow, failed, and asked.
+
+    Slow are those of more than 100 ms.
+    """
+
+    median: float
+    high: float
+    most: float
+    slow: int
+    failed: int
+    asked: int
+
+
+class Attacked(NamedTuple):
+    """What an honest client saw during an attack, and MiB of the service.
+
+    ``health`` and ``predict`` are the service's answers, ``echo`` the health of the plain echo
+    at the same time, ``late`` how late the client's own loop woke.
+    """
+
+    attack: str
+    health: Spread
+    predict: Spread
+    echo: Spread
+    late: Spread
+    seconds: float
+    peak: float
+    resident: float
+
+
+def bomb(width: int, height: int, color: int = 2) -> bytes:
+    """Return a small PNG of many pixels: gray (color 0), or RGB (2)."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        check = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, color, 0, 0, 0)
+    row = bytes(1 + width * (3 if color == 2 else 1))
+    packer = zlib.compressobj(9)
+    data = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
+    chunks = [chunk(b"IHDR", header), chunk(b"IDAT", data), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def _held(server: Server, number: int, content: bytes, seconds: float = 3.0) -> None:
+    """Open connections one after the other, send to each, and keep them open for a while."""
+    with ExitStack() as stack:
+        for _ in range(number):
+            connection = stack.enter_context(server.connect())
+            with suppress(OSError):
+                connection.sendall(content)
+        time.sleep(seconds)
+
+
+def _say(server: Server, content: bytes, half_close: bool = False) -> bytes:
+    """Return all that is answered until the service closes the connection."""
+    answer = b""
+    with server.connect() as connection, suppress(OSError):
+        connection.sendall(content)
+        if half_close:
+            connection.shutdown(1)
+        while part := connection.recv(1 << 16):
+            answer += part
+    return answer
+
+
+def _at_once(server: Server, content: bytes, n_threads: int, rounds: int) -> None:
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(lambda _: _say(server, content), range(n_threads * rounds)))
+
+
+def _post(path: str, kind: tuple[str, ...], body: bytes) -> bytes:
+    return request("POST", path, *kind, "Connection: close", body=body)
+
+
+def _half_closed(server: Server, number: int) -> None:
+    content = request("GET", "/health") + _post("/predict", PNG, digit_png())
+    for _ in range(number):
+        if _say(server, content, half_close=True).count(b"HTTP/1.1 200") != 2:
+            raise SystemExit("benchmarks.service: a half-closed client got no answers")
+
+
+def _ambiguous(server: Server, number: int) -> None:
+    framings = (
+        ("Content-Length: 3", "Transfer-Encoding: chunked"),
+        ("Content-Length: 3", "Content-Length: 4"),
+        ("Transfer-Encoding: gzip, chunked",),
+        ("X-A: 1\r\n 2",),
+    )
+    hidden = b"3\r\nabc\r\n0\r\n\r\n" + request("GET", "/metrics")
+    for i in range(number):
+        head = request("POST", "/predict", *PNG, *framings[i % len(framings)])
+        if _say(server, head + hidden).count(b"HTTP/1.1") != 1:
+            raise SystemExit("benchmarks.service: a request had two readings")
+
+
+def _unfinished() -> bytes:
+    return request("POST", "/predict", *PNG, "Content-Length: 8000000") + bytes(5_000_000)
+
+
+def _lists(path: str) -> bytes:
+    return _post(path, JSON, b"[" + b"[]," * 3_300_000 + b"[]]")
+
+
+def _flood(content: bytes, n_threads: int, rounds: int) -> Attack:
+    return partial(_at_once, content=content, n_threads=n_threads, rounds=rounds)
+
+
+# Made when they are needed: some take a second.
+ATTACKS: dict[str, Callable[[], Attack]] = {
+    "none": lambda: lambda _: time.sleep(5),
+    "600 idle connections": lambda: partial(_held, number=600, content=b""),
+    "2000 idle connections": lambda: partial(_held, number=2000, content=b""),
+    "520 half headers": lambda: partial(
+        _held, number=520, content=b"GET / HTTP/1.1\r\nHost: localhost\r\nX"
+    ),
+    "60 unfinished bodies of 5 MB": lambda: partial(_held, number=60, content=_unfinished()),
+    "10 MB JSON of empty lists, 4 at once": lambda: _flood(_lists("/predict"), 4, 100),
+    "the same as tensors": lambda: _flood(_lists("/v2/models/classifier/infer"), 4, 100),
+    "130 kB PNG of 121 Mpx, 8 at once": lambda: _flood(
+        _post("/predict", PNG, bomb(11_000, 11_000, 0)), 8, 100
+    ),
+    "130 kB PNG of 32 Mpx, 8 at once": lambda: _flood(
+        _post("/predict", PNG, bomb(5_700, 5_700)), 8, 2
+    ),
+    "ambiguous framing": lambda: partial(_ambiguous, number=2000),
+    "half-closed clients": lambda: partial(_half_closed, number=300),
+}
+
+
+@contextmanager
+def _probing(server: Server, plain: Server) -> Iterator[dict[str, list[tuple[float, float]]]]:
+    """Ask as an honest client during the block; the samples are there when it is left."""
+    command = [sys.executable, "-m", "benchmarks.service.probe", str(server.port), str(plain.port)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    picture = digit_png()
+    process.stdin.write(b"%d\n" % len(picture) + picture)
+    process.stdin.flush()
+    samples: dict[str, list[tuple[float, float]]] = {}
+    # It starts.
+    time.sleep(1.5)
+    try:
+        yield samples
+    finally:
+        out, _ = process.communicate()
+        samples.update(json.loads(out))
+
+
+def attacked(server: Server, plain: Server, name: str) -> Attacked:
+    """Attack the service once and return what an honest client saw meanwhile."""
+    attack = ATTACKS[name]()
+    server.reset_peak()
+    with _probing(server, plain) as samples:
+        begun = time.monotonic()
+        attack(server)
+        ended = time.monotonic()
+        # What the attack left behind is part of it.
+        time.sleep(1.0)
+    peak = server.memory("VmHWM")
+    time.sleep(1.0)
+    _say(server, _post("/predict", PNG, digit_png()))
+    spreads = {
+        key: _spread([seconds for at, seconds in rows if at >= begun])
+        for key, rows in samples.items()
+    }
+    return Attacked(
+        attack=name,
+        **spreads,
+        seconds=round(ended - begun, 1),
+        peak=peak,
+        resident=server.memory(),
+    )
+
+
+def _spread(seconds: list[float]) -> Spread:
+    answered = sorted(s for s in seconds if s >= 0)
+    ranks = (len(answered) // 2, int(0.99 * len(answered)), len(answered) - 1)
+    median, high, most = (round(1000 * answered[rank], 1) for rank in ranks)
+    n_slow = sum(taken > _SLOW for taken in answered)
+    return Spread(median, high, most, n_slow, len(seconds) - len(answered), len(seconds))

@@ -1,0 +1,90 @@
+"""What the peers' measurements are kept in, and the picture that is drawn of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks.peers.neighbors import NearestNeighbors
+from benchmarks.peers.plot import PANELS, draw, points
+from benchmarks.peers.record import Record, Run
+from benchmarks.peers.timing import Times
+from visionshare.errors import InputError
+
+CONDITIONS = {"set": "digits", "seconds": 2.0, "deformations": {"alpha": 1.0}}
+
+
+def _run(errors, macs=100, n_bytes=10):
+    return Run(errors, macs, "a cost", n_bytes, "settings", 1.5)
+
+
+def test_what_is_kept_is_there_again(tmp_path):
+    file = tmp_path / "folder" / "record.json"
+    record = Record(file, CONDITIONS)
+    assert not record.has("a", 0)
+    assert record.choice("a") is None
+    record.keep_choice("a", {"rate": np.float64(0.5), "n": np.int64(3)}, 9.0)
+    assert not record.entries()
+    record.keep_run("a", "group", 0, _run(3))
+    record.keep_run("a", "group", 1, Run(4, None, "b", 1, "s", None, "digest"))
+    record.keep_times({"a": Times(1.0, 2.0)})
+    again = Record(file, CONDITIONS)
+    assert again.choice("a") == {"rate": 0.5, "n": 3}
+    assert again.has("a", 0)
+    assert again.has("a", 1, "digest")
+    assert not again.has("a", 1, "another")
+    (entry,) = again.entries()
+    assert entry == record.entries()[0]
+    assert (entry.name, entry.group, entry.tuning) == ("a", "group", 9.0)
+    assert entry.times == Times(1.0, 2.0)
+    assert entry.runs[0] == _run(3)
+
+
+def test_models_are_kept_beside_it(tmp_path):
+    record, rng = Record(tmp_path / "record.json", CONDITIONS), np.random.default_rng(0)
+    model = NearestNeighbors(rng.random((9, 4), np.float32), np.arange(9) % 3, 1)
+    record.keep_model("3 neighbors, a/b", model)
+    images = rng.integers(0, 256, (5, 2, 2), np.uint8)
+    np.testing.assert_array_equal(record.model("3 neighbors, a/b")(images), model(images))
+    assert record.model("another") is None
+
+
+def test_other_conditions_are_refused(tmp_path):
+    file = tmp_path / "record.json"
+    Record(file, CONDITIONS).keep_run("a", "a", 0, _run(1))
+    with pytest.raises(InputError, match=r"seconds 2\.0.*another file for seconds 3\.0"):
+        Record(file, CONDITIONS | {"seconds": 3.0})
+    with pytest.raises(InputError, match="threads"):
+        Record(file, CONDITIONS | {"threads": 1})
+
+
+@pytest.mark.parametrize("content", ["{", "[]", json.dumps({"version": 0})])
+def test_what_is_no_record_is_refused(tmp_path, content):
+    (tmp_path / "record.json").write_text(content)
+    with pytest.raises(InputError, match="json: got"):
+        Record(tmp_path / "record.json", CONDITIONS)
+
+
+def test_the_picture_has_a_point_of_each_cost(tmp_path):
+    record = Record(tmp_path / "record.json", CONDITIONS)
+    record.keep_run("large", "networks", 0, _run(2, 500, 40))
+    record.keep_run("small", "networks", 0, _run(10, 50, 4))
+    record.keep_run("small", "networks", 1, _run(20, 50, 4))
+    record.keep_run("trees", "trees", 0, _run(5, None))
+    record.keep_run("visionshare, mine, C", "visionshare, C", 0, _run(1))
+    record.keep_times({"small": Times(3.0, 1.0)})
+    panels = [points(record.entries(), cost, 200) for cost in PANELS.values()]
+    macs, times, size = panels
+    assert [(p.name, p.cost, p.error) for p in macs["networks"]] == [
+        ("small", 50, 7.5),
+        ("large", 500, 1.0),
+    ]
+    assert macs["networks"][0].deviation == 2.5
+    assert "trees" not in macs
+    assert list(times) == ["networks"]
+    assert [p.cost for p in size["trees"]] == [10]
+    for name in ("a.svg", "b.svg"):
+        draw(record.entries(), 200, tmp_path / name)
+    picture = (tmp_path / "a.svg").read_bytes()
+    assert picture == (tmp_path / "b.svg").read_bytes()
+    assert picture.count(b"<svg") == 1

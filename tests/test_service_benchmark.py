@@ -1,0 +1,44 @@
+"""The benchmark of the service in its shortest form; figures are not compared with anything."""
+
+import json
+from pathlib import Path
+
+from benchmarks.service import running
+from benchmarks.service.pictures import mixed_requests
+
+SAMPLE = Path(__file__).parent / "archives" / "digits-v1.safetensors"
+
+
+def measured(capsys, *options):
+    running.main([*options, "--classifier", str(SAMPLE), "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_speed_is_that_of_both_servers_at_all_connections(capsys):
+    rows = measured(capsys, "speed", "--seconds", "0.4", "--rounds", "1")["speed"]
+    kinds = {(row["request"], row["connections"]) for row in rows}
+    names = [f"{path}, {body}" for path in ("/echo", "/predict") for body in ("PNG", "JSON")]
+    assert kinds == {(name, n) for name in names for n in (1, 8, 64)}
+    assert all(row["per_second"] > 0 and row["median"] <= row["high"] for row in rows)
+
+
+def test_memory_is_read_after_each_part(capsys):
+    rows = measured(capsys, "memory", "--requests", "40", "--parts", "2")["memory"]
+    assert [row["requests"] for row in rows] == [0, 20, 40]
+    assert sum(rows[-1]["answered"].values()) == 40
+    assert all(0 < row["anonymous"] <= row["resident"] <= row["peak"] for row in rows)
+
+
+def test_an_attack_leaves_nobody_without_answer(capsys):
+    (row,) = measured(capsys, "attacks", "--attacks", "half-closed clients")["attacks"]
+    assert row["attack"] == "half-closed clients"
+    for who in ("health", "predict", "echo", "late"):
+        assert row[who]["asked"] > row[who]["failed"] == 0
+
+
+def test_requests_of_the_long_run_are_the_same_each_time():
+    first, again = mixed_requests(60), mixed_requests(60)
+    assert first == again
+    assert {kind.split(";")[0] for kind, _ in first} == {
+        "image/png", "image/jpeg", "application/json", "multipart/form-data",
+    }  # fmt: skip

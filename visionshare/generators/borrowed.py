@@ -1,0 +1,46 @@
+"""Arrays inside a kernel that are not counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+__all__ = ["borrowed"]
+
+
+@intrinsic
+def borrowed(typing_context: Any, array: Any) -> Any:
+    """Return a view of an array, in a kernel, whose slices count no references.
+
+    Each slice of an array changes the array's counter, atomically: in an inner loop that costs
+    more than what the loop computes, and threads that slice one array wait for each other.
+
+    A function may borrow only its own parameters: its caller keeps them until it returns. An
+    array that the function made itself could be freed while the view is in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from numba import njit
+    >>> @njit
+    ... def second(values):
+    ...     values = borrowed(values)
+    ...     return values[1:][0]
+    >>> second(np.arange(3))
+    1
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        make = make_array(signature.args[0])
+        owned, view = make(context, builder, arguments[0]), make(context, builder)
+        for field in ("nitems", "itemsize", "data", "shape", "strides"):
+            setattr(view, field, getattr(owned, field))
+        # Without a record of memory there is nothing to count.
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    return array(array), generate

@@ -1,0 +1,110 @@
+"""Maps whose templates and biases gradients move, under features that move too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from visionshare.generators.base import check_images
+from visionshare.resources import run_blocks
+
+if TYPE_CHECKING:
+    from visionshare.generators.maps.family import LearnedMaps
+    from visionshare.generators.tuning import TunableOnMaps
+
+__all__ = ["TunableMaps", "tunable"]
+
+# Images whose gradients are summed together, in the same order on any number of threads.
+_AT_ONCE = 32
+
+
+def tunable(family: LearnedMaps) -> TunableMaps:
+    """Return the features of a fitted family as a function of parameters that gradients move."""
+    return TunableMaps(family)
+
+
+class TunableMaps:
+    """Features of maps: templates and biases of the maps move, and what the family inside has.
+
+    Parameters
+    ----------
+    family : LearnedMaps
+        Of a family that is tunable itself, and whose gradients in its images are known.
+
+    Attributes
+    ----------
+    parameters : list of ndarray, float32
+        Templates (n_maps, q, q, C) in units of their root mean square at the start, biases
+        (n_maps,), and those of the family inside.
+    """
+
+    def __init__(self, family: LearnedMaps) -> None:
+        self._family = family.of(family.part_, family.templates_.copy(), family.biases_.copy())
+        self._part = cast("TunableOnMaps", family.part_.tunable())
+        size = np.sqrt(np.mean(np.square(family.templates_), axis=(1, 2, 3), keepdims=True))
+        self._size = np.where(size > 0, size, 1).astype(np.float32)
+        self._templates = self._family.templates_ / self._size
+        self._biases = self._family.biases_.copy()
+        self.parameters = [self._templates, self._biases, *self._part.parameters]
+
+    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
+        """Return features (n, n_features), float32, and what :meth:`backward` needs."""
+        maps, places = self._family.maps_and_places(images, n_jobs)
+        values, seen = self._part.forward(maps, n_jobs)
+        return values, (maps, places, seen)
+
+    def backward(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> list[np.ndarray]:
+        """Return the gradients in the parameters of Σ_if G_if x_if."""
+        from visionshare.generators.maps.kernels import template_gradients
+
+        maps, places, inner = seen
+        of_part = self._part.backward(maps, values, inner, G, n_jobs)
+        of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
+        family, raster = self._family, check_images(images, self._family.image_shape_)
+        blocks = -(-len(raster) // _AT_ONCE)
+        templates = np.zeros((blocks, *family.templates_.shape), np.float32)
+        biases = np.zeros((blocks, len(family.biases_)), np.float32)
+
+        def block(start: int, stop: int) -> None:
+            number = start // _AT_ONCE
+            template_gradients(
+                raster[start:stop], places[start:stop], of_maps[start:stop],
+                family.padding, family.pool, templates[number], biases[number],
+            )  # fmt: skip
+
+        run_blocks(block, len(raster), _AT_ONCE, n_jobs)
+        return [templates.sum(axis=0) * self._size, biases.sum(axis=0), *of_part]
+
+    def image_gradients(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
+        from visionshare.generators.maps.kernels import image_gradients
+
+        maps, places, inner = seen
+        of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
+        family = self._family
+        out = np.zeros(check_images(images, family.image_shape_).shape, np.float32)
+
+        def block(start: int, stop: int) -> None:
+            image_gradients(
+                places[start:stop], of_maps[start:stop], family.templates_, family.padding,
+                family.pool, out[start:stop],
+            )  # fmt: skip
+
+        run_blocks(block, len(out), _AT_ONCE, n_jobs)
+        return out
+
+    def moved(self) -> None:
+        """Take on the current parameters."""
+        self._family.templates_ = self._templates * self._size
+        self._family.biases_ = self._biases.copy()
+        self._part.moved()
+
+    def family(self) -> LearnedMaps:
+        """Return the family with the current parameters."""
+        family = self._family
+        return family.of(self._part.family(), family.templates_, family.biases_)

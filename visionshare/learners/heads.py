@@ -1,0 +1,57 @@
+"""Heads: what follows the chosen features of a classifier that is fine-tuned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier
+
+__all__ = ["HEADS", "UNITS", "with_units"]
+
+#: The units of a head, for heads that have any.
+UNITS: dict[str, str] = {"hidden": "relu", "low-rank": "square"}
+#: Weights of the features; of all products of their pairs too; of rectified weighted sums of
+#: them; of squares of weighted sums, a few of which stand for all products.
+HEADS: tuple[str, ...] = ("linear", "products", *UNITS)
+
+
+def with_units(
+    classifier: CompactClassifier, X: np.ndarray, head: str, n_units: int, random_state: int
+) -> CompactClassifier:
+    """Return a classifier of units of another one's features, all of them drawn at random.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    X : ndarray of shape (m, n_features)
+        Its features of images that say how they are scattered.
+    head : {"hidden", "low-rank"}
+    n_units : int
+    random_state : int
+        Seed.
+
+    Examples
+    --------
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2)))
+    >>> linear = CompactClassifier(family, np.zeros((2, 4)), np.zeros(2), np.array(["a", "b"]))
+    >>> with_units(linear, np.eye(4), "hidden", 5, 0).macs
+    30
+    """
+    from visionshare.generators.units import Units
+
+    units = Units(None, n_units, UNITS[head], random_state).drawn(classifier.family, X)
+    values = units.activated(X @ units.directions_.T + units.offsets_)
+    deviation = values.std(axis=0)
+    # Of standardized units the weights have a variance of 1 / n_units.
+    rng = np.random.default_rng([random_state, 2])
+    weights = rng.standard_normal((len(classifier.classes), n_units)) / np.sqrt(n_units)
+    weights /= np.where(deviation > 0, deviation, 1)
+    intercept = -weights @ values.mean(axis=0, dtype=np.float64)
+    return replace(
+        classifier, family=units, weights=weights, intercept=intercept, path=(), exit_rule=None
+    )

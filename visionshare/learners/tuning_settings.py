@@ -1,0 +1,102 @@
+"""How a classifier is fine-tuned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visionshare.errors import InputError
+from visionshare.learners.heads import HEADS, UNITS
+from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
+
+__all__ = ["FineTuning"]
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """How a classifier is fine-tuned.
+
+    Attributes
+    ----------
+    epochs : int, default 20
+        Passes over the images; 2 at least where features or products are to go.
+    batch : int, default 128
+        Images a step.
+    rate : float, default 1e-3
+        Peak rate of the features' parameters, in their own units, and of the weights of
+        standardized features.
+    max_features : int, optional
+        Features that stay after half of the epochs, those that move the scores most. All when
+        omitted. A search that is blind to how features will move takes too many, and then the
+        best stay.
+    head : {"products", "linear", "hidden", "low-rank"}, default "products"
+        What follows the features: weights of them and of products of their pairs, all of them at
+        first; weights alone; or weights of ``n_units`` units, each a weighted sum of all features,
+        rectified or squared. Units begin at random: the weights that were found are lost.
+    n_units : int, default 48
+        Of a head of units.
+    max_products : int, optional
+        Products that stay after half of the epochs, those with the largest weights. All when
+        omitted.
+    product_rate : float, default 3e-4
+        Peak rate of the weights of standardized products.
+    warm_up : float, default 0.2
+        Fraction of the steps in which the rates grow.
+    alpha : float, default 1e-4
+        λ of the ridge on weights of standardized features and products.
+    margin : float, default 1.0
+        Of the loss, as in :class:`visionshare.learners.ShareBoost`.
+    validation_fraction : float, default 0.05
+        Fraction of the images that validate and do not train, and by which the probabilities are
+        calibrated; with 0 these are the training images, each before its step.
+    teacher_weight : float, default 0.8
+        Fraction of the loss that compares scores with a teacher's, where there is one.
+    teacher_temperature : float, default 3.0
+        Of both scores there, see :class:`visionshare.losses.SoftTargets`.
+    random_state : int, default 0
+        Seed of the images' order and of those that validate.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> FineTuning(epochs=40, max_features=100).head
+    'products'
+    """
+
+    epochs: int = 20
+    batch: int = 128
+    rate: float = 1e-3
+    max_features: int | None = None
+    head: str = "products"
+    n_units: int = 48
+    max_products: int | None = None
+    product_rate: float = 3e-4
+    warm_up: float = 0.2
+    alpha: float = 1e-4
+    margin: float = 1.0
+    validation_fraction: float = 0.05
+    teacher_weight: float = 0.8
+    teacher_temperature: float = 3.0
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.head not in HEADS:
+            raise InputError("head", self.head, " or ".join(map(repr, HEADS)))
+        if self.head in UNITS and self.max_features is not None:
+            accepted = "none where units follow the features"
+            raise InputError("max_features", self.max_features, accepted)
+        check_whole_numbers(self, 1, "epochs", "batch", "n_units")
+        check_whole_numbers(self, 0, "random_state")
+        check_whole_numbers(self, 1, "max_features", "max_products", optional=True)
+        some_go = self.max_features is not None or self.max_products is not None
+        if some_go and self.epochs < 2:
+            accepted = "a whole number of at least 2, where features or products go after half"
+            raise InputError("epochs", self.epochs, accepted)
+        check_numbers(self, "rate", "product_rate", "alpha", "margin")
+        check_numbers(self, "teacher_temperature", positive=True)
+        check_fraction("warm_up", self.warm_up)
+        check_fraction("teacher_weight", self.teacher_weight, zero=True, one=True)
+        check_fraction("validation_fraction", self.validation_fraction, zero=True)

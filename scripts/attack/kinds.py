@@ -14,6 +14,8 @@ from scripts.attack.pages import PAGES
 from scripts.attack.recipes import CATALOGS, RECIPES
 from scripts.attack.requests import REQUESTS
 from scripts.attack.results import Ending
+from scripts.attack.slow_clients import slow_clients
+from scripts.attack.sockets import SOCKETS
 from scripts.attack.stores import STORES
 
 __all__ = ["KINDS", "Attack"]
@@ -30,6 +32,7 @@ KINDS: Mapping[str, Attack] = {
     ),
     "recipes": Hostile({"recipe": RECIPES, "catalog": CATALOGS}),
     "images": Hostile({"image": IMAGES}),
-    "requests": Hostile({"in-process": REQUESTS}),
+    "requests": Hostile({"in-process": REQUESTS, "socket": SOCKETS}),
+    "slow-clients": slow_clients,
     "pages": Hostile({"page": PAGES}),
 }

@@ -100,10 +100,12 @@ class CompiledClassifier:
         of_bytes, bytes_wanted = images.dtype == np.uint8, self._dtype is np.uint8
         if of_bytes != bytes_wanted or images.dtype.kind not in "fiu":
             raise InputError("images", images.dtype, f"{self.program.pixel}, as compiled for")
+        if of_bytes:
+            return np.ascontiguousarray(images)
         # What is beyond float32 becomes infinite, and is refused.
         with np.errstate(over="ignore"):
-            pixels = np.ascontiguousarray(images, self._dtype)
-        if not of_bytes and not np.isfinite(pixels).all():
+            pixels = np.ascontiguousarray(images, np.float32)
+        if not np.isfinite(pixels).all():
             raise InputError("images", "NaN or infinity", "finite values")
         return pixels
 

@@ -143,3 +143,11 @@ def test_tries_that_die_hang_or_take_too_much_are_seen():
     assert "TooSlow" in lines[5]
     assert "several lines" in lines[7]
     assert "asked for more" in lines[8]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+@pytest.mark.parametrize(("kind", "n"), [("slow-clients", 9), ("concurrency", 6)])
+def test_those_who_come_at_the_same_time_are_answered(kind, n):
+    ended, counts = attack("--kinds", kind, "--n", n, "--seed", 1)
+    assert counts[kind]["survived"] == n, ended.stderr
+    assert ended.returncode == 0

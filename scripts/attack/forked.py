@@ -7,9 +7,10 @@ import os
 import resource
 import select
 import signal
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 
 from scripts.attack.results import Ending
 from visionshare.errors import VisionshareError
@@ -33,11 +34,11 @@ class TooSlow(BaseException):
 
 def forked(
     ready: Callable[[], Attempt],
-    tries: range,
+    tries: Sequence[int],
     part: Callable[[int], str] = lambda number: "",
     seconds: float = _SECONDS,
     memory: int = _MEMORY,
-) -> Iterator[Ending]:
+) -> Generator[Ending, None, None]:
     """Yield how each try ended; a process makes many, and another goes on where one ends.
 
     This process itself runs nothing that has threads: they do not survive a fork.
@@ -46,7 +47,7 @@ def forked(
     ----------
     ready : callable
         Called in the child; returns what makes a try.
-    tries : range
+    tries : sequence of int
     part : callable
         Says what the try of a number attacks.
     seconds : float, default 20
@@ -125,10 +126,12 @@ class _Child:
     """A process that makes tries, and writes how each ended into a pipe."""
 
     def __init__(
-        self, ready: Callable[[], Attempt], tries: range, seconds: float, memory: int
+        self, ready: Callable[[], Attempt], tries: Sequence[int], seconds: float, memory: int
     ) -> None:
         self.is_ready, self.hung = False, ""
         self._seconds = seconds
+        # Of all files that tries make: a process that dies removes none.
+        self._made = tempfile.TemporaryDirectory()
         self._read, write = os.pipe()
         self._process = os.fork()
         if self._process == 0:
@@ -136,6 +139,7 @@ class _Child:
             try:
                 os.setpgid(0, 0)
                 os.close(self._read)
+                tempfile.tempdir = self._made.name
                 _work(ready, tries, seconds, memory, write)
                 status = 0
             finally:
@@ -168,6 +172,7 @@ class _Child:
         while True:
             ended, status = os.waitpid(self._process, os.WNOHANG)
             if ended:
+                self._made.cleanup()
                 return os.waitstatus_to_exitcode(status)
             if time.monotonic() > stop:
                 os.killpg(self._process, signal.SIGKILL)
@@ -176,7 +181,7 @@ class _Child:
 
 
 def _work(
-    ready: Callable[[], Attempt], tries: range, seconds: float, memory: int, write: int
+    ready: Callable[[], Attempt], tries: Sequence[int], seconds: float, memory: int, write: int
 ) -> None:
     # What is damaged is warned of.
     logging.disable()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from scripts.attack.arrays import ARRAYS
 from scripts.attack.classifiers import CLASSIFIERS, FAMILIES
+from scripts.attack.concurrency import concurrency
 from scripts.attack.flips import flips
 from scripts.attack.hostile import Hostile
 from scripts.attack.images import IMAGES
@@ -34,5 +35,6 @@ KINDS: Mapping[str, Attack] = {
     "images": Hostile({"image": IMAGES}),
     "requests": Hostile({"in-process": REQUESTS, "socket": SOCKETS}),
     "slow-clients": slow_clients,
+    "concurrency": concurrency,
     "pages": Hostile({"page": PAGES}),
 }

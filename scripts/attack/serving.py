@@ -100,6 +100,13 @@ class Served:
             raise AssertionError(f"/predict: {answer[:80]!r}")
         return int(answer[9:12]), answer.partition(b"\r\n\r\n")[2].decode()
 
+    def once(self) -> tuple[int, str]:
+        """Return the answer to a picture, and end the service."""
+        answer = self.predict()
+        self.process.kill()
+        self.process.wait()
+        return answer
+
     def check(self) -> None:
         """Check that it answers, and has not taken too much memory.
 

@@ -99,6 +99,13 @@ class Runner(AbstractContextManager["Runner"]):
         if problem := self._asked({"warm": list(argv)})["problem"]:
             raise RuntimeError(f"{argv[0]} fails without an attack: {problem}")
 
+    def run_together(
+        self, argvs: Sequence[Sequence[str]], delays: Sequence[float]
+    ) -> list[Outcome]:
+        """Run commands at the same time, each after its delay in seconds; none is attacked."""
+        order = {"together": [list(argv) for argv in argvs], "delays": list(delays)}
+        return [Outcome(**ended) for ended in self._asked(order)["ended"]]
+
     def _asked(self, order: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -128,14 +135,14 @@ def _serve(library: str, seconds: float) -> None:
             if "warm" in order:
                 print(json.dumps({"problem": _warmed(order["warm"])}), flush=True)
                 continue
+            if "together" in order:
+                ended = _together(order["together"], order["delays"], Path(made), seconds)
+                print(json.dumps({"ended": ended}), flush=True)
+                continue
             counter.write_bytes(bytes(8))
             child = os.fork()
             if child == 0:
-                os.setsid()
-                handle = os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-                os.dup2(handle, 1)
-                os.dup2(handle, 2)
+                _write_to(output)
                 texts = [os.fsencode(text) for text in (order["folder"], counter, order["log"])]
                 arm(texts[0], order["at"], MODES[order["mode"]], *texts[1:])
                 _run_and_exit(order["argv"])
@@ -144,6 +151,35 @@ def _serve(library: str, seconds: float) -> None:
             said = output.read_text("utf-8", "replace")
             print(json.dumps({"status": status, "operations": operations, "output": said}),
                   flush=True)  # fmt: skip
+
+
+def _write_to(output: Path) -> None:
+    """Let a child be the head of its own group, and write to a file."""
+    os.setsid()
+    handle = os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+
+
+def _together(
+    argvs: Sequence[Sequence[str]], delays: Sequence[float], made: Path, seconds: float
+) -> list[dict[str, Any]]:
+    """Return how commands ended that run at the same time."""
+    children = []
+    for number, (argv, delay) in enumerate(zip(argvs, delays, strict=True)):
+        child = os.fork()
+        if child == 0:
+            _write_to(made / f"output-{number}")
+            time.sleep(delay)
+            _run_and_exit(argv)
+        children.append(child)
+    statuses = [_wait(child, seconds) for child in children]
+    ended = []
+    for number, status in enumerate(statuses):
+        text = (made / f"output-{number}").read_text("utf-8", "replace")
+        ended.append({"status": status, "operations": 0, "output": text})
+    return ended
 
 
 def _keep_to_files() -> None:

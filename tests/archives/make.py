@@ -1,10 +1,11 @@
-"""Writes samples of the current formats of classifiers and stores: python tests/archives/make.py.
+"""Writes samples of classifiers, stores and checkpoints as of now: python tests/archives/make.py.
 
 A sample of every released format version stays here and is read by test_archives.py; make a new
 one only when the format version rises, and keep the old ones.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from visionshare import PatchTemplates, ShareBoost
 from visionshare.classifier.file_format import FORMAT_VERSION
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_dataset
+from visionshare.learners.checkpoint import VERSION as CHECKPOINT_VERSION
 from visionshare.store import create_store
 from visionshare.store.manifest import VERSION
 
@@ -21,9 +23,21 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    """Write a classifier and a store, and beside them what they must answer."""
+    """Write a sample of each format, and beside them what they must answer."""
     _write_classifier()
     _write_store()
+    _write_checkpoint()
+
+
+def _write_checkpoint() -> None:
+    """Write the rounds of a fit, and what it learned."""
+    digits, folder = load_digits(), HERE / f"checkpoint-v{CHECKPOINT_VERSION}"
+    shutil.rmtree(folder, ignore_errors=True)
+    model = ShareBoost(rounds=4, checkpoint=folder)
+    model.fit(digits.data[:300].astype(np.float32), digits.target[:300])
+    seconds = [step.seconds for step in model.path_]
+    learned = {"coef": model.coef_, "intercept": model.intercept_, "support": model.support_}
+    np.savez_compressed(folder.with_suffix(".npz"), **learned, seconds=seconds)
 
 
 def _write_store() -> None:

@@ -12,11 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 
 import visionshare
+from visionshare import ShareBoost
 from visionshare.classifier import ExitRule
 from visionshare.classifier.file_format import FORMAT_VERSION
 from visionshare.datasets import load_dataset
-from visionshare.errors import StoreError
+from visionshare.errors import InputError, StoreError
 from visionshare.generators.family_file import read_family
+from visionshare.learners.checkpoint import VERSION as CHECKPOINT_VERSION
 from visionshare.store import create_store, open_store, verify_store
 from visionshare.store.manifest import VERSION
 
@@ -144,3 +146,22 @@ def test_a_store_of_version_1_with_a_damaged_index_is_refused(change, tmp_path):
     assert verify_store(folder)
     with pytest.raises(StoreError, match="broken"):
         open_store(folder).columns_of()
+
+
+def test_a_checkpoint_of_the_current_version_is_resumed(tmp_path):
+    name = f"checkpoint-v{CHECKPOINT_VERSION}"
+    folder = shutil.copytree(HERE / name, tmp_path / "rounds")
+    digits = load_digits()
+    X, y = digits.data[:300].astype(np.float32), digits.target[:300]
+    model = ShareBoost(rounds=4, checkpoint=folder).fit(X, y)
+    with np.load(HERE / f"{name}.npz") as learned:
+        assert_array_equal(model.coef_, learned["coef"])
+        assert_array_equal(model.intercept_, learned["intercept"])
+        assert_array_equal(model.support_, learned["support"])
+        # The rounds were read: learning them again takes another time.
+        assert [step.seconds for step in model.path_] == learned["seconds"].tolist()
+    more = ShareBoost(rounds=5, checkpoint=folder).fit(X, y)
+    assert_array_equal(more.support_[:4], model.support_)
+    assert len(more.support_) == 5
+    with pytest.raises(InputError, match="checkpoint"):
+        ShareBoost(rounds=4, checkpoint=folder).fit(X, y[::-1])

@@ -18,11 +18,11 @@ from visionshare.fingerprints import array_fingerprint
 from visionshare.registry import description
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
-__all__ = ["Checkpoint", "Run", "run_identity", "shown"]
+__all__ = ["VERSION", "Checkpoint", "Run", "run_identity", "shown"]
 
 R = TypeVar("R")
 # Of the rounds' files; folders of another format are refused.
-_FORMAT = 3
+VERSION = 3
 _ROUND = "visionshare-round"
 _DTYPES = ("F32", "F64", "I64")
 
@@ -61,7 +61,7 @@ class Checkpoint(Generic[R]):
     def __init__(self, folder: str | os.PathLike[str], fingerprint: str, record: type[R]) -> None:
         self.folder, self.record, self.fingerprint = Path(folder), record, fingerprint
         file = self.folder / "run.json"
-        identity = {"format": _FORMAT, "fingerprint": fingerprint}
+        identity = {"format": VERSION, "fingerprint": fingerprint}
         if not file.exists():
             write_text(file, json.dumps(identity))
             return
@@ -80,7 +80,7 @@ class Checkpoint(Generic[R]):
         """Write a record atomically; records are numbered from 1 without gaps."""
         arrays = {f.name: np.asarray(getattr(record, f.name)) for f in fields(record)}  # type: ignore[arg-type]
         about = {"run": self.fingerprint, "number": number}
-        write_tensor_file(self._file(number), _ROUND, _FORMAT, about, arrays)
+        write_tensor_file(self._file(number), _ROUND, VERSION, about, arrays)
 
     def load(self) -> list[R]:
         """Return the records from the first on, up to the first that is missing or damaged.
@@ -103,7 +103,7 @@ class Checkpoint(Generic[R]):
     def _read(self, path: Path, number: int) -> R | None:
         """Return the record of a file, None where it is damaged."""
         try:
-            about, arrays = read_tensor_file(path, _ROUND, {_FORMAT}, DataError, dtypes=_DTYPES)
+            about, arrays = read_tensor_file(path, _ROUND, {VERSION}, DataError, dtypes=_DTYPES)
         except DataError as error:
             _logger.warning("%s; it is learned again", error)
             return None

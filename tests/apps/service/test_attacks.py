@@ -115,6 +115,14 @@ def test_a_half_closed_client_gets_its_answers(server):
     assert server.say(one[:-5], half_close=True) == b""
 
 
+def test_an_invalid_request_without_an_answers_body_is_closed_too(server):
+    one, wrong = request("GET", "/health"), b"HEAD / HTTP/0.9\r\nHost: localhost\r\n\r\n"
+    for half_close in (False, True):
+        # The connection is closed, or this would wait in vain.
+        answer = server.say(one + wrong, half_close)
+        assert [answer.count(b"HTTP/1.1 " + status) for status in (b"200", b"505")] == [1, 1]
+
+
 @pytest.mark.parametrize(
     "body",
     [

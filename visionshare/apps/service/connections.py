@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import h11
@@ -178,8 +179,10 @@ class Connection(H11Protocol):
                 h11.Data(data=content),
                 h11.EndOfMessage(),
             ]
-            for event in events:
-                self.transport.write(self.conn.send(event) or b"")
+            # An answer to HEAD ends after its headers.
+            with suppress(h11.LocalProtocolError):
+                for event in events:
+                    self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
 

@@ -1,7 +1,7 @@
 """Attacks on the library, counted.
 
     python -m scripts.attack --kinds kills,flips --n 1000 --seed 0 --out counts.json --json
-    python -m scripts.attack --kinds flips --seed 0 --only 123
+    python -m scripts.attack --kinds images --seed 0 --only 123 --save found.png
 
 Try number i of a kind and a seed is always the same case. With ``--out`` a campaign that was
 stopped goes on with the same command, and one with a larger ``--n`` adds to it. The last line is
@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from scripts.attack.campaign import run_campaign, table
+from scripts.attack.hostile import Hostile
 from scripts.attack.kinds import KINDS
 
 
@@ -28,6 +29,9 @@ def main() -> int:
     kinds = {name: KINDS[name] for name in options.kinds}
     if options.only is not None:
         numbers = range(options.only, options.only + 1)
+        for attack in kinds.values():
+            if options.save is not None and isinstance(attack, Hostile):
+                options.save.write_bytes(attack.make(options.seed, options.only)[0])
         endings = [ending for attack in kinds.values() for ending in attack(numbers, options.seed)]
         print(*endings, sep="\n")
         return int(any(ending.ended != "survived" for ending in endings))
@@ -56,6 +60,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="file that keeps the counts of this seed")
     parser.add_argument("--only", type=int, metavar="I", help="make this try alone")
+    parser.add_argument("--save", type=Path, help="with --only: file for the hostile input")
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
     options = parser.parse_args()
     options.kinds = options.kinds.split(",")

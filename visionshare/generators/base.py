@@ -162,7 +162,13 @@ class FeatureFamily(BaseEstimator, ABC):
         InputError
             If the family takes no others, or not so many.
         """
-        raise InputError("family", cls.name, "a family of other families")
+        if cls.inner_families != "one":
+            raise InputError("family", cls.name, "a family of other families")
+        if len(families) != 1:
+            raise InputError("parts", len(families), "one family")
+        constructor: Any = cls
+        made: FeatureFamily = constructor(families[0])
+        return made
 
     def fit_transform(self, images: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
         """Fit the family to images and return their features (n_images, n_features_)."""

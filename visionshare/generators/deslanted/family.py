@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -104,13 +104,6 @@ class Deslanted(FeatureFamily):
 
     def __init__(self, family: Any = None) -> None:
         self.family = family
-
-    @classmethod
-    def from_families(cls, families: Sequence[FeatureFamily]) -> Deslanted:
-        """Return the unfitted family of one other family."""
-        if len(families) != 1:
-            raise InputError("parts", len(families), "one family")
-        return cls(families[0])
 
     @classmethod
     def of(cls, part: FeatureFamily) -> Deslanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,13 +94,6 @@ class LearnedMaps(FeatureFamily):
         self.padding = padding
         self.n_patches = n_patches
         self.random_state = random_state
-
-    @classmethod
-    def from_families(cls, families: Sequence[FeatureFamily]) -> LearnedMaps:
-        """Return the unfitted family of one other family."""
-        if len(families) != 1:
-            raise InputError("parts", len(families), "one family")
-        return cls(families[0])
 
     @property
     def raster_shape(self) -> tuple[int, int, int]:

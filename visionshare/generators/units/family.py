@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,13 +78,6 @@ class Units(FeatureFamily):
         self.n_units = n_units
         self.activation = activation
         self.random_state = random_state
-
-    @classmethod
-    def from_families(cls, families: Sequence[FeatureFamily]) -> Units:
-        """Return the unfitted family of one other family."""
-        if len(families) != 1:
-            raise InputError("parts", len(families), "one family")
-        return cls(families[0])
 
     def check_parameters(self) -> None:
         """Check all parameters, the family's too, without images."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, check_features, check_images
+from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.checks import check_memory, check_whole
 from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
@@ -199,27 +199,17 @@ class LearnedMaps(FeatureFamily):
         return out, places
 
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return ``n`` different feature ids."""
         return self.part_.sample(n, rng)
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         return self.part_.transform(self.maps(images, n_jobs), features, n_jobs)
 
     def transform_columns(
-        self,
-        images: np.ndarray,
-        features: np.ndarray | None = None,
-        n_jobs: int = 1,
-        dtype: str = "float32",
+        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        """Return the same transposed, (n, n_images), float32 or float16."""
         return self.part_.transform_columns(self.maps(images, n_jobs), features, n_jobs, dtype)
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return sums of all features times weights (k, n), as (n_images, k), float32."""
         return self.part_.weighted_sums(self.maps(images, n_jobs), weights, n_jobs)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
@@ -232,14 +222,13 @@ class LearnedMaps(FeatureFamily):
         rows, cols, _ = self.map_shape_
         return rows * cols * self.pool**2 * int(self.templates_.size)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image of these features together."""
         if len(check_features(features, self.n_features_)) == 0:
             return 0
         return self.part_.macs(features) + self.map_macs
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64."""
         first = 0 if len(chosen) else self.map_macs
         return self.part_.added_macs(chosen, features) + first
 
@@ -260,7 +249,6 @@ class LearnedMaps(FeatureFamily):
             raise InputError("family", self.family.name, accepted)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return plain values and arrays from which the family can be made again."""
         parameters = self.get_params(deep=False)
         del parameters["family"]
         states, arrays = parts_to_state([self.part_])

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, check_features, check_images
+from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.checks import check_choice, check_memory, check_whole
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
@@ -129,10 +129,7 @@ class Units(FeatureFamily):
         self.n_features_ = len(self.offsets_)
         return self
 
-    def transform(
-        self, images: np.ndarray, features: np.ndarray | None = None, n_jobs: int = 1
-    ) -> np.ndarray:
-        """Return features (n_images, n), float32."""
+    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         check_images(images, self.image_shape_)
         ids = check_features(features, self.n_features_)
         # Sums of float32 would depend on which units are asked for together.
@@ -146,7 +143,7 @@ class Units(FeatureFamily):
         """Return σ of sums, an array of the same shape."""
         return np.maximum(sums, 0) if self.activation == "relu" else np.square(sums)
 
-    def macs(self, features: np.ndarray | None = None) -> int:
+    def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image of these units together.
 
         All features of the family are counted, and their products with the directions; a square
@@ -181,7 +178,6 @@ class Units(FeatureFamily):
         self.family.check_tunable()
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return plain values and arrays from which the family can be made again."""
         parameters = self.get_params(deep=False)
         del parameters["family"]
         states, arrays = parts_to_state([self.part_])

@@ -97,7 +97,7 @@ def gradients_by_loops(family, images, G):
 
 @pytest.mark.parametrize(("pool", "padding"), [(1, 0), (2, 2), (3, 1)])
 def test_kernels_add_gradients_where_maxima_are(pool, padding):
-    from visionshare.generators.maps.kernels import image_gradients, template_gradients
+    from visionshare.generators.maps.tuning_kernels import image_gradients, template_gradients
 
     family = LearnedMaps(Pixels(), 3, 4, pool, padding, n_patches=300).fit(IMAGES)
     draw = np.random.default_rng(3)
@@ -107,10 +107,12 @@ def test_kernels_add_gradients_where_maxima_are(pool, padding):
         G = draw.normal(size=places.shape).astype(np.float32)
         G[draw.random(G.shape) < 0.3] = 0
         expected = gradients_by_loops(family, images, G)
-        templates = np.zeros(family.templates_.shape, np.float32)
-        biases, pixels = np.zeros(3, np.float32), np.zeros(images.shape, np.float32)
-        template_gradients(images, places, G, padding, pool, templates, biases)
-        image_gradients(places, G, family.templates_, padding, pool, pixels)
+        flat = family.templates_.reshape(3, 4, -1)
+        templates, lines = np.zeros_like(flat), images.reshape(9, 13, -1)
+        biases, pixels = np.zeros(3, np.float32), np.empty(lines.shape, np.float32)
+        template_gradients(lines, places, G, padding, pool, templates, biases)
+        image_gradients(places, G, flat, padding, pool, pixels)
+        templates, pixels = templates.reshape(expected[0].shape), pixels.reshape(images.shape)
         for found, wanted in zip((templates, biases, pixels), expected, strict=True):
             assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 

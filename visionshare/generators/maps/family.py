@@ -185,13 +185,15 @@ class LearnedMaps(FeatureFamily):
         from visionshare.generators.maps.kernels import maps_of_block
 
         raster = check_images(images, self.image_shape_)
+        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        templates = self.templates_.reshape(self.n_maps, self.size, -1)
         out = np.empty((len(raster), *self.map_shape_), np.float32)
         places = np.empty(out.shape if with_places else (0, 0, 0, 0), np.int8)
 
         def block(start: int, stop: int) -> None:
             part = places[start:stop] if with_places else places
             maps_of_block(
-                raster[start:stop], self.templates_, self.biases_, self.padding, self.pool,
+                lines[start:stop], templates, self.biases_, self.padding, self.pool,
                 out[start:stop], part,
             )  # fmt: skip
 

@@ -59,41 +59,45 @@ class TunableMaps:
         self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
     ) -> list[np.ndarray]:
         """Return the gradients in the parameters of Σ_if G_if x_if."""
-        from visionshare.generators.maps.kernels import template_gradients
+        from visionshare.generators.maps.tuning_kernels import template_gradients
 
         maps, places, inner = seen
         of_part = self._part.backward(maps, values, inner, G, n_jobs)
         of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
         family, raster = self._family, check_images(images, self._family.image_shape_)
-        blocks = -(-len(raster) // _AT_ONCE)
-        templates = np.zeros((blocks, *family.templates_.shape), np.float32)
+        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        blocks, q = -(-len(raster) // _AT_ONCE), family.size
+        templates = np.zeros((blocks, family.n_maps, q, family.templates_[0, 0].size), np.float32)
         biases = np.zeros((blocks, len(family.biases_)), np.float32)
 
         def block(start: int, stop: int) -> None:
             number = start // _AT_ONCE
             template_gradients(
-                raster[start:stop], places[start:stop], of_maps[start:stop],
+                lines[start:stop], places[start:stop], of_maps[start:stop],
                 family.padding, family.pool, templates[number], biases[number],
             )  # fmt: skip
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
-        return [templates.sum(axis=0) * self._size, biases.sum(axis=0), *of_part]
+        total = templates.sum(axis=0).reshape(family.templates_.shape)
+        return [total * self._size, biases.sum(axis=0), *of_part]
 
     def image_gradients(
         self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
         """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
-        from visionshare.generators.maps.kernels import image_gradients
+        from visionshare.generators.maps.tuning_kernels import image_gradients
 
         maps, places, inner = seen
         of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
         family = self._family
-        out = np.zeros(check_images(images, family.image_shape_).shape, np.float32)
+        out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
+        lines = out.reshape(*out.shape[:2], -1)
+        templates = family.templates_.reshape(family.n_maps, family.size, -1)
 
         def block(start: int, stop: int) -> None:
             image_gradients(
-                places[start:stop], of_maps[start:stop], family.templates_, family.padding,
-                family.pool, out[start:stop],
+                places[start:stop], of_maps[start:stop], templates, family.padding, family.pool,
+                lines[start:stop],
             )  # fmt: skip
 
         run_blocks(block, len(out), _AT_ONCE, n_jobs)

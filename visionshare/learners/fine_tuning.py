@@ -19,6 +19,7 @@ from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
 from visionshare.learners.heads import UNITS, with_units
 from visionshare.learners.product_scores import ProductScores
+from visionshare.learners.standardized_filters import StandardizedFilters
 from visionshare.learners.tuning_settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SoftTargets
 from visionshare.resources import thread_limit
@@ -165,7 +166,7 @@ class _Steps:
         n_jobs: int,
     ) -> None:
         self.before, self.settings, self.n_jobs = classifier, settings, n_jobs
-        self.features: Tunable = classifier.family.tunable()
+        self.features = self._tunable(classifier.family)
         labels = np.asarray(labels)
         if labels.ndim != 1 or len(labels) == 0:
             raise InputError("labels", labels.shape, "a class for each image")
@@ -195,7 +196,7 @@ class _Steps:
             classifier = with_units(
                 classifier, X, settings.head, settings.n_units, settings.random_state
             )
-            self.features = classifier.family.tunable()
+            self.features = self._tunable(classifier.family)
             X = self._measured(self.images(0))
         weights, intercept = (
             a.astype(np.float64) for a in (classifier.weights, classifier.intercept)
@@ -209,6 +210,11 @@ class _Steps:
         moving = [*self.features.parameters, self.scores.W, self.scores.c, self.scores.Q]
         rates = [self.settings.rate] * (len(moving) - 1) + [self.settings.product_rate]
         return Adam(moving, rates)
+
+    def _tunable(self, family: Any) -> Tunable:
+        """Return a family's features as the settings move them."""
+        features: Tunable = family.tunable()
+        return StandardizedFilters(features) if self.settings.standardized_filters else features
 
     def _measured(self, images: np.ndarray) -> np.ndarray:
         """Return the features of some images, by which features are measured."""
@@ -295,7 +301,7 @@ class _Steps:
             X = self.scores.standardized(self._measured(images))
             stay = np.sort(np.argsort(-self.scores.sizes(X), kind="stable")[:most])
             self.scores = self.scores.take(stay, X)
-        self.features = self.features.family().take(stay).tunable()
+        self.features = self._tunable(self.features.family().take(stay))
         self.adam = self._begun()
         _logger.info("%d of %d features stay", most, n)
 

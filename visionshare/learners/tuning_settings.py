@@ -37,6 +37,10 @@ class FineTuning:
     max_products : int, optional
         Products that stay after half of the epochs, those with the largest weights. All when
         omitted.
+    standardized_filters : bool, default False
+        Move templates as directions of zero mean, each with a gain, see
+        :class:`visionshare.learners.standardized_filters.StandardizedFilters`: layers of templates
+        on maps learn faster so. ``rate`` is then of templates of a mean square of 1.
     product_rate : float, default 3e-4
         Peak rate of the weights of standardized products.
     warm_up : float, default 0.2
@@ -73,6 +77,7 @@ class FineTuning:
     head: str = "products"
     n_units: int = 48
     max_products: int | None = None
+    standardized_filters: bool = False
     product_rate: float = 3e-4
     warm_up: float = 0.2
     alpha: float = 1e-4

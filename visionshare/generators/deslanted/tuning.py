@@ -33,7 +33,7 @@ class TunableDeslanted:
 
     def __init__(self, family: Deslanted) -> None:
         self._family, self._part = family, family.part_.tunable()
-        self.parameters = self._part.parameters
+        self.parameters, self.filters = self._part.parameters, self._part.filters
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
         """Return features (n, n_features), float32, and what :meth:`backward` needs."""

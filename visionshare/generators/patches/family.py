@@ -64,7 +64,8 @@ class PatchTemplates(FeatureFamily):
         Seed.
     masks : {"gaussian", "cells"}, default "gaussian"
         Gaussians, or ones on the cells of the grid, which do not overlap: the maximum in each cell,
-        without a multiplication. Cells have no ``widths``, and fine-tuning leaves them.
+        without a multiplication. Cells have no ``widths``, and fine-tuning leaves them. The cells
+        of a template are a group: learners choose them together, at the cost of one template.
 
     Attributes
     ----------
@@ -141,6 +142,11 @@ class PatchTemplates(FeatureFamily):
         self.n_features_ = len(self.layout_)
         self._whole_pool = True
         return self
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Template of each feature where masks are cells, otherwise None."""
+        return self.layout_[:, 0] if self.masks == "cells" else None
 
     @property
     def n_widths(self) -> int:

@@ -1,0 +1,63 @@
+"""Filters of zero mean with gains: the same start, gradients, and what fine-tuning leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from visionshare import CompactClassifier, LearnedMaps, PatchTemplates
+from visionshare.learners import FineTuning, fine_tune
+from visionshare.learners.standardized_filters import StandardizedFilters
+
+
+@pytest.fixture(scope="module")
+def images() -> np.ndarray:
+    return np.random.default_rng(0).random((40, 14, 14), np.float32)
+
+
+@pytest.fixture(scope="module")
+def family(images: np.ndarray) -> LearnedMaps:
+    part = PatchTemplates(3, 5, grid=2, masks="cells", padding=0, n_patches=800)
+    return LearnedMaps(part, 3, 3, n_patches=800).fit(images)
+
+
+def test_features_of_filters_of_zero_mean_stay_the_same(family, images):
+    parts = (family.templates_, family.part_.templates_)
+    for filters in parts:
+        filters -= filters.mean(axis=(1, 2, 3), keepdims=True)
+    features = StandardizedFilters(family.tunable())
+    assert_allclose(features.forward(images)[0], family.transform(images), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("position", range(5))
+def test_gradients_are_those_of_finite_differences(family, images, position):
+    features = StandardizedFilters(family.tunable())
+    rng = np.random.default_rng(position)
+    for parameter in features.parameters:
+        parameter += 0.2 * rng.standard_normal(parameter.shape).astype(np.float32)
+    features.moved()
+    values, seen = features.forward(images)
+    G = rng.standard_normal(values.shape).astype(np.float32)
+    gradient = features.backward(images, values, seen, G)[position]
+    direction = rng.standard_normal(gradient.shape).astype(np.float32)
+    sums, step = [], 2e-4
+    for sign in (1, -1):
+        features.parameters[position] += np.float32(sign * step) * direction
+        features.moved()
+        sums.append(float(np.sum(features.forward(images)[0].astype(np.float64) * G)))
+        features.parameters[position] -= np.float32(sign * step) * direction
+    found = float(np.sum(gradient * direction))
+    assert_allclose((sums[0] - sums[1]) / (2 * step), found, rtol=0.03)
+
+
+def test_filters_of_a_fine_tuned_classifier_have_zero_mean(family, images):
+    y = np.arange(40) % 2
+    n = family.n_features_
+    before = CompactClassifier(family, np.zeros((2, n)), np.zeros(2), np.array([0, 1]))
+    settings = FineTuning(2, 16, 1e-2, head="linear", standardized_filters=True)
+    after = fine_tune(before, images, y, settings)
+    for filters in (after.family.templates_, after.family.part_.templates_):
+        assert_allclose(filters.mean(axis=(1, 2, 3)), 0, atol=1e-6)
+    assert not np.allclose(after.family.templates_, family.templates_)
+    assert after.macs == before.macs

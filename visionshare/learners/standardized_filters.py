@@ -1,0 +1,126 @@
+"""Filters of zero mean and a length of their own: a normalization that leaves no trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from visionshare.generators.tuning import Tunable
+
+__all__ = ["StandardizedFilters"]
+
+# Below this length a filter has no direction.
+_SHORTEST = 1e-8
+
+
+class StandardizedFilters:
+    """Features whose filters move as directions of zero mean, each with a gain.
+
+    A filter is w = g · √d · (v − mean v) / ‖v − mean v‖ for d taps; the steps move v and g. The
+    length of v does not matter, so that steps turn a filter by less the longer it has moved, and
+    all layers learn at one rate. No image or batch is measured, and the filters w are all that a
+    classifier keeps: nothing is computed for it later.
+
+    Parameters
+    ----------
+    features : Tunable
+        With ``filters``, the positions of those parameters that are filters.
+
+    Attributes
+    ----------
+    parameters : list of ndarray, float32
+        Those of the features, v in place of filters w; then gains (n,), one array for each.
+
+    References
+    ----------
+    S. Qiao, H. Wang, C. Liu, W. Shen, A. Yuille, "Micro-batch training with batch-channel
+    normalization and weight standardization", 2019, equations 3 to 5; T. Salimans, D. P. Kingma,
+    "Weight normalization", NIPS 2016, equation 2: the gains.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import LearnedMaps, PatchTemplates
+    >>> images = (load_digits().images[:9] * 15).astype(np.uint8)
+    >>> pool = LearnedMaps(PatchTemplates(3, 4, masks="cells", n_patches=500), 2, 3, n_patches=500)
+    >>> features = StandardizedFilters(pool.fit(images).tunable())
+    >>> [p.shape for p in features.parameters]
+    [(2, 3, 3, 1), (2,), (4, 3, 3, 2), (2,), (4,)]
+    """
+
+    def __init__(self, features: Tunable) -> None:
+        self._features, self._filters = features, tuple(features.filters)
+        self.filters: tuple[int, ...] = ()
+        gains = []
+        self.parameters = list(features.parameters)
+        for position in self._filters:
+            filters = features.parameters[position]
+            centered = _centered(filters)
+            size = _root_mean_square(centered)
+            gains.append(size.ravel().copy())
+            self.parameters[position] = centered / np.maximum(size, _SHORTEST)
+        self.parameters += gains
+        self.moved()
+
+    def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
+        """Return features (n, n_features), float32, and what :meth:`backward` needs of them."""
+        return self._features.forward(images, n_jobs)
+
+    def backward(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> list[np.ndarray]:
+        """Return the gradients in the parameters of Σ_if G_if x_if."""
+        gradients = self._features.backward(images, values, seen, G, n_jobs)
+        of_gains = []
+        for position, gain in self._with_gains():
+            v = self.parameters[position]
+            gradients[position], of_gain = _gradients(v, gain, gradients[position])
+            of_gains.append(of_gain)
+        return gradients + of_gains
+
+    def moved(self) -> None:
+        """Take on the current parameters."""
+        for position, gain in self._with_gains():
+            direction, _ = _direction(self.parameters[position])
+            self._features.parameters[position][...] = direction * _per_filter(gain, direction)
+        self._features.moved()
+
+    def family(self) -> Any:
+        """Return the family of these features with the current parameters."""
+        return self._features.family()
+
+    def _with_gains(self) -> list[tuple[int, np.ndarray]]:
+        gains = self.parameters[len(self._features.parameters) :]
+        return list(zip(self._filters, gains, strict=True))
+
+
+def _per_filter(values: np.ndarray, filters: np.ndarray) -> np.ndarray:
+    return values.reshape(-1, *(1,) * (filters.ndim - 1))
+
+
+def _mean(filters: np.ndarray) -> np.ndarray:
+    return np.mean(filters, axis=tuple(range(1, filters.ndim)), keepdims=True)
+
+
+def _centered(filters: np.ndarray) -> np.ndarray:
+    return np.asarray(filters - _mean(filters))
+
+
+def _root_mean_square(filters: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(_mean(np.square(filters))))
+
+
+def _direction(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return filters of zero mean and a mean square of 1, and what they were divided by."""
+    centered = _centered(v)
+    size = np.maximum(_root_mean_square(centered), _SHORTEST)
+    return centered / size, size
+
+
+def _gradients(v: np.ndarray, gain: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradients in v and in the gains, from those in the filters."""
+    direction, size = _direction(v)
+    along = _mean(G * direction)
+    of_v = _per_filter(gain, G) * (_centered(G) - along * direction) / size
+    return np.asarray(of_v, np.float32), np.asarray(along.ravel() * G[0].size, np.float32)

@@ -15,7 +15,18 @@ from numba import njit
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.vectors import LANES, POSITIONS, WIDEST, largest, respond
 
-__all__ = ["Canvas", "Cells", "Taps", "aligned", "canvas_of", "cell_maxima", "draw", "taps_of"]
+__all__ = [
+    "Canvas",
+    "Cells",
+    "Taps",
+    "aligned",
+    "canvas_of",
+    "cell_maxima",
+    "draw",
+    "lanes_of",
+    "sums_of",
+    "taps_of",
+]
 
 # Positions whose responses are kept until they are pooled.
 CHUNK = 64
@@ -43,13 +54,13 @@ class Taps(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Positions cell by cell: where their patches begin in a canvas, and each cell's first.
+    """Positions cell by cell: where their patches begin in a canvas, and what they are called.
 
-    ``starts`` ends with positions that fill up the last block; ``firsts`` with the number
-    of positions.
+    ``firsts`` are each cell's first position, and the number of all.
     """
 
     starts: np.ndarray
+    names: np.ndarray
     firsts: np.ndarray
 
 
@@ -92,12 +103,19 @@ def _group(left: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def taps_of(templates: np.ndarray, biases: np.ndarray) -> Taps:
-    """Return templates (n, q, q · C) as responses read them."""
-    n, rows, length = templates.shape
+def lanes_of(n: int) -> int:
+    """Return the templates that are computed for ``n``, with those of zeros."""
     lanes = 0
     while lanes < n:
         lanes += _group(n - lanes)
+    return lanes
+
+
+@njit(cache=True, nogil=True)
+def taps_of(templates: np.ndarray, biases: np.ndarray) -> Taps:
+    """Return templates (n, q, q · C) as responses read them."""
+    n, rows, length = templates.shape
+    lanes = lanes_of(n)
     values = aligned(lanes * (rows * length + 1))
     first = 0
     while first < n:
@@ -131,7 +149,7 @@ def sums_of(cells: Cells) -> np.ndarray:
         last = _cells_together(cells.firsts, first)
         most = max(most, cells.firsts[last] - cells.firsts[first])
         first = last
-    return aligned((most + POSITIONS) * WIDEST)
+    return aligned(most * WIDEST)
 
 
 @njit(cache=True, nogil=True)
@@ -150,11 +168,12 @@ def cell_maxima(
         Of :func:`sums_of`.
     out : ndarray of shape (n_cells · lanes,), float32
     places : ndarray of shape (n_cells · lanes,), int8 or int32
-        The first position in the cell that has the maximum; −1 where it is 0.
+        The name of the first position in the cell that has the maximum; −1 where it is 0.
     with_places : bool
         Whether places are written.
     """
-    pixels, starts, firsts = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.firsts)
+    pixels, starts, names = borrowed(canvas.pixels), borrowed(cells.starts), borrowed(cells.names)
+    firsts = borrowed(cells.firsts)
     values, size = borrowed(taps.values), taps.rows * taps.length + 1
     sums, out, places = borrowed(sums), borrowed(out), borrowed(places)
     first, n_cells = 0, firsts.shape[0] - 1
@@ -163,12 +182,16 @@ def cell_maxima(
         begin, lane = firsts[first], 0
         while lane < taps.lanes:
             width = _group(taps.lanes - lane)
-            for p in range(begin, firsts[last], POSITIONS):
-                respond(pixels, starts, p, canvas.row, taps.rows, taps.length, values, lane * size,
-                        width, sums, (p - begin) * width)  # fmt: skip
+            # Blocks of positions as equal as they can be: sums of few wait for each other.
+            p, blocks = begin, (firsts[last] - begin + POSITIONS - 1) // POSITIONS
+            while blocks > 0:
+                n = (firsts[last] - p + blocks - 1) // blocks
+                respond(pixels, starts, p, n, canvas.row, taps.rows, taps.length, values,
+                        lane * size, width, sums, (p - begin) * width)  # fmt: skip
+                p, blocks = p + n, blocks - 1
             for cell in range(first, last):
                 n, at = firsts[cell + 1] - firsts[cell], (firsts[cell] - begin) * width
-                largest(sums, at, n, width, out, places, cell * taps.lanes + lane,
-                        np.int64(with_places))  # fmt: skip
+                largest(sums, at, n, width, names, firsts[cell], out, places,
+                        cell * taps.lanes + lane, np.int64(with_places))  # fmt: skip
             lane += width
         first = last

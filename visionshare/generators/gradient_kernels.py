@@ -14,7 +14,15 @@ from numba import njit
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.vectors import LANES, MOST_ROWS, MOST_VECTORS, add_rows
 
-__all__ = ["Entries", "Rows", "add_entries", "add_sorted", "filled", "sort_entries"]
+__all__ = [
+    "Entries",
+    "Rows",
+    "add_entries",
+    "add_sorted",
+    "empty_entries",
+    "filled",
+    "sort_entries",
+]
 
 
 class Entries(NamedTuple):
@@ -29,6 +37,12 @@ class Rows(NamedTuple):
 
     values: np.ndarray
     line: int
+
+
+@njit(cache=True, nogil=True)
+def empty_entries(n: int) -> Entries:
+    """Return room for ``n`` entries."""
+    return Entries(np.empty(n, np.int64), np.empty(n, np.float32))
 
 
 @njit(cache=True, nogil=True)

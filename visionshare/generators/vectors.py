@@ -126,10 +126,10 @@ def _signature(*arguments: Any) -> Any:
 
 @intrinsic
 def respond(
-    typing_context: Any, pixels: Any, starts: Any, first: Any, row: Any, rows: Any, length: Any,
-    taps: Any, at: Any, width: Any, sums: Any, to: Any,
+    typing_context: Any, pixels: Any, starts: Any, first: Any, n: Any, row: Any, rows: Any,
+    length: Any, taps: Any, at: Any, width: Any, sums: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """Write the responses of ``width`` templates at ``POSITIONS`` positions.
+    """Write the responses of ``width`` templates at ``n`` positions.
 
     Parameters
     ----------
@@ -137,7 +137,8 @@ def respond(
         A padded image.
     starts : ndarray of int64
         Where the patch of each position begins in ``pixels``; those from ``first`` on are used.
-    first : int
+    first, n : int
+        At most ``POSITIONS`` positions.
     row : int
         Floats from a row of the image to the next.
     rows, length : int
@@ -155,18 +156,18 @@ def respond(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = _Emitter(context, builder), signature.args
-        pixels, starts, first, row, rows, length, taps, at, width, sums, to = arguments
+        pixels, starts, first, n, row, rows, length, taps, at, width, sums, to = arguments
         pixels = emit.data(kinds[0], pixels)
         starts = emit.data(kinds[1], starts, first)
-        taps = emit.data(kinds[6], taps, at)
-        sums = emit.data(kinds[9], sums, to)
+        taps = emit.data(kinds[7], taps, at)
+        sums = emit.data(kinds[10], sums, to)
 
-        def write(width: int) -> None:
+        def write(width: int, n: int) -> None:
             lanes = min(width, LANES)
             vectors = [_index(v) for v in range(0, width, lanes)]
             patches = [
                 builder.gep(pixels, [builder.load(builder.gep(starts, [_index(j)]))])
-                for j in range(POSITIONS)
+                for j in range(n)
             ]
             biases = [emit.load(taps, v, lanes) for v in vectors]
             totals = [emit.variables(biases) for _ in patches]
@@ -187,18 +188,22 @@ def respond(
                     offset = builder.add(v, _index(j * width))
                     emit.store(builder.load(place), sums, offset)
 
-        emit.chosen(width, {w: lambda w=w: write(w) for w in _widths()})
+        sizes = [(w, n) for w in _widths() for n in range(1, POSITIONS + 1)]
+        number = builder.add(builder.mul(width, _index(POSITIONS + 1)), n)
+        emit.chosen(
+            number, {w * (POSITIONS + 1) + n: lambda w=w, n=n: write(w, n) for w, n in sizes}
+        )
         return context.get_dummy_value()
 
     return _signature(
-        pixels, starts, first, row, rows, length, taps, at, width, sums, to
+        pixels, starts, first, n, row, rows, length, taps, at, width, sums, to
     ), generate  # fmt: skip
 
 
 @intrinsic
 def largest(
-    typing_context: Any, sums: Any, first: Any, n: Any, width: Any, out: Any, places: Any, to: Any,
-    with_places: Any,
+    typing_context: Any, sums: Any, first: Any, n: Any, width: Any, names: Any, name: Any,
+    out: Any, places: Any, to: Any, with_places: Any,
 ) -> Any:  # fmt: skip
     """Write the maxima with 0 over ``n`` positions of the responses of ``width`` templates.
 
@@ -209,10 +214,13 @@ def largest(
     first, n : int
     width : {4, 8, 16, 32}
         At most ``WIDEST``.
+    names : ndarray of int64
+        What the positions are called, those of these from ``name`` on.
+    name : int
     out : ndarray of float32
         The maxima from ``to`` on.
     places : ndarray of integers
-        The first position that has the maximum, from ``to`` on; −1 where it is 0.
+        Names of the first positions that have the maxima, from ``to`` on; −1 where it is 0.
     to : int
     with_places : int
         Whether places are written.
@@ -220,10 +228,11 @@ def largest(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         emit, kinds = _Emitter(context, builder), signature.args
-        sums, first, n, width, out, places, to, with_places = arguments
+        sums, first, n, width, names, name, out, places, to, with_places = arguments
         sums = emit.data(kinds[0], sums, first)
-        out, places = emit.data(kinds[4], out, to), emit.data(kinds[5], places, to)
-        place_type = context.get_data_type(kinds[5].dtype)
+        names = emit.data(kinds[4], names, name)
+        out, places = emit.data(kinds[6], out, to), emit.data(kinds[7], places, to)
+        place_type = context.get_data_type(kinds[7].dtype)
 
         def write(width: int, with_places: bool) -> None:
             lanes = min(width, LANES)
@@ -233,7 +242,8 @@ def largest(
             highest = emit.variables([zero for _ in vectors])
             where = emit.variables([nowhere for _ in vectors])
             with emit.range(_index(0), n) as p:
-                here = emit.repeated(builder.trunc(p, ir.IntType(32)), lanes)
+                here = builder.trunc(builder.load(builder.gep(names, [p])), ir.IntType(32))
+                here = emit.repeated(here, lanes)
                 for v, top, place in zip(vectors, highest, where, strict=True):
                     value = emit.load(sums, builder.add(builder.mul(p, _index(width)), v), lanes)
                     before = builder.load(top)
@@ -256,7 +266,9 @@ def largest(
                 emit.chosen(width, {w: lambda w=w: write(w, False) for w in _widths()})
         return context.get_dummy_value()
 
-    return _signature(sums, first, n, width, out, places, to, with_places), generate
+    return _signature(
+        sums, first, n, width, names, name, out, places, to, with_places
+    ), generate  # fmt: skip
 
 
 @intrinsic

@@ -15,7 +15,6 @@ from visionshare.generators.cell_kernels import (
     taps_of,
 )
 from visionshare.generators.patches.record_kernels import pixel_unit
-from visionshare.generators.vectors import POSITIONS
 
 __all__ = ["cells_of", "maps_of_block"]
 
@@ -24,21 +23,20 @@ __all__ = ["cells_of", "maps_of_block"]
 def cells_of(rows: int, cols: int, pool: int, line: int, channels: int) -> Cells:
     """Return rows × cols cells of pool × pool positions, of a canvas with rows of ``line`` floats.
 
-    Position number p of cell number c is number c · pool² + p.
+    Position number p of cell number c is number c · pool² + p, and is called p.
     """
     size = pool * pool
     count = rows * cols * size
-    starts = np.empty(count + POSITIONS, np.int64)
+    starts, names = np.empty(count, np.int64), np.empty(count, np.int64)
     number = 0
     for y in range(rows):
         for x in range(cols):
             for dy in range(pool):
                 begin = (y * pool + dy) * line + x * pool * channels
                 for dx in range(pool):
-                    starts[number] = begin + dx * channels
+                    starts[number], names[number] = begin + dx * channels, dy * pool + dx
                     number += 1
-    starts[count:] = starts[count - 1]
-    return Cells(starts, np.arange(0, count + 1, size))
+    return Cells(starts, names, np.arange(0, count + 1, size))
 
 
 @njit(cache=True, nogil=True)

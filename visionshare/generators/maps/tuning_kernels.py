@@ -12,6 +12,7 @@ from visionshare.generators.gradient_kernels import (
     Rows,
     add_entries,
     add_sorted,
+    empty_entries,
     filled,
     sort_entries,
 )
@@ -19,11 +20,6 @@ from visionshare.generators.maps.kernels import cells_of
 from visionshare.generators.patches.record_kernels import pixel_unit
 
 __all__ = ["image_gradients", "template_gradients"]
-
-
-@njit(cache=True, nogil=True)
-def _entries(n: int) -> Entries:
-    return Entries(np.empty(n, np.int64), np.empty(n, np.float32))
 
 
 @njit(cache=True, nogil=True)
@@ -68,7 +64,7 @@ def template_gradients(
     channels, size, n_cells = length // q, pool * pool, rows * cols
     canvas = canvas_of(images.shape[1], images.shape[2] // channels, channels, pad, pad)
     starts, unit = cells_of(rows, cols, pool, canvas.row, channels).starts, pixel_unit(images)
-    entries, line = _entries(n_cells + 1), filled(length)
+    entries, line = empty_entries(n_cells + 1), filled(length)
     sums, source = Rows(aligned(n_maps * q * line), line), Rows(canvas.pixels, canvas.row)
     for i in range(n):
         draw(images[i], unit, canvas)
@@ -98,7 +94,7 @@ def image_gradients(
     taps = aligned(n_maps * q * line)
     taps.reshape((n_maps, q, line))[:, :, :length] = templates
     source, target, n_cells = Rows(taps, line), Rows(canvas.pixels, canvas.row), rows * cols
-    found, in_order = _entries(n_cells * n_maps + 1), _entries(n_cells * n_maps + 1)
+    found, in_order = empty_entries(n_cells * n_maps + 1), empty_entries(n_cells * n_maps + 1)
     keys, ends = np.empty(n_cells * n_maps + 1, np.int64), np.empty(n_cells * size, np.int64)
     for i in range(n):
         places, slopes = seen[i].reshape((n_cells, n_maps)), G[i].reshape((n_cells, n_maps))

@@ -19,8 +19,9 @@ from visionshare.generators.base import (
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
 from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
 from visionshare.generators.patches.restricted import (
-    RestrictedPlan,
+    ChosenPlan,
     added_templates_macs,
+    plan_of,
     templates_macs,
 )
 from visionshare.generators.states import family_state, unfitted
@@ -93,7 +94,7 @@ class PatchTemplates(FeatureFamily):
 
     name: ClassVar[str] = "patches"
     tunable_on_maps: ClassVar[bool] = True
-    _plan: RestrictedPlan | None = None
+    _plan: ChosenPlan | None = None
 
     def __init__(
         self,
@@ -240,11 +241,11 @@ class PatchTemplates(FeatureFamily):
         ids = None if features is None else check_features(features, self.n_features_)
         return self._plan_of(ids).transform(check_images(images, self.image_shape_), n_jobs)
 
-    def _plan_of(self, ids: np.ndarray | None) -> RestrictedPlan:
+    def _plan_of(self, ids: np.ndarray | None) -> ChosenPlan:
         if ids is not None:
             return self.take(ids)._plan_of(None)
         if self._plan is None:
-            self._plan = RestrictedPlan(
+            self._plan = plan_of(
                 self.templates_, self.row_masks_, self.col_masks_, self.layout_
             )
         return self._plan

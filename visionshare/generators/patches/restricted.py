@@ -6,11 +6,19 @@ from functools import lru_cache
 
 import numpy as np
 
+from visionshare.generators.patches.cells import CellPlan, serves
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
 from visionshare.resources import run_blocks
 
-__all__ = ["RestrictedPlan", "added_templates_macs", "template_windows", "templates_macs"]
+__all__ = [
+    "ChosenPlan",
+    "RestrictedPlan",
+    "added_templates_macs",
+    "plan_of",
+    "template_windows",
+    "templates_macs",
+]
 
 # Fewer images than these are computed one by one, others sixteen side by side.
 _FEW = 6
@@ -290,3 +298,24 @@ class RestrictedPlan:
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
+
+
+ChosenPlan = RestrictedPlan | CellPlan
+
+
+def plan_of(
+    templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray, layout: np.ndarray
+) -> ChosenPlan:
+    """Return how chosen features are computed: window by window, or templates side by side.
+
+    It depends on the features alone, so that an image has the same bits in any batch.
+
+    Parameters
+    ----------
+    templates : ndarray of shape (n_templates, q, q, C), float32
+    row_masks, col_masks : ndarray of shape (n_masks, positions), float32
+    layout : ndarray of shape (n_features, 3), int64
+        Template, row mask and column mask of each feature.
+    """
+    plan = CellPlan if serves(layout, row_masks, col_masks) else RestrictedPlan
+    return plan(templates, row_masks, col_masks, layout)

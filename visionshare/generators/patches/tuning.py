@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.generators.base import check_images
-from visionshare.generators.patches.restricted import RestrictedPlan
-from visionshare.resources import run_blocks, thread_limit
+from visionshare.generators.patches.restricted import plan_of
+from visionshare.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.patches.family import PatchTemplates
 
 __all__ = ["TunableTemplates", "tunable"]
 
-# Images of one call of a kernel.
+# Images whose gradients are summed together, in the same order on any number of threads.
 _AT_ONCE = 64
 
 
@@ -72,7 +72,7 @@ class TunableTemplates:
         self.parameters: list[np.ndarray] = [copy.templates_ / self._size]
         self.parameters += logs if self._moving_masks else []
         self.filters = (0,)
-        self._plan = RestrictedPlan(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
+        self._plan = plan_of(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
         template = copy.layout_[:, 0]
         order = np.argsort(template, kind="stable")
         self._features = np.column_stack([order, copy.layout_[order, 1:]])
@@ -107,19 +107,25 @@ class TunableTemplates:
         from visionshare.generators.patches.tuning_kernels import mask_gradients, template_gradients
 
         family, raster = self._family, check_images(images, self._family.image_shape_)
+        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        blocks, G = -(-len(raster) // _AT_ONCE), np.asarray(G, np.float32)
         n_templates, q, _, channels = family.templates_.shape
-        templates = np.empty((n_templates, q, q * channels), np.float32)
-        pixels = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
-        G = np.asarray(G, np.float32)
-        with thread_limit(n_jobs):
+        templates = np.empty((blocks, n_templates, q, q * channels), np.float32)
+        of_masks = [np.zeros((blocks, *logs.shape), np.float32) for logs in self.parameters[1:]]
+
+        def block(start: int, stop: int) -> None:
+            part, number = slice(start, stop), start // _AT_ONCE
             template_gradients(
-                pixels, seen, G, self._features, self._starts,
-                family.row_masks_, family.col_masks_, templates,
+                lines[part], seen[part], G[part], self._features, self._starts,
+                family.row_masks_, family.col_masks_, templates[number],
             )  # fmt: skip
-            of_masks = [np.empty_like(logs) for logs in self.parameters[1:]]
             if self._moving_masks:
-                mask_gradients(values, seen, G, *of_masks)
-        return [templates.reshape(family.templates_.shape) * self._size, *of_masks]
+                of_block = [masks[number] for masks in of_masks]
+                mask_gradients(values[part], seen[part], G[part], *of_block)
+
+        run_blocks(block, len(raster), _AT_ONCE, n_jobs)
+        of_templates = templates.sum(axis=0).reshape(family.templates_.shape)
+        return [of_templates * self._size, *(masks.sum(axis=0) for masks in of_masks)]
 
     def image_gradients(
         self, images: np.ndarray, values: np.ndarray, seen: np.ndarray, G: np.ndarray,
@@ -132,7 +138,7 @@ class TunableTemplates:
         from visionshare.generators.patches.tuning_kernels import add_templates
 
         family = self._family
-        out = np.zeros(check_images(images, family.image_shape_).shape, np.float32)
+        out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
         rows = out.reshape(*out.shape[:2], -1)
         q, channels = family.templates_.shape[1], family.templates_.shape[3]
         flat = family.templates_.reshape(-1, q, q * channels)

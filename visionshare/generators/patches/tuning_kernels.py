@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, prange
+from typing import NamedTuple
 
+import numpy as np
+from numba import njit
+
+from visionshare.generators.borrowed import borrowed
+from visionshare.generators.cell_kernels import aligned, canvas_of, draw
+from visionshare.generators.gradient_kernels import (
+    Entries,
+    Rows,
+    add_entries,
+    add_sorted,
+    empty_entries,
+    filled,
+    sort_entries,
+)
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
+from visionshare.generators.patches.tables import Masks
 
 __all__ = ["add_templates", "mask_gradients", "template_gradients"]
 
 
+class Positions(NamedTuple):
+    """Of each position: where its patch begins in a canvas, its row and its column."""
+
+    starts: np.ndarray
+    rows: np.ndarray
+    cols: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def _add_patch(image: np.ndarray, y: int, x: int, factor: np.float32, out: np.ndarray) -> None:
-    """Add factor × the patch at row y and value x of a row, zeros outside, to ``out``."""
-    height, width = image.shape
-    left = max(0, -x)
-    length = min(out.shape[1], width - x) - left
-    for dy in range(max(0, -y), min(out.shape[0], height - y)):
-        pixels, taps = image[y + dy, x + left :], out[dy, left:]
-        for i in range(length):
-            taps[i] += factor * np.float32(pixels[i])
+def _positions(rows: int, cols: int, line: int, channels: int) -> Positions:
+    count = rows * cols
+    starts, ys = np.empty(count, np.int64), np.empty(count, np.int64)
+    xs = np.empty(count, np.int64)
+    for y in range(rows):
+        for x in range(cols):
+            p = y * cols + x
+            starts[p], ys[p], xs[p] = y * line + x * channels, y, x
+    return Positions(starts, ys, xs)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def template_gradients(
     images: np.ndarray,
     maxima: np.ndarray,
@@ -36,8 +58,7 @@ def template_gradients(
     """Write Σ_i Σ_f G_if · mask_f(p_if) · patch_i(p_if) over the features f of each template.
 
     The derivative of a maximum is that of the response where it is attained, so that an image costs
-    a patch a feature. A template is one thread's, its images in order: the bits do not depend on
-    the number of threads.
+    a patch a feature.
 
     Parameters
     ----------
@@ -53,27 +74,48 @@ def template_gradients(
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     out : ndarray of shape (n_templates, q, q · C), float32
     """
-    n, height, width = images.shape
-    q, positions = out.shape[1], col_masks.shape[1]
-    channels, unit = out.shape[2] // q, pixel_unit(images)
-    pad_y = margin(height, row_masks.shape[1], q)
-    pad_x = margin(width // channels, positions, q)
-    for t in prange(out.shape[0]):
-        out[t] = np.float32(0)
-        for r in range(starts[t], starts[t + 1]):
-            f, rows, cols = features[r, 0], row_masks[features[r, 1]], col_masks[features[r, 2]]
-            for i in range(n):
-                if maxima[i, f] >= 0 and G[i, f] != 0:
-                    y, x = maxima[i, f] // positions, maxima[i, f] % positions
-                    factor = G[i, f] * rows[y] * cols[x] * unit
-                    _add_patch(images[i], y - pad_y, (x - pad_x) * channels, factor, out[t])
+    (n, height, width), (n_templates, q, length) = images.shape, out.shape
+    rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
+    pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
+    canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
+    positions, unit = _positions(rows, cols, canvas.row, channels), pixel_unit(images)
+    entries, line = empty_entries(len(features) + 1), filled(length)
+    sums, source = Rows(aligned(n_templates * q * line), line), Rows(canvas.pixels, canvas.row)
+    masks = Masks(row_masks, col_masks)
+    for i in range(n):
+        draw(images[i], unit, canvas)
+        for t in range(n_templates):
+            of_template = features[starts[t] : starts[t + 1]]
+            count = _list_template(maxima[i], G[i], of_template, masks, positions, entries)
+            add_entries(source, entries, 0, count, q, length, sums, t * q * line)
+    out[:] = sums.values.reshape((n_templates, q, line))[:, :, :length]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _list_template(
+    maxima: np.ndarray, G: np.ndarray, features: np.ndarray, masks: Masks, positions: Positions,
+    entries: Entries,
+) -> int:  # fmt: skip
+    """List the patches of an image that a template's features saw; return how many there are."""
+    maxima, G, features = borrowed(maxima), borrowed(G), borrowed(features)
+    rows, cols, n = borrowed(masks.rows), borrowed(masks.cols), 0
+    begins, ys, xs = borrowed(positions.starts), borrowed(positions.rows), borrowed(positions.cols)
+    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
+    for r in range(features.shape[0]):
+        f = features[r, 0]
+        # Written whatever the maximum is: what is nowhere is written over.
+        p = max(maxima[f], 0)
+        starts[n] = begins[p]
+        factors[n] = G[f] * rows[features[r, 1], ys[p]] * cols[features[r, 2], xs[p]]
+        n += maxima[f] >= 0
+    return n
+
+
+@njit(cache=True, nogil=True)
 def mask_gradients(
     values: np.ndarray, maxima: np.ndarray, G: np.ndarray, rows: np.ndarray, cols: np.ndarray
 ) -> None:
-    """Write the gradients in the logarithms of each feature's masks: Σ_i G_if x_if where it is.
+    """Add the gradients in the logarithms of each feature's masks: Σ_i G_if x_if where it is.
 
     A feature is proportional to the mask's value at the row, and at the column, of its maximum.
 
@@ -87,15 +129,13 @@ def mask_gradients(
         Derivatives in the features.
     rows, cols : ndarray of shape (n_features, positions), float32
     """
-    positions = cols.shape[1]
-    for f in prange(rows.shape[0]):
-        rows[f] = np.float32(0)
-        cols[f] = np.float32(0)
-        for i in range(values.shape[0]):
+    positions = np.uint32(cols.shape[1])
+    for i in range(values.shape[0]):
+        for f in range(values.shape[1]):
             if maxima[i, f] >= 0:
-                change = G[i, f] * values[i, f]
-                rows[f, maxima[i, f] // positions] += change
-                cols[f, maxima[i, f] % positions] += change
+                change, position = G[i, f] * values[i, f], np.uint32(maxima[i, f])
+                rows[f, position // positions] += change
+                cols[f, position % positions] += change
 
 
 @njit(cache=True, nogil=True)
@@ -108,7 +148,7 @@ def add_templates(
     col_masks: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Add the gradients in the pixels: G_if · mask_f(p_if) · template_f at p_if, over features f.
+    """Write the gradients in the pixels: G_if · mask_f(p_if) · template_f at p_if, over features f.
 
     Parameters
     ----------
@@ -121,18 +161,40 @@ def add_templates(
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     out : ndarray of shape (n, H, W · C), float32
     """
-    n, height, row = out.shape
-    q, positions = templates.shape[1], col_masks.shape[1]
-    channels = templates.shape[2] // q
-    width = row // channels
-    pad_y, pad_x = margin(height, row_masks.shape[1], q), margin(width, positions, q)
+    (n, height, width), (n_templates, q, length) = out.shape, templates.shape
+    rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
+    pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
+    canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
+    positions, line = _positions(rows, cols, canvas.row, channels), filled(length)
+    taps = aligned(n_templates * q * line)
+    taps.reshape((n_templates, q, line))[:, :, :length] = templates
+    source, target = Rows(taps, line), Rows(canvas.pixels, canvas.row)
+    found, in_order = empty_entries(len(layout) + 1), empty_entries(len(layout) + 1)
+    keys, ends = np.empty(len(layout) + 1, np.int64), np.empty(rows * cols, np.int64)
+    masks = Masks(row_masks, col_masks)
     for i in range(n):
-        for f in range(layout.shape[0]):
-            if maxima[i, f] >= 0 and G[i, f] != 0:
-                y, x = maxima[i, f] // positions, maxima[i, f] % positions
-                factor = G[i, f] * row_masks[layout[f, 1], y] * col_masks[layout[f, 2], x]
-                top, left = y - pad_y, (x - pad_x) * channels
-                first, last = max(0, -left), min(q * channels, row - left)
-                for ty in range(max(0, -top), min(q, height - top)):
-                    for t in range(first, last):
-                        out[i, top + ty, left + t] += factor * templates[layout[f, 0], ty, t]
+        count = _list_image(maxima[i], G[i], layout, masks, positions, q * line, found, keys)
+        sort_entries(keys, count, found, ends, in_order)
+        canvas.pixels[:] = np.float32(0)
+        add_sorted(source, in_order, ends, q, length, target, positions.starts)
+        for y in range(height):
+            begin = canvas.inside + y * canvas.row
+            out[i, y] = canvas.pixels[begin : begin + width]
+
+
+@njit(cache=True, nogil=True)
+def _list_image(
+    maxima: np.ndarray, G: np.ndarray, layout: np.ndarray, masks: Masks, positions: Positions,
+    taps: int, entries: Entries, keys: np.ndarray,
+) -> int:  # fmt: skip
+    """List the templates of an image's features, and the positions of their maxima as keys."""
+    maxima, G, layout, keys = borrowed(maxima), borrowed(G), borrowed(layout), borrowed(keys)
+    rows, cols, n = borrowed(masks.rows), borrowed(masks.cols), 0
+    ys, xs = borrowed(positions.rows), borrowed(positions.cols)
+    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
+    for f in range(layout.shape[0]):
+        p = max(maxima[f], 0)
+        keys[n], starts[n] = p, layout[f, 0] * taps
+        factors[n] = G[f] * rows[layout[f, 1], ys[p]] * cols[layout[f, 2], xs[p]]
+        n += maxima[f] >= 0
+    return n

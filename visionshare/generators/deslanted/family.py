@@ -17,7 +17,7 @@ from visionshare.resources import run_blocks
 __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
-_MACS_PER_VALUE = 4
+MACS_PER_VALUE = 4
 # Images of one call of the kernel.
 _AT_ONCE = 64
 
@@ -166,7 +166,7 @@ class Deslanted(FeatureFamily):
 
     @property
     def _deslanting_macs(self) -> int:
-        return _MACS_PER_VALUE * int(np.prod(self.image_shape_))
+        return MACS_PER_VALUE * int(np.prod(self.image_shape_))
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         first = 0 if len(chosen) else self._deslanting_macs

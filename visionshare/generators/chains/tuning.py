@@ -92,7 +92,7 @@ class TunableChains:
         n_jobs : int, default 1
             Threads.
         """
-        from visionshare.generators.maps.kernels import template_gradients
+        from visionshare.generators.chains.gradient_kernels import template_gradients
 
         raster = check_images(images, self._family.image_shape_)
         blocks = -(-len(raster) // _AT_ONCE)
@@ -120,7 +120,7 @@ class TunableChains:
 
         For images of floats, such as the maps of :class:`visionshare.LearnedMaps`.
         """
-        from visionshare.generators.maps.kernels import image_gradients
+        from visionshare.generators.chains.gradient_kernels import image_gradients
 
         raster = check_images(images, self._family.image_shape_)
         out, first = np.zeros(raster.shape, np.float32), self._family.layers_[0]

@@ -40,7 +40,8 @@ class FineTuning:
     standardized_filters : bool, default False
         Move templates as directions of zero mean, each with a gain, see
         :class:`visionshare.learners.standardized_filters.StandardizedFilters`: layers of templates
-        on maps learn faster so. ``rate`` is then of templates of a mean square of 1.
+        on maps learn faster so. ``rate`` is then of directions with a mean square of 2/d at the
+        start, for d taps.
     product_rate : float, default 3e-4
         Peak rate of the weights of standardized products.
     warm_up : float, default 0.2

@@ -53,9 +53,7 @@ def filled(length: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _step(left: int, most: int) -> int:
-    """Return how many are summed together: none alone where it can be, as sums wait for each other.
-
-    """
+    """Return how many are summed together: none alone where it can be, as sums wait for each other."""
     return 2 if left == most + 1 and most > 2 else min(left, most)
 
 
@@ -81,7 +79,9 @@ def add_entries(
 
 
 @njit(cache=True, nogil=True)
-def sort_entries(keys: np.ndarray, n: int, entries: Entries, ends: np.ndarray, out: Entries) -> None:
+def sort_entries(
+    keys: np.ndarray, n: int, entries: Entries, ends: np.ndarray, out: Entries
+) -> None:
     """Write ``n`` entries in the order of their keys, equal ones in the order that they have.
 
     Entries of key k end at ``ends[k]``, and begin where those of the key before end.

@@ -322,9 +322,7 @@ def add_rows(
 
         sizes = [(r, v) for r in range(1, MOST_ROWS + 1) for v in range(1, MOST_VECTORS + 1)]
         number = builder.add(builder.mul(rows, _index(MOST_VECTORS + 1)), vectors)
-        cases = {
-            r * (MOST_VECTORS + 1) + v: (lambda r=r, v=v: write(r, v)) for r, v in sizes
-        }
+        cases = {r * (MOST_VECTORS + 1) + v: (lambda r=r, v=v: write(r, v)) for r, v in sizes}
         emit.chosen(number, cases)
         return context.get_dummy_value()
 

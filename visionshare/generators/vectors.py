@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-__all__ = ["LANES", "POSITIONS", "WIDEST", "add_rows", "largest", "respond"]
+__all__ = ["LANES", "POSITIONS", "WIDEST", "gather_rows", "largest", "respond", "scatter_rows"]
 
 
 def _many_registers() -> bool:
@@ -108,6 +107,17 @@ class _Emitter:
             write()
             self.builder.branch(end)
         self.builder.position_at_end(end)
+
+    def lines(self, address: Any, line: Any, n: int) -> list[Any]:
+        """Return the addresses of ``n`` rows, ``line`` floats apart."""
+        return [self.builder.gep(address, [self.builder.mul(line, _index(r))]) for r in range(n)]
+
+    def chosen_tile(self, rows: Any, vectors: Any, write: Callable[[int, int], None]) -> None:
+        """Write the case of a number of rows and of vectors in them."""
+        number = self.builder.add(self.builder.mul(rows, _index(MOST_VECTORS + 1)), vectors)
+        sizes = [(r, v) for r in range(1, MOST_ROWS + 1) for v in range(1, MOST_VECTORS + 1)]
+        cases = {r * (MOST_VECTORS + 1) + v: lambda r=r, v=v: write(r, v) for r, v in sizes}
+        self.chosen(number, cases)
 
 
 def _index(number: int) -> Any:
@@ -272,7 +282,7 @@ def largest(
 
 
 @intrinsic
-def add_rows(
+def gather_rows(
     typing_context: Any, source: Any, line: Any, starts: Any, factors: Any, first: Any, last: Any,
     rows: Any, vectors: Any, out: Any, to: Any, out_line: Any,
 ) -> Any:  # fmt: skip
@@ -305,8 +315,7 @@ def add_rows(
 
         def write(n_rows: int, n_vectors: int) -> None:
             tiles = [(r, _index(v * LANES)) for r in range(n_rows) for v in range(n_vectors)]
-            lines = [builder.gep(source, [builder.mul(line, _index(r))]) for r in range(n_rows)]
-            targets = [builder.gep(out, [builder.mul(out_line, _index(r))]) for r in range(n_rows)]
+            lines, targets = emit.lines(source, line, n_rows), emit.lines(out, out_line, n_rows)
             zero = emit.repeated(ir.Constant(_FLOAT, 0), LANES)
             totals = emit.variables([zero for _ in tiles])
             with emit.range(first, last) as e:
@@ -320,14 +329,62 @@ def add_rows(
                 before = emit.load(targets[r], v, LANES)
                 emit.store(builder.fadd(before, builder.load(place)), targets[r], v)
 
-        sizes = [(r, v) for r in range(1, MOST_ROWS + 1) for v in range(1, MOST_VECTORS + 1)]
-        number = builder.add(builder.mul(rows, _index(MOST_VECTORS + 1)), vectors)
-        cases = {
-            r * (MOST_VECTORS + 1) + v: (lambda r=r, v=v: write(r, v)) for r, v in sizes
-        }
-        emit.chosen(number, cases)
+        emit.chosen_tile(rows, vectors, write)
         return context.get_dummy_value()
 
     return _signature(
         source, line, starts, factors, first, last, rows, vectors, out, to, out_line
+    ), generate  # fmt: skip
+
+
+@intrinsic
+def scatter_rows(
+    typing_context: Any, source: Any, line: Any, starts: Any, factors: Any, first: Any, n: Any,
+    rows: Any, vectors: Any, out: Any, tos: Any, out_line: Any,
+) -> Any:  # fmt: skip
+    """Add factor_e · (rows of ``source`` that begin at start_e) to rows of ``out`` for each entry.
+
+    Parameters
+    ----------
+    source, line, starts
+        As for :func:`gather_rows`.
+    factors : ndarray of float32
+        Those of the entries begin at ``first``.
+    first, n : int
+        Entries are ``n``.
+    rows, vectors : int
+        As for :func:`gather_rows`.
+    out : ndarray of float32
+        Rows of an entry are ``out_line`` floats apart.
+    tos : ndarray of int64
+        Where those of each entry begin.
+    out_line : int
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        emit, kinds = _Emitter(context, builder), signature.args
+        source, line, starts, factors, first, n, rows, vectors, out, tos, out_line = arguments
+        source, starts = emit.data(kinds[0], source), emit.data(kinds[2], starts)
+        factors = emit.data(kinds[3], factors, first)
+        out, tos = emit.data(kinds[8], out), emit.data(kinds[9], tos)
+
+        def write(n_rows: int, n_vectors: int) -> None:
+            tiles = [(r, _index(v * LANES)) for r in range(n_rows) for v in range(n_vectors)]
+            lines, targets = emit.lines(source, line, n_rows), emit.lines(out, out_line, n_rows)
+            with emit.range(_index(0), n) as e:
+                start, to = (builder.load(builder.gep(table, [e])) for table in (starts, tos))
+                factor = emit.repeated(builder.load(builder.gep(factors, [e])), LANES)
+                for r, v in tiles:
+                    values, at = (
+                        emit.load(lines[r], builder.add(start, v), LANES),
+                        builder.add(to, v),
+                    )
+                    total = emit.add_product(factor, values, emit.load(targets[r], at, LANES))
+                    emit.store(total, targets[r], at)
+
+        emit.chosen_tile(rows, vectors, write)
+        return context.get_dummy_value()
+
+    return _signature(
+        source, line, starts, factors, first, n, rows, vectors, out, tos, out_line
     ), generate  # fmt: skip

@@ -245,9 +245,7 @@ class PatchTemplates(FeatureFamily):
         if ids is not None:
             return self.take(ids)._plan_of(None)
         if self._plan is None:
-            self._plan = plan_of(
-                self.templates_, self.row_masks_, self.col_masks_, self.layout_
-            )
+            self._plan = plan_of(self.templates_, self.row_masks_, self.col_masks_, self.layout_)
         return self._plan
 
     def transform_columns(

@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.vectors import LANES, POSITIONS, WIDEST, largest, respond
+from visionshare.generators.vector_steps import largest, respond
+from visionshare.generators.vectors import LANES, POSITIONS, WIDEST
 
 __all__ = [
     "Canvas",

@@ -13,13 +13,8 @@ from numba import njit
 
 from visionshare.generators.borrowed import borrowed
 from visionshare.generators.cell_kernels import aligned
-from visionshare.generators.vectors import (
-    LANES,
-    MOST_ROWS,
-    MOST_VECTORS,
-    gather_rows,
-    scatter_rows,
-)
+from visionshare.generators.vector_steps import gather_rows, scatter_rows
+from visionshare.generators.vectors import LANES, MOST_ROWS, MOST_VECTORS
 
 __all__ = [
     "Entries",

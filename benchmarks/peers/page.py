@@ -61,6 +61,10 @@ def row(entry: Entry, n_test: int) -> list[str]:
     return [entry.name, seconds, tuning, spread(errors) + each, *cost, *times]
 
 
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def _networks(conditions: dict[str, Any]) -> str:
     deformations = conditions["deformations"]
     return render(
@@ -68,7 +72,7 @@ def _networks(conditions: dict[str, Any]) -> str:
         seconds=f"{conditions['seconds']:g}",
         tuning=f"{conditions['tuning']:g}",
         recipe=conditions["recipe"],
-        deformations=", ".join(f"{name} {value:g}" for name, value in deformations.items()),
+        deformations=", ".join(f"{name} {_said(value)}" for name, value in deformations.items()),
     )
 
 

@@ -209,7 +209,7 @@ def _effort(options: argparse.Namespace) -> Effort:
 
 def _conditions(
     name: str, effort: Effort, train: ImageSet, test: ImageSet
-) -> dict[str, float | bool | str | dict[str, float]]:
+) -> dict[str, float | bool | str | dict[str, float | str]]:
     """Return what must be the same for measurements to stand in one record."""
     recipe = load_recipe(effort.recipe)
     if recipe.deformations is None:
@@ -222,7 +222,7 @@ def _conditions(
         "seconds": effort.seconds,
         "tuning": effort.tuning,
         "recipe": recipe.name,
-        "deformations": recipe.deformations.as_arguments(),
+        "deformations": {k: v for k, v in recipe.deformations.as_arguments().items() if v},
         "quick": effort.quick,
     }
 

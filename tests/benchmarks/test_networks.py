@@ -11,7 +11,7 @@ from benchmarks.architectures import KINDS, Width
 from benchmarks.layers import convolution, dense, depthwise, maximum, mean
 from benchmarks.onnx_networks import network_session, onnx_network, random_weights
 from benchmarks.peers.networks import Inputs, NetworkPredictor, batches, one_cycle
-from visionshare.datasets import ImageSet, elastic_deformations
+from visionshare.datasets import ImageSet, augmented_copies
 from visionshare.errors import InputError
 from visionshare.recipes import load_recipe
 
@@ -112,8 +112,8 @@ def test_each_epoch_has_all_images_in_an_order_of_its_own(train):
 
 def test_deformations_are_the_recipes_and_new_in_each_epoch(train):
     (first, order), (second, _) = _epochs(train, 2, "mnist-quick", 3)
-    sizes = load_recipe("mnist-quick").deformations.as_arguments()
-    ((_, _, copies),) = elastic_deformations(train.images[order], 1, random_state=3, **sizes)
+    settings = load_recipe("mnist-quick").deformations.build()
+    ((_, _, copies),) = augmented_copies(train.images[order], settings, random_state=3)
     np.testing.assert_array_equal(first, copies[np.argsort(order)])
     assert not np.array_equal(first, second)
     ((again, _),) = _epochs(train, 1, "mnist-quick", 3)

@@ -1,12 +1,14 @@
 # The one list of public names: read by type checkers, and by `__init__.py` when it is imported.
 
+from .augmentation import Augmentation as Augmentation
+from .augmentation import augmented_copies as augmented_copies
+from .augmentation import elastic_deformations as elastic_deformations
 from .catalog import dataset_info as dataset_info
 from .catalog import fetch_dataset as fetch_dataset
 from .catalog import list_datasets as list_datasets
 from .catalog import load_dataset as load_dataset
 from .catalog import load_plates as load_plates
 from .catalog import verify_dataset as verify_dataset
-from .deformations import elastic_deformations as elastic_deformations
 from .glyphs import Fonts as Fonts
 from .imageset import ImageSet as ImageSet
 from .preprocessing import Preprocessing as Preprocessing

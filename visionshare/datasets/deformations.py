@@ -1,24 +1,20 @@
-"""Elastic deformations (Simard, Steinkraus, Platt 2003) with small affine maps, streamed."""
+"""Where pixels of deformed copies come from: elastic fields, affine maps, shifts and mirrors.
+
+The elastic fields are those of Simard, Steinkraus and Platt (2003). All maps are one map, so that
+each pixel is interpolated once at most.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from visionshare.errors import InputError
-from visionshare.resources import resolve_jobs, thread_limit
+__all__ = ["Deformation", "Moves", "moved"]
 
-__all__ = ["elastic_deformations"]
-
-# Images that share a stream of random numbers: a generator each would take half of the time.
-_BLOCK = 64
 # Rows of a picture that OpenCV's remap accepts.
 _MAX_ROWS = 32_000
-# Pixels or degrees of a deformation: more leaves nothing of an image.
-_LARGEST = 1e4
 # Fraction of a blurred field's variance that is kept.
 _ENERGY = 0.9999
 
@@ -33,8 +29,38 @@ def _blur(side: int, sigma: float) -> np.ndarray:
     return np.asarray(cv2.sepFilter2D(eye, -1, one, taps, borderType=cv2.BORDER_REFLECT))
 
 
+class Moves(NamedTuple):
+    """Mirrors and shifts of a block of images, which need no interpolation.
+
+    Attributes
+    ----------
+    mirrored : ndarray of shape (n,), bool
+        Whether left and right change places; the shift comes after.
+    down, right : ndarray of shape (n,), int64
+        Pixels.
+    reflect : bool
+        Whether what comes from outside is the image's reflection, its edge not repeated; else 0.
+    """
+
+    mirrored: np.ndarray
+    down: np.ndarray
+    right: np.ndarray
+    reflect: bool
+
+
+def moved(images: np.ndarray, moves: Moves) -> np.ndarray:
+    """Return images (n, H, W) or (n, H, W, C) mirrored and shifted; nothing is interpolated."""
+    from visionshare.datasets.augmentation_kernels import move
+
+    n, H, W = images.shape[:3]
+    out = np.empty(images.shape, images.dtype)
+    pixels = np.ascontiguousarray(images).reshape(n, H, W, -1)
+    move(pixels, *moves, out.reshape(pixels.shape))
+    return out
+
+
 @dataclass(frozen=True)
-class _Deformation:
+class Deformation:
     """What pixels' coordinates are sums of: smooth fields of random size, and affine maps.
 
     Attributes
@@ -57,11 +83,41 @@ class _Deformation:
     alpha: float
     limits: np.ndarray
 
+    @classmethod
+    def of(
+        cls, shape: tuple[int, int], sigma: float, alpha: float, limits: np.ndarray
+    ) -> Deformation:
+        """Return the deformation of images of a shape, its fields blurred with σ = ``sigma``."""
+        deviations, basis = _fields(shape, sigma)
+        return cls(deviations, basis, shape, alpha, limits)
 
-def _deformation(
-    shape: tuple[int, int], sigma: float, alpha: float, limits: np.ndarray
-) -> _Deformation:
-    """Return the deformation of images of a shape.
+    def deformed(
+        self, images: np.ndarray, n: int, rng: np.random.Generator, moves: Moves | None = None
+    ) -> np.ndarray:
+        """Return a copy of each image of a block of ``n``, which draws the same if it holds fewer.
+
+        Parameters
+        ----------
+        images : ndarray of shape (m, H, W) or (m, H, W, C)
+            m ≤ n.
+        n : int
+        rng : Generator
+        moves : Moves, optional
+            Of n images; they come before the deformation.
+        """
+        x, y = _coordinates(n, self, rng, moves)
+        H, W = self.shape
+        if moves is not None and moves.reflect:
+            from visionshare.datasets.augmentation_kernels import reflect
+
+            reflect(x, np.float32(W - 1))
+            reflect(y, np.float32(H - 1))
+        np.clip(y, -1, H, out=y)
+        return _resampled(images, x, y)
+
+
+def _fields(shape: tuple[int, int], sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the deviations and the basis of a :class:`Deformation`.
 
     White noise blurred along both axes, B N Aᵀ, is a sum of the products of left singular vectors
     of B and A with independent normal factors, as large as the products of their singular values.
@@ -77,12 +133,11 @@ def _deformation(
     y, x = np.indices(shape) - (np.array(shape)[:, None, None] - 1) / 2
     planes = [x.ravel(), y.ravel(), np.ones(x.size)]
     basis = np.concatenate([fields.reshape(len(kept), -1), planes])
-    kept_deviations = deviations[kept].astype(np.float32)
-    return _Deformation(kept_deviations, basis.astype(np.float32), shape, alpha, limits)
+    return deviations[kept].astype(np.float32), basis.astype(np.float32)
 
 
 def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return n small linear maps, (n, 2, 2), float32; see :class:`_Deformation`."""
+    """Return n small linear maps, (n, 2, 2), float32; see :class:`Deformation`."""
     angle, sx, sy, tilt = (rng.uniform(-1, 1, (n, 4)) * limits).T
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     zero = np.zeros(n)
@@ -91,7 +146,7 @@ def _affine(n: int, limits: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _coordinates(
-    n: int, deformation: _Deformation, rng: np.random.Generator
+    n: int, deformation: Deformation, rng: np.random.Generator, moves: Moves | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where the pixels of n copies come from: x and y, each (n, H · W), float32."""
     (H, W), basis, deviations = deformation.shape, deformation.basis, deformation.deviations
@@ -102,116 +157,32 @@ def _coordinates(
     # The fields are orthonormal, so that the factors tell the root mean square displacement.
     size = np.sqrt(np.mean(np.square(smooth).sum(axis=2), axis=0) / (H * W))
     factors[..., :-3] = smooth * (np.float32(deformation.alpha) / np.maximum(size, 1e-12))[:, None]
+    if moves is not None:
+        factors[..., -1] -= np.array([moves.right, moves.down])
+        # x becomes W − 1 − x.
+        factors[0, moves.mirrored] *= -1
+        factors[0, moves.mirrored, -1] += W - 1
     return factors[0] @ basis, factors[1] @ basis
 
 
-def elastic_deformations(
-    images: np.ndarray,
-    n_copies: int = 5,
-    alpha: float = 1.0,
-    sigma: float = 4.0,
-    rotation: float = 10.0,
-    scale: float = 0.1,
-    shear: float = 0.1,
-    random_state: int = 0,
-    batch: int = 4096,
-    first_copy: int = 0,
-    n_jobs: int = 1,
-) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """Yield deformed copies of images, batch by batch.
-
-    Each copy depends on the seed, the image's index and the copy's number alone.
-
-    Parameters
-    ----------
-    images : ndarray of shape (n, H, W) or (n, H, W, C), uint8 or float32
-    n_copies : int, default 5
-    alpha : float, default 1.0
-        Size of the elastic displacements in pixels: their root mean square.
-    sigma : float, default 4.0
-        Width in pixels of the Gaussian that smooths them, above 0.
-    rotation : float, default 10.0
-        Largest angle in degrees.
-    scale : float, default 0.1
-        Largest relative change of width and of height.
-    shear : float, default 0.1
-        Largest shear.
-    random_state : int, default 0
-    batch : int, default 4096
-        Images per batch, at least 1; rounded up to blocks of 64.
-    first_copy : int, default 0
-        Number of the first copy: more copies than these can be made later.
-    n_jobs : int, default 1
-        Threads; no copy depends on it.
-
-    Yields
-    ------
-    copy : int
-    indices : slice
-        Of the images.
-    deformed : ndarray
-        Their copies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> images = np.zeros((3, 8, 8), np.uint8)
-    >>> [(c, part.shape) for c, _, part in elastic_deformations(images, 2)]
-    [(0, (3, 8, 8)), (1, (3, 8, 8))]
-    """
-    if images.ndim not in (3, 4):
-        raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
-    for name, value in (("n_copies", n_copies), ("first_copy", first_copy), ("batch", batch)):
-        if not hasattr(value, "__index__") or value < (name == "batch"):
-            raise InputError(name, value, "an integer of at least 0 (batch of at least 1)")
-    sizes = {"alpha": alpha, "rotation": rotation, "scale": scale, "shear": shear}
-    for name, size in {"sigma": sigma, **sizes}.items():
-        if not 0 <= size <= _LARGEST or (name == "sigma" and size == 0):
-            accepted = f"a number from 0 to {_LARGEST:g} (sigma above 0)"
-            raise InputError(name, size, accepted)
-    limits = np.array([np.deg2rad(rotation), scale, scale, shear])
-    deformation = _deformation(images.shape[1:3], sigma, alpha, limits)
-    # Whole blocks, so that batches of any size yield the same copies.
-    step = -(-batch // _BLOCK) * _BLOCK
-    threads = resolve_jobs(n_jobs)
-    with ThreadPoolExecutor(threads) as pool:
-        for copy in range(first_copy, first_copy + n_copies):
-
-            def block(first: int, copy: int = copy) -> np.ndarray:
-                rng = np.random.default_rng([random_state, copy, first // _BLOCK])
-                return _deformed(images[first : first + _BLOCK], rng, deformation)
-
-            for start in range(0, len(images), step):
-                indices = slice(start, min(start + step, len(images)))
-                firsts = range(start, indices.stop, _BLOCK)
-                with thread_limit(threads):
-                    # One thread: no pool is waited for between pieces of a millisecond.
-                    parts = list(pool.map(block, firsts) if threads > 1 else map(block, firsts))
-                yield copy, indices, np.concatenate(parts)
-
-
-def _deformed(
-    images: np.ndarray, rng: np.random.Generator, deformation: _Deformation
-) -> np.ndarray:
-    """Return a copy of each image of a block; a block draws the same however few it holds."""
+def _resampled(images: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return images at coordinates of a block, each (≥ n, H · W); y from −1 to H."""
     import cv2
 
-    n, (H, W) = len(images), deformation.shape
-    x, y = _coordinates(_BLOCK, deformation, rng)
-    np.clip(y, -1, H, out=y)
+    n, H, W = images.shape[:3]
     # One call for a stack of images with rows of zeros between them: calls of a few microseconds
     # would keep other threads waiting for the interpreter.
     stack = np.zeros((n, H + 2, *images.shape[2:]), images.dtype)
     stack[:, 1:-1] = images
-    out = np.empty_like(images)
+    out = np.empty(images.shape, images.dtype)
     per_call = max(1, _MAX_ROWS // (H + 2))
-    y += ((np.arange(_BLOCK) % per_call) * (H + 2) + 1).astype(np.float32)[:, None]
+    y += ((np.arange(len(y)) % per_call) * (H + 2) + 1).astype(np.float32)[:, None]
     for first in range(0, n, per_call):
         part = slice(first, min(first + per_call, n))
         source, maps = stack[part], (x[part].reshape(-1, W), y[part].reshape(-1, W))
-        moved = cv2.remap(
+        found = cv2.remap(
             source.reshape(-1, *source.shape[2:]), *maps, cv2.INTER_LINEAR,
             borderMode=cv2.BORDER_CONSTANT,
         )  # fmt: skip
-        out[part] = moved.reshape(out[part].shape)
+        out[part] = found.reshape(out[part].shape)
     return out

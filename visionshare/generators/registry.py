@@ -34,6 +34,7 @@ __all__ = [
 
 FAMILIES: dict[str, str] = {
     "anchors": "visionshare.generators.anchors.family:KernelAnchors",
+    "chains": "visionshare.generators.chains.family:Chains",
     "deslanted": "visionshare.generators.deslanted.family:Deslanted",
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",

@@ -122,17 +122,9 @@ class DrawsPart(Section):
 
 
 class DeformationPart(Section):
-    """Deformed copies of the training images, and how much they are deformed."""
+    """Random copies of the training images, see :class:`visionshare.datasets.Augmentation`."""
 
     copies: int = Field(ge=0)
-
-    def check(self) -> None:
-        """Have a blank image deformed, which checks the sizes."""
-        import numpy as np
-
-        from visionshare.datasets import elastic_deformations
-
-        next(elastic_deformations(np.zeros((1, 4, 4), np.uint8), 1, **self.as_arguments()))
 
 
 class TuningPart(Section):
@@ -307,13 +299,12 @@ def _sections() -> dict[str, Any]:
     """Return the sections that are made from the signatures of what they configure."""
     from visionshare.apps.sparsification import sparsify
     from visionshare.classifier import learn_exit_rule
-    from visionshare.datasets import Preprocessing, elastic_deformations
+    from visionshare.datasets import Augmentation, Preprocessing
     from visionshare.learners import FineTuning
 
-    sizes = ("alpha", "sigma", "rotation", "scale", "shear")
     return {
         "preprocessing": section_of(Preprocessing),
-        "deformations": section_of(elastic_deformations, only=sizes, base=DeformationPart),
+        "deformations": section_of(Augmentation, base=DeformationPart),
         "sparsify": section_of(sparsify, only=("n",), base=SparsificationPart),
         "fine_tuning": section_of(FineTuning, base=TuningPart),
         "early_exit": section_of(learn_exit_rule, only=("tolerance", "stages"), base=EarlyExitPart),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from visionshare.datasets import ImageSet, Preprocessing, elastic_deformations, load_images
+from visionshare.datasets import ImageSet, Preprocessing, augmented_copies, load_images
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
 from visionshare.errors import RecipeError
 from visionshare.recipes.run import Run
@@ -129,13 +129,9 @@ def deformed_copies(
     """
     assert recipe.deformations is not None
     out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
-    for copy, rows, batch in elastic_deformations(
-        images,
-        n,
-        random_state=recipe.seed,
-        first_copy=first,
-        n_jobs=jobs,
-        **recipe.deformations.as_arguments(),
+    settings = recipe.deformations.build()
+    for copy, rows, batch in augmented_copies(
+        images, settings, n, recipe.seed, first_copy=first, n_jobs=jobs
     ):
         start = (copy - first) * len(images)
         out[start + rows.start : start + rows.stop] = batch

@@ -1,0 +1,154 @@
+"""Layers of templates on maps: the recipes with several seeds, and what each step buys.
+
+Each run is a folder under --runs; what is there is not run again, so that a measurement of hours
+can be stopped, and the page is written from what is there:
+
+    python -m scripts.reproduce.layers --data DIR --jobs 2 --seeds 3
+    python -m scripts.reproduce.layers --data DIR --jobs 2 --steps     # on held-out images
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scripts.reproduce.results import arguments, spread, table, write_page
+from visionshare.recipes import load_recipe, train
+
+
+class Asked(NamedTuple):
+    """What is asked of a recipe: error in percent, multiply-accumulates, parameters, at most."""
+
+    error: float
+    macs: float | None = None
+    parameters: int | None = None
+
+    def __str__(self) -> str:
+        parts = [f"≤ {self.error:.2f} %"]
+        parts += [] if self.macs is None else [f"≤ {self.macs / 1e6:.1f} million"]
+        parts += [] if self.parameters is None else [f"≤ {self.parameters:,} parameters"]
+        return ", ".join(parts)
+
+
+ASKED = {
+    "mnist-200k": Asked(0.40, 0.2e6, 12_000),
+    "mnist-quick": Asked(0.50),
+    "mnist-compact": Asked(0.30, 1.0e6),
+    "fashion-400k": Asked(8.5, 0.4e6),
+    "fashion-1m": Asked(7.5, 1.0e6),
+    "cifar10-500k": Asked(35.0, 0.5e6),
+    "cifar10-2m": Asked(28.0, 2.0e6),
+}
+
+# A sixth of the training images, the same for every step.
+HELD_OUT = ("data.held_out=0.16667",)
+
+
+class Step(NamedTuple):
+    """A recipe that is like `mnist-200k`, but for some settings; fine-tuned or not."""
+
+    text: str
+    settings: Sequence[str] = ()
+    tuned: bool = True
+
+
+_PLAIN = "fine_tuning.standardized_filters=false"
+STEPS = (
+    Step(
+        "one layer of templates in cells, chosen greedily",
+        (
+            "features.pool=patches", "features.parameters={masks='cells',n_templates=300,padding=0}",
+            "learner.rounds=6",
+        ),
+        tuned=False,
+    ),
+    Step("on maps: two layers",
+         ("features.pool=layered", "features.parameters={patches={grid=3}}", "learner.rounds=48"),
+         tuned=False),
+    Step("on maps of maps: three layers", ("features.pool=layered-3",), tuned=False),
+    Step("images without slant", tuned=False),
+    Step("fine-tuned", ("fine_tuning.deformed=false", _PLAIN, "fine_tuning.averaging=0")),
+    Step("on images deformed anew each epoch", (_PLAIN, "fine_tuning.averaging=0")),
+    Step("filters of zero mean", ("fine_tuning.averaging=0",)),
+    Step("averaged parameters"),
+    Step("24 hidden units, 36 templates",
+         ("fine_tuning.head=hidden", "fine_tuning.n_units=24", "learner.rounds=32")),
+)  # fmt: skip
+
+
+def figures_of(folder: Path) -> dict[str, Any] | None:
+    """Return the figures of a run; None where it did not end."""
+    file = folder / "metrics.json"
+    return json.loads(file.read_text()) if file.is_file() else None
+
+
+def run(pipeline: str, settings: Sequence[str], folder: Path, options: Any, tuned: bool) -> None:
+    """Train where the folder has no figures yet."""
+    if figures_of(folder) is None:
+        print(folder.name, *settings, flush=True)
+        recipe = load_recipe(pipeline, settings)
+        recipe = recipe if tuned else recipe.model_copy(update={"fine_tuning": None})
+        train(recipe, folder, options.data, options.jobs, resume=folder.is_dir())
+
+
+def recipes(options: Any) -> str:
+    """Return the table of the recipes whose runs are there."""
+    rows = []
+    for pipeline, asked in ASKED.items():
+        folders = sorted(options.runs.glob(f"{pipeline}-[0-9]"))
+        runs = [found for folder in folders if (found := figures_of(folder)) is not None]
+        if runs:
+            errors = [100 * r["test_error_rate"] for r in runs]
+            seconds = [sum(r["seconds"].values()) for r in runs]
+            rows.append(
+                [
+                    f"`{pipeline}`", asked,
+                    f"{spread(errors)} ({', '.join(f'{e:.2f}' for e in errors)})",
+                    f"{max(r['macs'] for r in runs):,}", f"{max(r['parameters'] for r in runs):,}",
+                    f"{max(r['nbytes'] for r in runs):,}", f"{np.mean(seconds):.0f}",
+                ]
+            )  # fmt: skip
+    header = ["pipeline", "asked", "test error, %", "multiply-accumulates", "parameters"]
+    return table([*header, "bytes of float32", "seconds of training"], rows)
+
+
+def steps(options: Any) -> str:
+    """Return the table of the steps that are there."""
+    rows = []
+    for number, step in enumerate(STEPS):
+        found = figures_of(options.runs / f"step-{number}")
+        if found is not None:
+            error = f"{100 * found['test_error_rate']:.2f}"
+            rows.append([step.text, error, f"{found['macs']:,}", f"{found['parameters']:,}"])
+    return table(["step", "held-out error, %", "multiply-accumulates", "parameters"], rows)
+
+
+def main() -> None:
+    """Run what is missing and write the page."""
+    parser = arguments(__doc__)
+    parser.add_argument("--runs", type=Path, default=Path("out/layers"), help="folder of runs")
+    parser.add_argument("--pipelines", nargs="*", default=list(ASKED), choices=list(ASKED))
+    parser.add_argument("--steps", action="store_true", help="the steps instead of the recipes")
+    parser.add_argument("--remark", default="", help="how the runs were made, for the page")
+    options = parser.parse_args()
+    if options.steps:
+        epochs = ["fine_tuning.epochs=2", "data.limit=2000"] if options.quick else []
+        for number, step in enumerate(STEPS):
+            settings = [*HELD_OUT, *epochs, *step.settings]
+            run("mnist-200k", settings, options.runs / f"step-{number}", options, step.tuned)
+    else:
+        for pipeline in options.pipelines:
+            for seed in range(1 if options.quick else options.seeds):
+                folder = options.runs / f"{pipeline}-{seed}"
+                run(pipeline, [f"seed={seed}"], folder, options, tuned=True)
+    write_page(
+        options.out, "layers", recipes=recipes(options), steps=steps(options), remark=options.remark
+    )
+
+
+if __name__ == "__main__":
+    main()

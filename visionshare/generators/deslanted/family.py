@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks
@@ -167,6 +168,11 @@ class Deslanted(FeatureFamily):
     @property
     def _deslanting_macs(self) -> int:
         return _MACS_PER_VALUE * int(np.prod(self.image_shape_))
+
+    def layers(self) -> list[LayerSummary]:
+        """Return deslanting, then the layers of the family."""
+        own = LayerSummary(self.name, self.image_shape_, None, 0, self._deslanting_macs)
+        return [own, *self.part_.layers()]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         first = 0 if len(chosen) else self._deslanting_macs

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.checks import check_memory, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
@@ -229,6 +230,12 @@ class LearnedMaps(FeatureFamily):
         if len(check_features(features, self.n_features_)) == 0:
             return 0
         return self.part_.macs(features) + self.map_macs
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the maps, then the layers of the family."""
+        held = int(self.templates_.size + self.biases_.size)
+        own = LayerSummary(self.name, self.map_shape_, self.n_maps, held, self.map_macs)
+        return [own, *self.part_.layers()]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         first = 0 if len(chosen) else self.map_macs

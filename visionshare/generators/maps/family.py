@@ -12,6 +12,7 @@ from visionshare.errors import InputError
 from visionshare.generators.around import FamilyAround
 from visionshare.generators.base import FeatureFamily, check_images
 from visionshare.generators.checks import check_memory, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
@@ -199,6 +200,12 @@ class LearnedMaps(FamilyAround):
         """Multiply-accumulates per image of all maps."""
         rows, cols, _ = self.map_shape_
         return rows * cols * self.pool**2 * int(self.templates_.size)
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the maps, then the layers of the family."""
+        held = int(self.templates_.size + self.biases_.size)
+        own = LayerSummary(self.name, self.map_shape_, self.n_maps, held, self.shared_macs)
+        return [own, *self.part_.layers()]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the templates of the maps, and what the family says of the feature on them."""

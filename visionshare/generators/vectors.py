@@ -8,7 +8,7 @@ add in one step have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -121,7 +121,7 @@ class Emitter:
         with cgutils.for_range_slice(self.builder, start, stop, index(1), _INDEX) as (i, _):
             yield i
 
-    def chosen(self, value: Any, cases: dict[int, Callable[[], None]]) -> None:
+    def chosen(self, value: Any, cases: Mapping[int, Callable[[], None]]) -> None:
         """Write the case of a number; there are no others."""
         end = self.builder.append_basic_block("chosen.end")
         switch = self.builder.switch(value, end)

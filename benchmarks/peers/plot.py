@@ -122,7 +122,8 @@ def draw(entries: Sequence[Entry], n_test: int, file: Path) -> None:
     logarithmic = all(run.errors for entry in entries for run in entry.runs.values())
     if logarithmic:
         axes[0].set_yscale("log")
-    names, handles = [], {}
+    names: list[list[Name]] = []
+    handles: dict[Any, Any] = {}
     for axis, (label, cost) in zip(axes, PANELS.items(), strict=True):
         axis.set(xscale="log", xlabel=label)
         axis.grid(alpha=0.3)

@@ -111,7 +111,7 @@ class Seen:
     layer: int = 1
     called: str = "images"
 
-    def through(self, size: int, paddings: tuple[int, int], pool: int = 1) -> Seen:
+    def through(self, size: int, paddings: tuple[int, ...], pool: int = 1) -> Seen:
         """Return the same with the fields of responses of templates, or of their maps."""
         rows, cols = (
             field.after(size, pool, padding)

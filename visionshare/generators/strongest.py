@@ -40,7 +40,7 @@ class Strongest(NamedTuple):
 
 
 def strongest_responses(
-    inputs: np.ndarray, templates: np.ndarray, paddings: tuple[int, int]
+    inputs: np.ndarray, templates: np.ndarray, paddings: tuple[int, ...]
 ) -> Strongest:
     """Return the largest response of each template to each image.
 

@@ -71,7 +71,7 @@ class PatchPictures(Pictures):
         return Stack(str(number), (*rows, Row((self._mask(feature),))))
 
     def _of_template(self, template: int, numbers: Sequence[int]) -> Stack:
-        of_it = sorted(numbers[j] for j in np.flatnonzero(self._template_of == template).tolist())
+        of_it = sorted(numbers[int(j)] for j in np.flatnonzero(self._template_of == template))
         first, last = of_it[0], of_it[-1]
         if 1 < len(of_it) == last - first + 1:
             return Stack(f"{first}–{last}", self._rows(template))

@@ -31,7 +31,7 @@ class UnionPictures(Pictures):
         """Return the plates of the families."""
         plates = []
         for p, part in enumerate(self._parts):
-            plates += part.plates([numbers[j] for j in np.flatnonzero(self._part_of == p).tolist()])
+            plates += part.plates([numbers[int(j)] for j in np.flatnonzero(self._part_of == p)])
         return plates
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:

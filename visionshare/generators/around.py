@@ -9,6 +9,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features
+from visionshare.generators.layers import LayerSummary
 
 __all__ = ["FamilyAround", "TunableAround"]
 
@@ -95,6 +96,11 @@ class FamilyAround(FeatureFamily):
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         first = 0 if len(chosen) else self.shared_macs
         return self.part_.added_macs(chosen, features) + first
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the layer that makes the images of the family inside, then those of the family."""
+        own = LayerSummary(self.name, tuple(self.part_.image_shape_), None, 0, self.shared_macs)
+        return [own, *self.part_.layers()]
 
     def take(self: Around, features: np.ndarray) -> Around:
         """Return the family restricted to these features, in this order."""

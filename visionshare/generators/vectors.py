@@ -8,7 +8,7 @@ add in one step have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any

@@ -11,7 +11,6 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.around import FamilyAround
 from visionshare.generators.base import FeatureFamily, check_images
-from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks
@@ -131,11 +130,6 @@ class Deslanted(FamilyAround):
     def shared_macs(self) -> int:
         """Multiply-accumulates per image of deslanting."""
         return _MACS_PER_VALUE * int(np.prod(self.image_shape_))
-
-    def layers(self) -> list[LayerSummary]:
-        """Return deslanting, then the layers of the family."""
-        own = LayerSummary(self.name, self.image_shape_, None, 0, self.shared_macs)
-        return [own, *self.part_.layers()]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return what the family says of the feature."""

@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks, single_threaded_blas
@@ -187,6 +188,12 @@ class Monomials(FeatureFamily):
         ids = check_features(features, self.n_features_)
         products = sum(len(self.factors_[i]) - 1 for i in ids)
         return int(self.base_.macs(self._used(ids))) + products
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the layers of the factors, then their products."""
+        products = len(self._flat[0]) - self.n_features_
+        own = LayerSummary(self.name, (self.n_features_,), None, 0, products)
+        return [*self.base_.layers(), own]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the descriptions of the factors."""

@@ -18,6 +18,7 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 
@@ -211,6 +212,10 @@ class UnionOfFamilies(FeatureFamily):
     def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the sum over the families."""
         return sum(self.parts_[p].macs(ids) for p, _, ids in self._split(features))
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the layers of all families, one family after the other."""
+        return [layer for part in self.parts_ for layer in part.layers()]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         before = {p: ids for p, _, ids in self._split(chosen)}

@@ -57,6 +57,7 @@ def test_the_recipe_trains(found, tmp_path):
     result = train(read, tmp_path / "out")
     assert result.metrics["macs"] == found.best.cost.macs
     assert result.metrics["nbytes"] == found.best.cost.nbytes
+    assert result.metrics["parameters"] == found.best.cost.parameters
     # The limit of the recipe, not that of trials; the test images are others again.
     assert (result.metrics["train_images"], result.metrics["test_images"]) == (300, 599)
 

@@ -23,9 +23,9 @@ class Cost:
     macs : int
         Multiply-accumulates per image.
     parameters : int
-        Numbers that are learned: templates, biases, directions, weights, intercepts.
+        Numbers that are learned, as ``CompactClassifier.n_parameters``.
     nbytes : int
-        Bytes of all arrays of the classifier: those, where features are, and masks.
+        Bytes of all arrays, as ``CompactClassifier.nbytes``: those, masks, and where features are.
     """
 
     macs: int
@@ -95,7 +95,7 @@ def cost_of(
     Examples
     --------
     >>> cost_of(Structure((), 3, 10, 2, "linear", 0, False), (8, 8, 1), 5)
-    Cost(macs=3440, parameters=295, nbytes=2332)
+    Cost(macs=3440, parameters=295, nbytes=4060)
     """
     height, width, channels = raster
     macs = MACS_PER_VALUE * height * width * channels if structure.deslanted else 0
@@ -108,8 +108,9 @@ def cost_of(
     rows, cols = structure.positions(raster)
     taps = structure.n_templates * structure.patch_size**2 * rasters[-1][2]
     features = structure.n_features
-    # Besides what is learned: the masks of rows and columns, and template, row and column of each.
-    others = _FLOAT * structure.grid * (rows + cols) + 3 * _ID * features
+    # Besides what is learned: of each feature, as fine-tuning leaves them, the masks of its rows
+    # and columns, and the ids of template and masks.
+    others = (_FLOAT * (rows + cols) + 3 * _ID) * features
     head = _cost_of_head(structure, n_classes, max_products)
     macs += rows * cols * taps + head.macs
     parameters += taps + head.parameters

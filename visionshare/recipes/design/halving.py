@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_low
 
 from visionshare.recipes.design.trials import Trial, best_trial, rank
 
@@ -127,4 +128,5 @@ class Halving:
             # Of several the one that is furthest has the shortest way to go.
             rungs = range(best.rung + 1, len(self.epochs))
             reserve = min(sum(self._estimate(best, rung) for rung in rungs), self.seconds / 2)
-        return sum(first) / len(first) + reserve <= left
+        # The very first trial may have waited for compilers.
+        return median_low(first) + reserve <= left

@@ -15,7 +15,7 @@ from visionshare.recipes.schema import Recipe, recipe_model
 __all__ = ["check_base", "recipe_of", "toml_text", "trial_recipe"]
 
 # Where a recipe has no fine-tuning: layers of templates learn by it.
-_TUNING = {"epochs": 20, "rate": 0.02, "standardized_filters": True}
+_TUNING = {"epochs": 20, "rate": 0.01, "standardized_filters": True}
 _LONGEST_NAME = 100
 
 
@@ -75,7 +75,11 @@ def recipe_of(base: Recipe, structure: Structure, design: Design) -> Recipe:
 
 
 def trial_recipe(recipe: Recipe, design: Design, epochs: int) -> Recipe:
-    """Return a complete recipe on the images and with the epochs of a trial."""
+    """Return a complete recipe on the images and with the epochs of a trial.
+
+    Parameters are not averaged: over the few steps of a trial the average would reach back to
+    where it began.
+    """
     data, tuning = recipe.data, recipe.fine_tuning
     images = {
         "held_out": data.held_out or design.held_out,
@@ -83,7 +87,7 @@ def trial_recipe(recipe: Recipe, design: Design, epochs: int) -> Recipe:
     }
     changes = {
         "data": data.model_copy(update=images),
-        "fine_tuning": tuning.model_copy(update={"epochs": epochs}),
+        "fine_tuning": tuning.model_copy(update={"epochs": epochs, "averaging": 0.0}),
     }
     return recipe.model_copy(update=changes)
 

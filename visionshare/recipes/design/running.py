@@ -183,10 +183,14 @@ class _Loop:
         )
         self._proposals.check()
         # More memory and another place of columns change nothing.
-        settings = {k: v for k, v in as_settings(recipe).items() if k not in ("store", "name")}
-        identity = {"recipe": settings, "design": asdict(design), "budget": asdict(budget)}
+        settings = {**as_settings(recipe), "store": {"dtype": recipe.store.dtype}}
         arrays = (training.images, training.labels, held_out.images, held_out.labels)
-        identity["images"] = array_fingerprint(*arrays)
+        identity = {
+            "recipe": settings,
+            "design": asdict(design),
+            "budget": asdict(budget),
+            "images": array_fingerprint(*arrays),
+        }
         about = {
             "pipeline": recipe.name,
             "recipe": as_settings(recipe),

@@ -280,6 +280,16 @@ class Chains(FeatureFamily):
             added += np.where(np.isin(numbers, before), 0, each)
         return added
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        added = np.full(len(features), self.layout_.shape[1] * self.layout_.itemsize)
+        there, needed = self._maps_of(chosen), self._maps_of(features)
+        for depth, (before, numbers, own) in enumerate(zip(there, needed, self.layers_, strict=True)):
+            each = own.templates[:1].nbytes + own.biases.itemsize
+            # Files leave out the parents of the first layer.
+            each += own.parents.itemsize if depth else 0
+            added += np.where(np.isin(numbers, before), 0, each)
+        return added
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the templates and biases of the chain, from the first on, and the cell."""
         number = np.array([check_feature(feature, self.n_features_)])

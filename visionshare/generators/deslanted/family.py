@@ -172,6 +172,9 @@ class Deslanted(FeatureFamily):
         first = 0 if len(chosen) else self._deslanting_macs
         return self.part_.added_macs(chosen, features) + first
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        return self.part_.added_bytes(chosen, features)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return what the family says of the feature."""
         return {**self.part_.describe(feature), "deslanted": True}

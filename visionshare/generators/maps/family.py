@@ -234,6 +234,10 @@ class LearnedMaps(FeatureFamily):
         first = 0 if len(chosen) else self.map_macs
         return self.part_.added_macs(chosen, features) + first
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        first = 0 if len(chosen) else self.templates_.nbytes + self.biases_.nbytes
+        return self.part_.added_bytes(chosen, features) + first
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the templates of the maps, and what the family says of the feature on them."""
         inner = self.part_.describe(feature)

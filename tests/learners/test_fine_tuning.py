@@ -218,6 +218,75 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
 
 
 @pytest.mark.parametrize(
+    "more",
+    [
+        {"averaging": 0.9, "max_features": 6, "max_products": 9},
+        {"averaging": 0.5, "mixing": 0.4, "validation_fraction": 0},
+        {"mixing": 1.0, "label_smoothing": 0.1, "head": "linear"},
+    ],
+)
+def test_smoothed_mixed_and_averaged_runs_resume_to_the_same_bits(greedy, digits, tmp_path, more):
+    images, y = digits[0][:600], digits[1][:600]
+    settings = FineTuning(**{**QUICK, "epochs": 4, **more})
+    taught = {"teacher": Oracle(images, y)} if "label_smoothing" in more else {}
+
+    def run(checkpoint=None, jobs=1):
+        return fine_tune(greedy, images, y, settings, checkpoint=checkpoint, n_jobs=jobs, **taught)
+
+    once = run(tmp_path)
+    assert np.mean(once.predict(images) == y) > 0.6
+    for last in (4, 3, 2, 1):
+        for later in range(last + 1, 5):
+            (tmp_path / f"round-{later:05d}.safetensors").unlink()
+        again = run(tmp_path, jobs=2)
+        assert _same(once, again), last
+        assert again.temperature == once.temperature
+    other = fine_tune(greedy, images, y, FineTuning(**{**QUICK, "epochs": 4}), **taught)
+    assert once.weights.shape != other.weights.shape or not _same(once, other)
+    seeded = FineTuning(**{**QUICK, "epochs": 4, **more, "random_state": 1})
+    assert not np.array_equal(fine_tune(greedy, images, y, seeded).weights, once.weights)
+
+
+def test_an_average_of_one_step_is_the_step(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    # Nothing moves: the averages are what they began with, and so is the classifier.
+    still = {"epochs": 2, "rate": 0.0, "product_rate": 0.0}
+    plain, averaged = (
+        fine_tune(greedy, images, y, FineTuning(**still, averaging=a)) for a in (0.0, 0.99)
+    )
+    np.testing.assert_allclose(averaged.weights, plain.weights, rtol=1e-5, atol=1e-6)
+    assert averaged.temperature == pytest.approx(plain.temperature, rel=1e-4)
+    # Averages lag behind parameters that move.
+    moved, lagging = (
+        fine_tune(greedy, images, y, FineTuning(**QUICK, averaging=a)) for a in (0.0, 0.5)
+    )
+    distances = [np.linalg.norm(c.weights - plain.weights) for c in (moved, lagging)]
+    assert 0 < distances[1] != distances[0]
+
+
+def test_products_that_went_have_no_weight_in_the_averages(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    settings = FineTuning(**QUICK, averaging=0.99, max_products=5)
+    tuned = fine_tune(greedy, images, y, settings)
+    assert tuned.n_features == 8 + 5
+    errors = [tuned.path[0].validation_error, np.mean(tuned.predict(images) != y)]
+    assert abs(errors[0] - errors[1]) < 0.1
+
+
+def test_mixed_images_are_no_sure_ones(greedy, digits):
+    images, y = digits[0][:600], digits[1][:600]
+    settings = {**QUICK, "epochs": 10, "validation_fraction": 0}
+    mixed = fine_tune(greedy, images, y, FineTuning(**settings, mixing=1.0))
+    plain = fine_tune(greedy, images, y, FineTuning(**settings))
+    # The path tells of the mixtures; probabilities of the images themselves.
+    assert mixed.path[0].train_error > plain.path[0].train_error
+    probabilities = mixed.predict_proba(images)
+    true = probabilities[np.arange(600), np.searchsorted(mixed.classes_, y)]
+    assert np.mean(np.argmax(probabilities, axis=1) == np.searchsorted(mixed.classes_, y)) > 0.8
+    assert np.mean(-np.log(true)) < 0.6
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("teacher_weight", 1.5),
@@ -233,6 +302,12 @@ def test_a_teacher_of_other_classes_is_refused(greedy, digits):
         ("warm_up", 1.0),
         ("alpha", float("inf")),
         ("margin", -1.0),
+        ("label_smoothing", 1.0),
+        ("label_smoothing", -0.1),
+        ("mixing", -1.0),
+        ("mixing", float("inf")),
+        ("averaging", 1.0),
+        ("averaging", "0.9"),
         ("validation_fraction", 1.0),
         ("random_state", True),
     ],

@@ -55,6 +55,13 @@ def test_a_pool_of_deslanted_images():
     assert (pool.family.name, pool.family.grid, pool.family.random_state) == ("patches", 3, 7)
 
 
+def test_a_pool_of_channels():
+    changes = {"channels": ["gray"], "patches": {"grid": 2}}
+    pool = read_pool(FeaturePart(pool="channels", parameters=changes), 7)
+    assert (pool.name, pool.channels, pool.pool) == ("channels", ["gray"], 2)
+    assert (pool.family.patch_size, pool.family.grid, pool.family.random_state) == (4, 2, 7)
+
+
 def test_a_family_around_a_part_has_parameters_too():
     changes = {"n_maps": 6, "patches": {"grid": 3}}
     maps = read_pool(FeaturePart(pool="layered", parameters=changes), 7)
@@ -97,7 +104,7 @@ def test_bundled_pools_are_valid(name):
         ),
         (UNION.replace("small-", "smal-"), {}, r"'smal-patches'; did you mean 'small-patches'"),
         (UNION.replace('"waves"', '"small-patches"'), {"small-patches": {}}, r"give each its own"),
-        (UNION.replace("waves.toml", "both.toml"), {}, r"at most 4 pools inside each other"),
+        (UNION.replace("waves.toml", "both.toml"), {}, r"at most 8 pools inside each other"),
         (UNION, {"wave": {}}, r"both\.toml: unknown part 'wave'; did you mean 'waves'\?"),
         (UNION, {"waves": 3}, r"both\.toml: waves: a table of parameters is wanted \(got 3\)"),
         (UNION, {"waves": {"n": 3}}, r"part 'waves': .*waves\.toml: unknown parameter 'n'"),

@@ -175,7 +175,7 @@ def test_a_store_and_a_resume_give_the_same_bits(images, y, tmp_path):
 def test_columns_without_a_family_and_bad_options(images, y):
     for search in SEARCHES:
         model = ShareBoost(search=search, search_options={"per_mac": True})
-        with pytest.raises(InputError, match="^per: got 'macs'; accepted: columns of a family"):
+        with pytest.raises(InputError, match=r"^per: got 'macs'; accepted: columns of a family"):
             model.fit(images.reshape(176, -1), y)
     with pytest.raises(InputError, match="per_mac: got 1"):
         make_search("exhaustive", per_mac=1)

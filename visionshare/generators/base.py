@@ -14,11 +14,13 @@ from sklearn.base import BaseEstimator
 from visionshare.errors import InputError
 from visionshare.generators.checks import Ids, check_feature, check_features
 from visionshare.generators.costs import Costs
+from visionshare.generators.layers import LayerSummary, n_floats
 from visionshare.resources import product
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.generators.pictures import Pictures, Seen
     from visionshare.generators.tuning import Tunable
 
 __all__ = [
@@ -212,6 +214,16 @@ class FeatureFamily(BaseEstimator, Costs):
         size = self.block_size or max(1, len(ids))
         return [ids[start : start + size] for start in range(0, len(ids), size)]
 
+    def layers(self) -> list[LayerSummary]:
+        """Return what each layer of the family gives, holds and costs; a family is one layer."""
+        held = n_floats(self.to_state()[1].values())
+        return [LayerSummary(self.name, (self.n_features_,), None, held, self.macs())]
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of learned numbers: of all layers."""
+        return sum(layer.parameters for layer in self.layers())
+
     @property
     def shares_windows(self) -> bool:
         """Whether overlapping windows of a larger image share the family's work."""
@@ -314,6 +326,23 @@ class FeatureFamily(BaseEstimator, Costs):
         output: str = module.emit(self, graph)
         return output
 
+    def pictures(self, seen: Seen) -> Pictures:
+        """Return what a report draws; by default from the module ``pictures`` beside the family's.
+
+        Parameters
+        ----------
+        seen : Seen
+            Images, and what the family sees of them.
+        """
+        from visionshare.generators.pictures import Pictures
+
+        try:
+            module = self._module_beside("pictures", "a family with pictures")
+        except InputError:
+            return Pictures()
+        pictures: Pictures = module.pictures(self, seen)
+        return pictures
+
     def _like(self: Family, *attributes: str) -> Family:
         """Return a family of the same parameters and image shape, with these attributes as here."""
         other = type(self)(**self.get_params(deep=False))
@@ -332,13 +361,16 @@ class FeatureFamily(BaseEstimator, Costs):
 
     def _module_beside(self, module: str, accepted: str) -> ModuleType:
         """Return a module of the package that the family's class stands in."""
-        name = f"{type(self).__module__.rpartition('.')[0]}.{module}"
+        package = type(self).__module__.rpartition(".")[0]
+        name = f"{package}.{module}"
         try:
-            return import_module(name)
+            # A class of a script stands in no package.
+            if package:
+                return import_module(name)
         except ModuleNotFoundError as error:
             if error.name != name:
                 raise
-            raise InputError("family", self.name, accepted) from None
+        raise InputError("family", self.name, accepted)
 
 
 def check_dtype(dtype: str) -> None:

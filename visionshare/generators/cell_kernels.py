@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.vectors import LANES, POSITIONS, WIDEST, largest, respond
+from visionshare.generators.vector_steps import largest, respond
+from visionshare.generators.vectors import LANES, POSITIONS, WIDEST
 
 __all__ = [
     "Canvas",
@@ -22,6 +23,7 @@ __all__ = [
     "aligned",
     "canvas_of",
     "cell_maxima",
+    "cut_out",
     "draw",
     "lanes_of",
     "sums_of",
@@ -76,7 +78,7 @@ def aligned(n: int) -> np.ndarray:
 def canvas_of(height: int, width: int, channels: int, pad_y: int, pad_x: int) -> Canvas:
     """Return an empty canvas, with floats behind it that vectors of the last row may read."""
     row = (width + 2 * pad_x) * channels
-    pixels = aligned((height + 2 * pad_y) * row + 2 * LANES)
+    pixels = aligned((height + 2 * pad_y) * row + LANES)
     return Canvas(pixels, row, pad_y * row + pad_x * channels)
 
 
@@ -90,6 +92,17 @@ def draw(image: np.ndarray, unit: np.float32, canvas: Canvas) -> None:
         line, values = pixels[begin : begin + width], image[y]
         for i in range(width):
             line[i] = np.float32(values[i]) * unit
+
+
+@njit(cache=True, nogil=True)
+def cut_out(canvas: Canvas, out: np.ndarray) -> None:
+    """Write what is inside the margins of a canvas to ``out`` (H, W · C)."""
+    pixels, out = borrowed(canvas.pixels), borrowed(out)
+    for y in range(out.shape[0]):
+        begin = canvas.inside + y * canvas.row
+        line, values = out[y], pixels[begin : begin + out.shape[1]]
+        for i in range(line.shape[0]):
+            line[i] = values[i]
 
 
 @njit(cache=True, nogil=True)

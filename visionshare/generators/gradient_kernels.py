@@ -12,16 +12,18 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.vectors import LANES, MOST_ROWS, MOST_VECTORS, add_rows
+from visionshare.generators.cell_kernels import aligned
+from visionshare.generators.vector_steps import gather_rows, scatter_rows
+from visionshare.generators.vectors import LANES, MOST_ROWS, MOST_VECTORS
 
 __all__ = [
     "Entries",
     "Rows",
-    "add_entries",
-    "add_sorted",
+    "add_apart",
+    "add_together",
     "empty_entries",
     "filled",
-    "sort_entries",
+    "rows_of",
 ]
 
 
@@ -53,64 +55,60 @@ def filled(length: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _step(left: int, most: int) -> int:
-    """Return how many are summed together: none alone where it can be, as sums wait for each other.
-
-    """
-    return 2 if left == most + 1 and most > 2 else min(left, most)
+    """Return how many are summed together: one alone only where nothing else is left."""
+    return 2 if left == most + 1 else min(left, most)
 
 
 @njit(cache=True, nogil=True)
-def add_entries(
-    source: Rows, entries: Entries, first: int, last: int, rows: int, length: int, out: Rows, to: int
-) -> None:  # fmt: skip
-    """Add the entries from ``first`` to ``last``, ``rows`` rows of ``length`` floats each.
+def add_together(
+    source: Rows, entries: Entries, n: int, rows: int, length: int, out: Rows, to: int
+) -> None:
+    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, to the rows that begin at ``to``.
 
-    They are added to the rows of ``out`` that begin at ``to``. Whole vectors are read and written.
+    Whole vectors are read and written: a row of ``out`` must have room for them.
     """
     read, written = borrowed(source.values), borrowed(out.values)
     starts, factors = borrowed(entries.starts), borrowed(entries.factors)
-    y, vectors = 0, (length + LANES - 1) // LANES
+    y, vectors = 0, filled(length) // LANES
     while y < rows:
         together, v = _step(rows - y, MOST_ROWS), 0
         while v < vectors:
             beside = _step(vectors - v, MOST_VECTORS)
-            add_rows(read[y * source.line + v * LANES :], source.line, starts, factors, first, last,
-                     together, beside, written, to + y * out.line + v * LANES, out.line)  # fmt: skip
+            place = to + y * out.line + v * LANES
+            gather_rows(read[y * source.line + v * LANES :], source.line, starts, factors, 0, n,
+                        together, beside, written, place, out.line)  # fmt: skip
             v += beside
         y += together
 
 
 @njit(cache=True, nogil=True)
-def sort_entries(keys: np.ndarray, n: int, entries: Entries, ends: np.ndarray, out: Entries) -> None:
-    """Write ``n`` entries in the order of their keys, equal ones in the order that they have.
+def add_apart(
+    source: Rows, entries: Entries, first: int, n: int, rows: int, length: int, out: Rows,
+    tos: np.ndarray,
+) -> None:  # fmt: skip
+    """Add ``n`` entries, ``rows`` rows of ``length`` floats each, each to rows of its own.
 
-    Entries of key k end at ``ends[k]``, and begin where those of the key before end.
+    Those of ``out`` begin at ``tos``. The factors of the entries begin at ``first``.
     """
-    keys, ends = borrowed(keys), borrowed(ends)
-    starts, factors = borrowed(entries.starts), borrowed(entries.factors)
-    to_starts, to_factors = borrowed(out.starts), borrowed(out.factors)
-    ends[:] = 0
-    for e in range(n):
-        ends[keys[e]] += 1
-    total = 0
-    for k in range(ends.shape[0]):
-        count = ends[k]
-        ends[k] = total
-        total += count
-    for e in range(n):
-        to = ends[keys[e]]
-        to_starts[to], to_factors[to] = starts[e], factors[e]
-        ends[keys[e]] = to + 1
+    read, written = borrowed(source.values), borrowed(out.values)
+    starts, factors, tos = borrowed(entries.starts), borrowed(entries.factors), borrowed(tos)
+    y, vectors = 0, filled(length) // LANES
+    while y < rows:
+        together, v = _step(rows - y, MOST_ROWS), 0
+        while v < vectors:
+            beside = _step(vectors - v, MOST_VECTORS)
+            scatter_rows(read[y * source.line + v * LANES :], source.line, starts, factors, first,
+                         n, together, beside, written[y * out.line + v * LANES :], tos,
+                         out.line)  # fmt: skip
+            v += beside
+        y += together
 
 
 @njit(cache=True, nogil=True)
-def add_sorted(
-    source: Rows, entries: Entries, ends: np.ndarray, rows: int, length: int, out: Rows,
-    places: np.ndarray,
-) -> None:  # fmt: skip
-    """Add the entries of each key k at ``places[k]``."""
-    first = 0
-    for k in range(ends.shape[0]):
-        if ends[k] > first:
-            add_entries(source, entries, first, ends[k], rows, length, out, places[k])
-            first = ends[k]
+def rows_of(templates: np.ndarray) -> Rows:
+    """Return templates (n, q, q · C) in rows of whole vectors, zeros where nothing is."""
+    n, q, length = templates.shape
+    line = filled(length)
+    values = aligned(n * q * line)
+    values.reshape((n, q, line))[:, :, :length] = templates
+    return Rows(values, line)

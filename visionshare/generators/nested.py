@@ -14,7 +14,7 @@ from visionshare.generators.states import check_image_shape
 
 __all__ = ["DEEPEST", "check_depth", "parts_from_state", "parts_to_state"]
 
-DEEPEST = 4
+DEEPEST = 8
 
 
 def check_depth(states: Any) -> None:

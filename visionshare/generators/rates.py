@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -22,7 +23,7 @@ __all__ = ["TERMS", "Rates", "check_rates", "checked_rates", "measured_rates", "
 #: Microseconds of each family by the terms that they are made of.
 Rates = Mapping[str, Mapping[str, float]]
 TERMS = ("call", "feature", "mac")
-# Numbers of features that are timed together, and random choices of each.
+# Numbers of features that are timed together.
 _SIZES = (1, 2, 4, 8, 16, 32, 64)
 # Seconds of one timing at least, and timings of which the shortest counts.
 _SECONDS, _REPEATS = 0.001, 5
@@ -132,7 +133,7 @@ def _measured(family: Any, n_scores: int) -> dict[str, float]:
         chosen = family.take(ids)
         weights = rng.normal(size=(n_scores, len(ids))).astype(np.float32)
         terms.append([1.0, len(ids), chosen.macs()])
-        seconds.append(_shortest(lambda c=chosen, w=weights: c.weighted_sums(image, w)))
+        seconds.append(_shortest(partial(chosen.weighted_sums, image, weights)))
     # Terms of a like size, and every timing of the same weight.
     table, times = np.array(terms), 1e6 * np.array(seconds)
     scales = np.maximum(table.max(axis=0), 1.0)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Tunable", "TunableOnMaps"]
+__all__ = ["Tunable", "TunableOnMaps", "both_gradients"]
 
 
 class Tunable(Protocol):
@@ -56,3 +56,19 @@ class TunableOnMaps(Tunable, Protocol):
     ) -> np.ndarray:
         """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
         ...
+
+
+def both_gradients(
+    features: TunableOnMaps, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray,
+    n_jobs: int = 1,
+) -> tuple[list[np.ndarray], np.ndarray]:  # fmt: skip
+    """Return the gradients in the parameters, and those in the images' values, of Σ_if G_if x_if.
+
+    Features that compute something for both have a method ``both_gradients`` that does so once.
+    """
+    method = getattr(features, "both_gradients", None)
+    if method is not None:
+        of_parameters, of_images = method(images, values, seen, G, n_jobs)
+        return of_parameters, of_images
+    of_parameters = features.backward(images, values, seen, G, n_jobs)
+    return of_parameters, features.image_gradients(images, values, seen, G, n_jobs)

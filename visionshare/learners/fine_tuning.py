@@ -7,6 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,13 +16,15 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.tuning import Tunable
+from visionshare.learners.averaging import Averages
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
 from visionshare.learners.heads import UNITS, with_units
+from visionshare.learners.mixing import Mixture
 from visionshare.learners.product_scores import ProductScores
 from visionshare.learners.standardized_filters import StandardizedFilters
+from visionshare.learners.tuning_loss import Batch, TuningLoss
 from visionshare.learners.tuning_settings import FineTuning
-from visionshare.losses import MulticlassLogistic, SoftTargets
 from visionshare.resources import thread_limit
 from visionshare.solvers import Adam, one_cycle
 
@@ -32,7 +35,7 @@ __all__ = ["Epoch", "FineTuning", "Teacher", "fine_tune"]
 
 _logger = logging.getLogger(__name__)
 
-# Images that measure how features and products are scattered.
+# Images that measure how features and products are scattered, or how sure scores are.
 _MEASURED = 20_000
 
 
@@ -185,8 +188,7 @@ class _Steps:
         self.training = np.sort(order[n_validation:])
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
-        self.loss = MulticlassLogistic(settings.margin)
-        self.soft = SoftTargets(settings.teacher_temperature)
+        self.loss = TuningLoss(settings)
         self.teacher = teacher
         self._last_taught: tuple[np.ndarray, np.ndarray] | None = None
         if teacher is not None:
@@ -203,13 +205,14 @@ class _Steps:
         )
         with thread_limit(n_jobs):
             self.scores = ProductScores.start(weights, intercept, X, settings.head == "products")
-        self.adam = self._begun()
+        self._begin()
 
-    def _begun(self) -> Adam:
-        """Return the steps of all that moves, before the first."""
+    def _begin(self) -> None:
+        """Prepare the steps of all that moves, before the first."""
         moving = [*self.features.parameters, self.scores.W, self.scores.c, self.scores.Q]
         rates = [self.settings.rate] * (len(moving) - 1) + [self.settings.product_rate]
-        return Adam(moving, rates)
+        self.adam = Adam(moving, rates)
+        self.averages = Averages(moving, self.settings.averaging)
 
     def _tunable(self, family: Any) -> Tunable:
         """Return a family's features as the settings move them."""
@@ -246,7 +249,7 @@ class _Steps:
         if self._last_taught is None or self._last_taught[0] is not images:
             scores = self.teacher.decision_function(images, self.n_jobs)[:, self._teachers_order]
             transposed = np.ascontiguousarray(scores.T, np.float32)
-            self._last_taught = images, self.soft.softmax(transposed)
+            self._last_taught = images, self.loss.teacher.softmax(transposed)
         return self._last_taught[1]
 
     def identity(self) -> str:
@@ -279,13 +282,15 @@ class _Steps:
             with thread_limit(self.n_jobs):
                 loss, Z = self._pass(images, order, number)
                 error = float(np.mean(np.argmax(Z, axis=0) != self.y[order]))
+                last = number + 1 == self.settings.epochs
+                rows = self._judged(last)
                 scores, truth = Z, self.y[order]
-                if len(self.validation):
-                    scores, truth = self._validation_scores(images), self.y[self.validation]
+                if len(rows):
+                    scores, truth = self._scores_of(images, rows), self.y[rows]
             wrong = float(np.mean(np.argmax(scores, axis=0) != truth))
             wrong = wrong if len(self.validation) else float("nan")
             temperature = float("nan")
-            if number + 1 == self.settings.epochs:
+            if last:
                 counted, true = with_an_error(scores.T, truth)
                 temperature = fit_temperature(counted, true, np.ones(len(true)))
             _logger.info("epoch %d: loss %.4f", number + 1, loss)
@@ -302,7 +307,7 @@ class _Steps:
             stay = np.sort(np.argsort(-self.scores.sizes(X), kind="stable")[:most])
             self.scores = self.scores.take(stay, X)
         self.features = self._tunable(self.features.family().take(stay))
-        self.adam = self._begun()
+        self._begin()
         _logger.info("%d of %d features stay", most, n)
 
     def _pass(self, images: np.ndarray, order: np.ndarray, number: int) -> tuple[float, np.ndarray]:
@@ -310,59 +315,71 @@ class _Steps:
         batch, epochs = self.settings.batch, self.settings.epochs
         steps, total = -(-len(order) // batch), 0.0
         Z = np.empty((len(self.scores.c), len(order)), np.float32)
-        probabilities = self.taught(images)
+        probabilities, mixing = self.taught(images), self.settings.mixing
+        rng = np.random.default_rng([self.settings.random_state, 3, number])
         for s in range(steps):
             positions = slice(s * batch, (s + 1) * batch)
             part = order[positions]
             rate = one_cycle(number * steps + s, epochs * steps, self.settings.warm_up)
             taught = None if probabilities is None else probabilities[:, part]
-            value, Z[:, positions] = self._step(images[part], self.y[part], taught, rate)
+            mixture = Mixture.drawn(len(part), mixing, rng) if mixing else None
+            seen = images[part] if mixture is None else mixture.of(images[part])
+            known = Batch(self.y[part], taught, mixture)
+            value, Z[:, positions] = self._step(seen, known, rate)
             total += value * len(part)
         return total / len(order), Z
 
-    def _validation_scores(self, images: np.ndarray) -> np.ndarray:
-        """Return scores (k, n) of the validation images."""
+    def _judged(self, last: bool) -> np.ndarray:
+        """Return the images that the classifier of an epoch is measured on, after its steps.
+
+        None where the scores of before the steps do: they are those of the parameters that moved,
+        and of the images themselves.
+        """
+        alike = not (self.settings.mixing or self.settings.averaging)
+        if len(self.validation) or alike or not last:
+            return self.validation
+        return self.training[:: max(1, len(self.training) // _MEASURED)]
+
+    def _scores_of(self, images: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return scores (k, n) of some images, by the parameters that the classifier has."""
         parts = []
-        for start in range(0, len(self.validation), 1024):
-            values, _ = self.features.forward(
-                images[self.validation[start : start + 1024]], self.n_jobs
-            )
-            parts.append(self.scores.scores(self.scores.standardized(values))[0])
+        with self._averaged():
+            for start in range(0, len(rows), 1024):
+                values, _ = self.features.forward(images[rows[start : start + 1024]], self.n_jobs)
+                parts.append(self.scores.scores(self.scores.standardized(values))[0])
         return np.concatenate(parts, axis=1)
 
-    def _step(
-        self, images: np.ndarray, y: np.ndarray, taught: np.ndarray | None, rate: float
-    ) -> tuple[float, np.ndarray]:
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """Have the averages stand for the parameters inside of a block, where there are any."""
+        with self.averages.in_place():
+            self._moved()
+            yield
+        self._moved()
+
+    def _moved(self) -> None:
+        """Take on the current parameters."""
+        self.scores.drop()
+        self.features.moved()
+
+    def _step(self, images: np.ndarray, batch: Batch, rate: float) -> tuple[float, np.ndarray]:
         """Take a step on some images; return their mean loss and their scores before it."""
         scores, alpha = self.scores, np.float32(self.settings.alpha)
         values, seen = self.features.forward(images, self.n_jobs)
         X = scores.standardized(values)
         Z, seen_of_scores = scores.scores(X)
-        value, R = self._loss(Z, y, taught)
+        value, R = self.loss.residual(Z, batch)
         G, (dW, dc, dQ) = scores.gradients(X, seen_of_scores, R)
         gradients = self.features.backward(images, values, seen, G, self.n_jobs)
         gradients += [dW + alpha * scores.W, dc, dQ + alpha * scores.Q]
         self.adam.step(gradients, rate)
-        scores.drop()
-        self.features.moved()
+        self._moved()
+        self.averages.update(self.adam.steps)
         return value, Z
 
-    def _loss(
-        self, Z: np.ndarray, y: np.ndarray, taught: np.ndarray | None
-    ) -> tuple[float, np.ndarray]:
-        """Return the mean loss of scores, (k, n), and its derivative in them."""
-        omega = np.full(len(y), 1 / len(y))
-        value, R = self.loss.residual(Z, y, omega)
-        if taught is None:
-            return value, R
-        weight = self.settings.teacher_weight
-        soft, towards = self.soft.residual(Z, taught, omega)
-        R *= np.float32(1 - weight)
-        R += np.float32(weight) * towards
-        return (1 - weight) * value + weight * soft, R
-
     def _arrays(self) -> list[np.ndarray]:
-        return [*self.adam.parameters, *self.adam.means, *self.adam.squares]
+        moments = [*self.adam.means, *self.adam.squares]
+        return [*self.adam.parameters, *moments, *self.averages.values]
 
     def _state(self) -> np.ndarray:
         """Return all that moves, end to end, the number of steps last."""
@@ -382,6 +399,8 @@ class _Steps:
         """Return the classifier after these epochs."""
         from visionshare.classifier import PathStep
 
+        self.averages.take_over()
+        self._moved()
         family: Any = self.features.family()
         weights, products, intercept = self.scores.plain()
         if products.size:

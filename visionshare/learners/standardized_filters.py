@@ -30,7 +30,8 @@ class StandardizedFilters:
     Attributes
     ----------
     parameters : list of ndarray, float32
-        Those of the features, v in place of filters w; then gains (n,), one array for each.
+        Those of the features, v in place of filters w; then gains (n,), one array for each. v has
+        a mean square of 2/d at the start, as units have: a rate turns all layers alike.
 
     References
     ----------
@@ -59,7 +60,8 @@ class StandardizedFilters:
             centered = _centered(filters)
             size = _root_mean_square(centered)
             gains.append(size.ravel().copy())
-            self.parameters[position] = centered / np.maximum(size, _SHORTEST)
+            length = np.float32(np.sqrt(2 / filters[0].size))
+            self.parameters[position] = centered / np.maximum(size, _SHORTEST) * length
         self.parameters += gains
         self.moved()
 

@@ -40,7 +40,8 @@ class FineTuning:
     standardized_filters : bool, default False
         Move templates as directions of zero mean, each with a gain, see
         :class:`visionshare.learners.standardized_filters.StandardizedFilters`: layers of templates
-        on maps learn faster so. ``rate`` is then of templates of a mean square of 1.
+        on maps learn faster so. ``rate`` is then of directions with a mean square of 2/d at the
+        start, for d taps.
     product_rate : float, default 3e-4
         Peak rate of the weights of standardized products.
     warm_up : float, default 0.2
@@ -49,9 +50,19 @@ class FineTuning:
         λ of the ridge on weights of standardized features and products.
     margin : float, default 1.0
         Of the loss, as in :class:`visionshare.learners.ShareBoost`.
+    label_smoothing : float, default 0.0
+        Fraction of the labels' loss that is the distance to equal probabilities of all classes.
+    mixing : float, default 0.0
+        Both parameters of the Beta distribution of λ, by which each image of a batch is mixed with
+        another one (mixup), and their losses with them. With 0 no image is mixed. A training
+        error is that of the mixtures.
+    averaging : float, default 0.0
+        Decay of moving averages of all that moves, which the classifier is made of: about the last
+        1 / (1 − averaging) steps count. With 0 it is made of what the last step left.
     validation_fraction : float, default 0.05
         Fraction of the images that validate and do not train, and by which the probabilities are
-        calibrated; with 0 these are the training images, each before its step.
+        calibrated; with 0 these are the training images, each before its step, or where images
+        are mixed or parameters averaged some of them after the last one.
     teacher_weight : float, default 0.8
         Fraction of the loss that compares scores with a teacher's, where there is one.
     teacher_temperature : float, default 3.0
@@ -82,6 +93,9 @@ class FineTuning:
     warm_up: float = 0.2
     alpha: float = 1e-4
     margin: float = 1.0
+    label_smoothing: float = 0.0
+    mixing: float = 0.0
+    averaging: float = 0.0
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
     teacher_temperature: float = 3.0
@@ -100,8 +114,10 @@ class FineTuning:
         if some_go and self.epochs < 2:
             accepted = "a whole number of at least 2, where features or products go after half"
             raise InputError("epochs", self.epochs, accepted)
-        check_numbers(self, "rate", "product_rate", "alpha", "margin")
+        check_numbers(self, "rate", "product_rate", "alpha", "margin", "mixing")
         check_numbers(self, "teacher_temperature", positive=True)
         check_fraction("warm_up", self.warm_up)
         check_fraction("teacher_weight", self.teacher_weight, zero=True, one=True)
+        check_fraction("label_smoothing", self.label_smoothing, zero=True)
+        check_fraction("averaging", self.averaging, zero=True)
         check_fraction("validation_fraction", self.validation_fraction, zero=True)

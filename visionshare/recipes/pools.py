@@ -17,7 +17,7 @@ from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
 
 __all__ = ["read_pool"]
 
-_DEEPEST_POOL = 4
+_DEEPEST_POOL = 8
 
 
 def read_pool(part: FeaturePart, seed: int) -> FeatureFamily:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,7 @@ class PerCost:
             If the columns are of no family, or the rates are of other families.
         """
         check_known(pool.columns, self.per)
+        added: Any
         ids, starts = pool.members(numbers)
         k, columns = state.residual.shape[1], pool.columns
         n = columns.shape[1] if ids is None else len(ids)

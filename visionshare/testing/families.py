@@ -50,6 +50,8 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     _check_restriction(fitted, images)
     _check_weighted_sums(fitted, images)
     _check_added_cost(fitted)
+    _check_layers(fitted)
+    _check_pictures(fitted, images)
     _check_identity(fitted, images)
     _check_bad_input(fitted, images)
     assert_array_equal(images, untouched, "the images were changed")
@@ -167,6 +169,35 @@ def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> N
     if list(rates) == [fitted.name] and len(chosen):
         time = 64 + len(chosen) + 0.25 * fitted.macs(chosen)
         assert fitted.microseconds(rates, chosen) == time, "time is not what rates make of macs"
+
+
+def _check_layers(fitted: Any) -> None:
+    for family in (fitted, fitted.take(_few_ids(fitted))):
+        layers = family.layers()
+        assert layers, "layers is empty"
+        for layer in layers:
+            numbers = (*layer.shape, layer.parameters, layer.macs)
+            assert all(type(n) is int and n >= 0 for n in numbers), f"{layer} has no whole numbers"
+        assert sum(layer.macs for layer in layers) == family.macs(), "layers cost more or less"
+        assert sum(layer.parameters for layer in layers) == family.n_parameters
+        held = sum(a.size for a in family.to_state()[1].values() if a.dtype.kind == "f")
+        assert family.n_parameters <= held, "more parameters than the state has numbers"
+
+
+def _check_pictures(fitted: Any, images: np.ndarray) -> None:
+    from visionshare.generators.pictures import Seen
+
+    for family in (fitted, fitted.take(_few_ids(fitted))):
+        pictures = family.pictures(Seen(images, images))
+        plates = pictures.plates(range(1, family.n_features_ + 1))
+        rows = [row for plate in plates for stack in plate.stacks for row in stack.rows]
+        for tile in (*pictures.tiles(0), *(tile for row in rows for tile in row.tiles)):
+            gray_or_color = tile.values.shape[2:] in ((), (3,))
+            assert gray_or_color, f"a tile is of shape {tile.values.shape}"
+            assert tile.values.size, "a tile is empty"
+            assert np.isfinite(tile.values).all(), "a tile has values that are not finite"
+            within = tile.signed or (tile.values.min() >= 0 and tile.values.max() <= 1)
+            assert within, "a tile has values below 0 or above 1"
 
 
 def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:

@@ -126,9 +126,9 @@ def _inside(depth):
 def test_a_wrong_parameter_of_a_part_and_too_many_levels():
     with pytest.raises(InputError, match=r"^grid: got"):
         UnionOfFamilies([Pixels(), PatchTemplates(grid=0)]).check_parameters()
-    assert _inside(4).fit(IMAGES).n_features_ == 30
+    assert _inside(8).fit(IMAGES).n_features_ == 30
     with pytest.raises(InputError, match="levels"):
-        _inside(5).check_parameters()
+        _inside(9).check_parameters()
     endless = UnionOfFamilies([])
     endless.families.append(endless)
     with pytest.raises(InputError, match="levels"):
@@ -154,7 +154,7 @@ def test_hostile_states_are_refused(change):
         family_from_state(state, arrays)
 
 
-@pytest.mark.parametrize("depth", [6, 100, 100_000])
+@pytest.mark.parametrize("depth", [10, 100, 100_000])
 def test_families_deep_inside_each_other_are_refused(depth, tmp_path):
     state, arrays = Pixels().fit(IMAGES).to_state()
     part = np.zeros(30, np.int64)

@@ -283,10 +283,11 @@ class Chains(FeatureFamily):
     def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         added = np.full(len(features), self.layout_.shape[1] * self.layout_.itemsize)
         there, needed = self._maps_of(chosen), self._maps_of(features)
-        for depth, (before, numbers, own) in enumerate(zip(there, needed, self.layers_, strict=True)):
-            each = own.templates[:1].nbytes + own.biases.itemsize
-            # Files leave out the parents of the first layer.
-            each += own.parents.itemsize if depth else 0
+        # Files leave out the parents of the first layer.
+        parents = [0, *(own.parents.itemsize for own in self.layers_[1:])]
+        layers = zip(there, needed, self.layers_, parents, strict=True)
+        for before, numbers, own, parent in layers:
+            each = own.templates[:1].nbytes + own.biases.itemsize + parent
             added += np.where(np.isin(numbers, before), 0, each)
         return added
 

@@ -9,11 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.maps.kernels import (
-    image_gradients,
-    maps_of_block,
-    template_gradients,
-)
+from visionshare.generators.chains.gradient_kernels import image_gradients, template_gradients
+from visionshare.generators.maps.kernels import maps_of_block
 
 __all__ = ["cell_columns", "cell_gradients", "map_gradients", "maps_of_maps"]
 
@@ -28,6 +25,25 @@ def _alone(maps: np.ndarray, p: int) -> np.ndarray:
             for x in range(cols):
                 alone[i, y, x, 0] = maps[i, y, x, p]
     return alone
+
+
+@njit(cache=True, nogil=True)
+def _maps_of_map(
+    images: np.ndarray, templates: np.ndarray, biases: np.ndarray, pool: int,
+    out: np.ndarray, seen: np.ndarray,
+) -> None:  # fmt: skip
+    """Write maps (n, h, w, n_maps) of images (n, H, W, 1), which may be a part of wider arrays."""
+    n, rows, cols, _ = images.shape
+    n_maps, q = templates.shape[0], templates.shape[1]
+    values = np.empty(out.shape, np.float32)
+    places = np.empty(out.shape if seen.size else (0, 0, 0, 0), np.int8)
+    maps_of_block(
+        images.reshape((n, rows, cols)), templates.copy().reshape((n_maps, q, q)), biases, 0, pool,
+        values, places,
+    )  # fmt: skip
+    out[:] = values
+    if seen.size:
+        seen[:] = places
 
 
 @njit(cache=True, nogil=True)
@@ -54,8 +70,8 @@ def maps_of_maps(
         a, b = starts[p], starts[p + 1]
         if a < b:
             places = seen[..., a:b] if seen.size else seen
-            maps_of_block(_alone(maps, p), templates[a:b], biases[a:b], 0, pool,
-                          out[..., a:b], places)  # fmt: skip
+            above = out[..., a:b]
+            _maps_of_map(_alone(maps, p), templates[a:b], biases[a:b], pool, above, places)
 
 
 @njit(cache=True, nogil=True)
@@ -126,7 +142,7 @@ def cell_columns(
         if a < b:
             of_map = values[..., : b - a]
             places = seen[..., : b - a] if positions.size else seen
-            maps_of_block(_alone(maps, p), templates[a:b], biases[a:b], 0, pool, of_map, places)
+            _maps_of_map(_alone(maps, p), templates[a:b], biases[a:b], pool, of_map, places)
             best = out[:, :, a:b]
             _cell_maxima(of_map, rows, cols, best)
             if positions.size:

@@ -105,7 +105,9 @@ def maps_of(
         if number:
             maps_of_maps(below, *own[:2], own.starts, own.pool, out, seen)
         else:
-            maps_of_block(below, *own[:2], 0, own.pool, out, seen)
+            lines = np.ascontiguousarray(images).reshape(*images.shape[:2], -1)
+            templates = own.templates.reshape(*own.templates.shape[:2], -1)
+            maps_of_block(lines, templates, own.biases, 0, own.pool, out, seen)
         all_maps.append(out)
         all_places.append(seen)
     return all_maps, all_places

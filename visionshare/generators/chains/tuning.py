@@ -70,6 +70,7 @@ class TunableChains:
             size = np.sqrt(np.mean(np.square(own.templates), axis=(1, 2, 3), keepdims=True))
             self._sizes.append(np.where(size > 0, size, 1).astype(np.float32))
             self.parameters += [own.templates / self._sizes[-1], own.biases.copy()]
+        self.filters = tuple(range(0, len(self.parameters), 2))
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return features (n, n_features), float32, and where each maximum is."""
@@ -91,7 +92,7 @@ class TunableChains:
         n_jobs : int, default 1
             Threads.
         """
-        from visionshare.generators.maps.kernels import template_gradients
+        from visionshare.generators.chains.gradient_kernels import template_gradients
 
         raster = check_images(images, self._family.image_shape_)
         blocks = -(-len(raster) // _AT_ONCE)
@@ -119,7 +120,7 @@ class TunableChains:
 
         For images of floats, such as the maps of :class:`visionshare.LearnedMaps`.
         """
-        from visionshare.generators.maps.kernels import image_gradients
+        from visionshare.generators.chains.gradient_kernels import image_gradients
 
         raster = check_images(images, self._family.image_shape_)
         out, first = np.zeros(raster.shape, np.float32), self._family.layers_[0]

@@ -14,6 +14,7 @@ from visionshare.generators.cell_kernels import (
     sums_of,
     taps_of,
 )
+from visionshare.generators.maps.few_kernels import few_maps_of_block, fill_vectors
 from visionshare.generators.patches.record_kernels import pixel_unit
 
 __all__ = ["cells_of", "maps_of_block"]
@@ -64,6 +65,9 @@ def maps_of_block(
         written when empty.
     """
     n, rows, cols, n_maps = out.shape
+    if fill_vectors(n_maps, cols, pool):
+        few_maps_of_block(images, templates, biases, pad, pool, out, seen)
+        return
     channels = templates.shape[2] // templates.shape[1]
     canvas = canvas_of(images.shape[1], images.shape[2] // channels, channels, pad, pad)
     taps, cells = taps_of(templates, biases), cells_of(rows, cols, pool, canvas.row, channels)

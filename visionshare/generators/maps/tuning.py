@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from visionshare.generators.base import check_images
+from visionshare.generators.tuning import both_gradients
 from visionshare.resources import run_blocks
 
 if TYPE_CHECKING:
@@ -59,11 +60,33 @@ class TunableMaps:
         self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
     ) -> list[np.ndarray]:
         """Return the gradients in the parameters of Σ_if G_if x_if."""
+        maps, places, inner = seen
+        of_part, of_maps = both_gradients(self._part, maps, values, inner, G, n_jobs)
+        return [*self._own_gradients(images, places, of_maps, n_jobs), *of_part]
+
+    def image_gradients(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
+        maps, places, inner = seen
+        of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
+        return self._below(images, places, of_maps, n_jobs)
+
+    def both_gradients(
+        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    ) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return what :meth:`backward` and :meth:`image_gradients` do; those in maps are shared."""
+        maps, places, inner = seen
+        of_part, of_maps = both_gradients(self._part, maps, values, inner, G, n_jobs)
+        own = self._own_gradients(images, places, of_maps, n_jobs)
+        return [*own, *of_part], self._below(images, places, of_maps, n_jobs)
+
+    def _own_gradients(
+        self, images: np.ndarray, places: np.ndarray, of_maps: np.ndarray, n_jobs: int
+    ) -> list[np.ndarray]:
+        """Return the gradients in templates and biases for those in the maps."""
         from visionshare.generators.maps.tuning_kernels import template_gradients
 
-        maps, places, inner = seen
-        of_part = self._part.backward(maps, values, inner, G, n_jobs)
-        of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
         family, raster = self._family, check_images(images, self._family.image_shape_)
         lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
         blocks, q = -(-len(raster) // _AT_ONCE), family.size
@@ -79,16 +102,14 @@ class TunableMaps:
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         total = templates.sum(axis=0).reshape(family.templates_.shape)
-        return [total * self._size, biases.sum(axis=0), *of_part]
+        return [total * self._size, biases.sum(axis=0)]
 
-    def image_gradients(
-        self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
+    def _below(
+        self, images: np.ndarray, places: np.ndarray, of_maps: np.ndarray, n_jobs: int
     ) -> np.ndarray:
-        """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
+        """Return the gradients in the images' values for those in the maps."""
         from visionshare.generators.maps.tuning_kernels import image_gradients
 
-        maps, places, inner = seen
-        of_maps = self._part.image_gradients(maps, values, inner, G, n_jobs)
         family = self._family
         out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
         lines = out.reshape(*out.shape[:2], -1)

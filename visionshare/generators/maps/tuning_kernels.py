@@ -6,15 +6,15 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import aligned, canvas_of, draw
+from visionshare.generators.cell_kernels import Canvas, aligned, canvas_of, cut_out, draw
 from visionshare.generators.gradient_kernels import (
     Entries,
     Rows,
-    add_entries,
-    add_sorted,
+    add_apart,
+    add_together,
     empty_entries,
     filled,
-    sort_entries,
+    rows_of,
 )
 from visionshare.generators.maps.kernels import cells_of
 from visionshare.generators.patches.record_kernels import pixel_unit
@@ -74,7 +74,7 @@ def template_gradients(
             for e in range(count):
                 total += entries.factors[e]
             biases[m] += total
-            add_entries(source, entries, 0, count, q, length, sums, m * q * line)
+            add_together(source, entries, count, q, length, sums, m * q * line)
     out += sums.values.reshape((n_maps, q, line))[:, :, :length]
 
 
@@ -87,36 +87,40 @@ def image_gradients(
     ``templates`` is (n_maps, q, q · C), and pixels are read as they are.
     """
     (n, rows, cols, n_maps), (_, q, length) = seen.shape, templates.shape
-    channels, size, line = length // q, pool * pool, filled(length)
-    height, width = out.shape[1], out.shape[2]
-    canvas = canvas_of(height, width // channels, channels, pad, pad)
-    starts = cells_of(rows, cols, pool, canvas.row, channels).starts
-    taps = aligned(n_maps * q * line)
-    taps.reshape((n_maps, q, line))[:, :, :length] = templates
-    source, target, n_cells = Rows(taps, line), Rows(canvas.pixels, canvas.row), rows * cols
-    found, in_order = empty_entries(n_cells * n_maps + 1), empty_entries(n_cells * n_maps + 1)
-    keys, ends = np.empty(n_cells * n_maps + 1, np.int64), np.empty(n_cells * size, np.int64)
+    channels, height, width = length // q, out.shape[1], out.shape[2]
+    canvas, source = canvas_of(height, width // channels, channels, pad, pad), rows_of(templates)
+    starts, n_cells = cells_of(rows, cols, pool, canvas.row, channels).starts, rows * cols
+    size = q * source.line
+    # A tile for each position in a cell, after one for maps that have no maximum.
+    tiles = Rows(aligned((pool * pool + 1) * size), source.line)
+    begins, tos = np.arange(0, n_maps * size, size), np.empty(n_maps, np.int64)
     for i in range(n):
-        places, slopes = seen[i].reshape((n_cells, n_maps)), G[i].reshape((n_cells, n_maps))
-        count = _list_image(places, slopes, size, q * line, found, keys)
-        sort_entries(keys, count, found, ends, in_order)
+        places, entries = seen[i].reshape(-1), Entries(begins, G[i].reshape(-1))
         canvas.pixels[:] = np.float32(0)
-        add_sorted(source, in_order, ends, q, length, target, starts)
-        for y in range(height):
-            begin = canvas.inside + y * canvas.row
-            out[i, y] = canvas.pixels[begin : begin + width]
+        for cell in range(n_cells):
+            _tiles_of(places[cell * n_maps : (cell + 1) * n_maps], size, tos)
+            tiles.values[size:] = np.float32(0)
+            add_apart(source, entries, cell * n_maps, n_maps, q, length, tiles, tos)
+            of_cell = starts[cell * pool * pool : (cell + 1) * pool * pool]
+            _add_tiles(tiles, q, canvas, of_cell)
+        cut_out(canvas, out[i])
 
 
 @njit(cache=True, nogil=True)
-def _list_image(
-    seen: np.ndarray, G: np.ndarray, size: int, taps: int, entries: Entries, keys: np.ndarray
-) -> int:
-    """List the templates that have maxima in an image, and the positions of these as keys."""
-    seen, G, keys = borrowed(seen), borrowed(G), borrowed(keys)
-    starts, factors, n = borrowed(entries.starts), borrowed(entries.factors), 0
-    for cell in range(seen.shape[0]):
-        for m in range(seen.shape[1]):
-            place = np.int64(seen[cell, m])
-            keys[n], starts[n], factors[n] = cell * size + place, m * taps, G[cell, m]
-            n += place >= 0
-    return n
+def _tiles_of(places: np.ndarray, size: int, tos: np.ndarray) -> None:
+    places, tos = borrowed(places), borrowed(tos)
+    for m in range(tos.shape[0]):
+        tos[m] = (np.int64(places[m]) + 1) * size
+
+
+@njit(cache=True, nogil=True)
+def _add_tiles(tiles: Rows, q: int, canvas: Canvas, starts: np.ndarray) -> None:
+    """Add the tiles of a cell's positions where their patches are."""
+    values, pixels, starts = borrowed(tiles.values), borrowed(canvas.pixels), borrowed(starts)
+    line, tile = tiles.line, q * tiles.line
+    for p in range(starts.shape[0]):
+        for y in range(q):
+            begin, end = (p + 1) * tile + y * line, starts[p] + y * canvas.row
+            row, target = values[begin : begin + line], pixels[end : end + line]
+            for t in range(line):
+                target[t] += row[t]

@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks, single_threaded_blas
@@ -200,6 +201,12 @@ class Monomials(FeatureFamily):
             starts = np.cumsum(sizes[bringing]) - sizes[bringing]
             added[bringing] += self.base_.added_bytes(used, np.concatenate(new), starts)
         return added
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the layers of the factors, then their products."""
+        products = len(self._flat[0]) - self.n_features_
+        own = LayerSummary(self.name, (self.n_features_,), None, 0, products)
+        return [*self.base_.layers(), own]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the descriptions of the factors."""

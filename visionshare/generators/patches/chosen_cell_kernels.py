@@ -72,4 +72,3 @@ def _choose(values: np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
     values, chosen, out = borrowed(values), borrowed(chosen), borrowed(out)
     for f in range(out.shape[0]):
         out[f] = values[chosen[f]]
-

@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     ChosenPlan,
@@ -190,8 +191,8 @@ class PatchTemplates(FeatureFamily):
     def _set_geometry(self, shape: tuple[int, ...]) -> None:
         H, W, _ = shape
         q = self.patch_size
-        pads = tuple(max(self.padding, -(-(q - side) // 2)) for side in (H, W))
-        self.pads_ = pads
+        top, left = (max(self.padding, -(-(q - side) // 2)) for side in (H, W))
+        self.pads_ = pads = (top, left)
         self.positions_ = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
 
     def _collect(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -245,9 +246,7 @@ class PatchTemplates(FeatureFamily):
         if ids is not None:
             return self.take(ids)._plan_of(None)
         if self._plan is None:
-            self._plan = plan_of(
-                self.templates_, self.row_masks_, self.col_masks_, self.layout_
-            )
+            self._plan = plan_of(self.templates_, self.row_masks_, self.col_masks_, self.layout_)
         return self._plan
 
     def transform_columns(
@@ -320,6 +319,15 @@ class PatchTemplates(FeatureFamily):
         taps = int(np.prod(self.templates_.shape[1:]))
         masks = self.row_masks_, self.col_masks_
         return templates_macs(self.layout_[ids], *masks, taps, weighted=self.masks != "cells")
+
+    def layers(self) -> list[LayerSummary]:
+        """Return one layer: templates, and what is not 0 of the Gaussian masks in use."""
+        held = int(self.templates_.size)
+        if self.masks == "gaussian":
+            for masks, used in zip((self.row_masks_, self.col_masks_), (1, 2), strict=True):
+                held += int(np.count_nonzero(masks[np.unique(self.layout_[:, used])]))
+        n = len(self.templates_)
+        return [LayerSummary(self.name, (self.n_features_,), n, held, self.macs())]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.

@@ -8,20 +8,22 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import aligned, canvas_of, draw
+from visionshare.generators.cell_kernels import Canvas, aligned, canvas_of, cut_out, draw
 from visionshare.generators.gradient_kernels import (
     Entries,
     Rows,
-    add_entries,
-    add_sorted,
+    add_apart,
+    add_together,
     empty_entries,
     filled,
-    sort_entries,
+    rows_of,
 )
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
-from visionshare.generators.patches.tables import Masks
 
 __all__ = ["add_templates", "mask_gradients", "template_gradients"]
+
+# Floats of images whose patches are summed together: they stay in the first cache.
+CACHED = 6144
 
 
 class Positions(NamedTuple):
@@ -30,6 +32,24 @@ class Positions(NamedTuple):
     starts: np.ndarray
     rows: np.ndarray
     cols: np.ndarray
+
+
+class Weights(NamedTuple):
+    """Row masks, column masks, and whether there is anything but ones where they are not zero."""
+
+    rows: np.ndarray
+    cols: np.ndarray
+    weighted: bool
+
+
+@njit(cache=True, nogil=True)
+def _other_than_ones(masks: np.ndarray) -> bool:
+    return ((masks != 0) & (masks != 1)).any()
+
+
+@njit(cache=True, nogil=True)
+def _weights(rows: np.ndarray, cols: np.ndarray) -> Weights:
+    return Weights(rows, cols, _other_than_ones(rows) or _other_than_ones(cols))
 
 
 @njit(cache=True, nogil=True)
@@ -77,36 +97,46 @@ def template_gradients(
     (n, height, width), (n_templates, q, length) = images.shape, out.shape
     rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
     pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
-    canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
-    positions, unit = _positions(rows, cols, canvas.row, channels), pixel_unit(images)
-    entries, line = empty_entries(len(features) + 1), filled(length)
-    sums, source = Rows(aligned(n_templates * q * line), line), Rows(canvas.pixels, canvas.row)
-    masks = Masks(row_masks, col_masks)
-    for i in range(n):
-        draw(images[i], unit, canvas)
+    one = canvas_of(height, width // channels, channels, pad_y, pad_x)
+    together, size = max(1, CACHED // one.pixels.size), one.pixels.size
+    pixels = aligned(together * size)
+    positions, unit = _positions(rows, cols, one.row, channels), pixel_unit(images)
+    entries, line = empty_entries(together * len(features) + 1), filled(length)
+    sums, source = Rows(aligned(n_templates * q * line), line), Rows(pixels, one.row)
+    masks = _weights(row_masks, col_masks)
+    for begin in range(0, n, together):
+        end = min(n, begin + together)
+        for i in range(begin, end):
+            draw(images[i], unit, Canvas(pixels[(i - begin) * size :], one.row, one.inside))
         for t in range(n_templates):
-            of_template = features[starts[t] : starts[t + 1]]
-            count = _list_template(maxima[i], G[i], of_template, masks, positions, entries)
-            add_entries(source, entries, 0, count, q, length, sums, t * q * line)
+            served, count = features[starts[t] : starts[t + 1]], 0
+            for i in range(begin, end):
+                count = _list(maxima[i], G[i], served, masks, positions, (i - begin) * size,
+                              entries, count)  # fmt: skip
+            add_together(source, entries, count, q, length, sums, t * q * line)
     out[:] = sums.values.reshape((n_templates, q, line))[:, :, :length]
 
 
 @njit(cache=True, nogil=True)
-def _list_template(
-    maxima: np.ndarray, G: np.ndarray, features: np.ndarray, masks: Masks, positions: Positions,
-    entries: Entries,
+def _list(
+    maxima: np.ndarray, G: np.ndarray, features: np.ndarray, masks: Weights, positions: Positions,
+    at: int, entries: Entries, n: int,
 ) -> int:  # fmt: skip
-    """List the patches of an image that a template's features saw; return how many there are."""
+    """List the patches that features saw of an image whose canvas begins at ``at``.
+
+    There are ``n`` entries already; returns how many there are then.
+    """
     maxima, G, features = borrowed(maxima), borrowed(G), borrowed(features)
-    rows, cols, n = borrowed(masks.rows), borrowed(masks.cols), 0
+    rows, cols = borrowed(masks.rows), borrowed(masks.cols)
     begins, ys, xs = borrowed(positions.starts), borrowed(positions.rows), borrowed(positions.cols)
     starts, factors = borrowed(entries.starts), borrowed(entries.factors)
     for r in range(features.shape[0]):
         f = features[r, 0]
         # Written whatever the maximum is: what is nowhere is written over.
-        p = max(maxima[f], 0)
-        starts[n] = begins[p]
-        factors[n] = G[f] * rows[features[r, 1], ys[p]] * cols[features[r, 2], xs[p]]
+        p, factor = max(maxima[f], 0), G[f]
+        if masks.weighted:
+            factor *= rows[features[r, 1], ys[p]] * cols[features[r, 2], xs[p]]
+        starts[n], factors[n] = at + begins[p], factor
         n += maxima[f] >= 0
     return n
 
@@ -161,40 +191,35 @@ def add_templates(
     row_masks, col_masks : ndarray of shape (n_masks, positions), float32
     out : ndarray of shape (n, H, W · C), float32
     """
-    (n, height, width), (n_templates, q, length) = out.shape, templates.shape
+    (n, height, width), (_, q, length) = out.shape, templates.shape
     rows, cols, channels = row_masks.shape[1], col_masks.shape[1], length // q
     pad_y, pad_x = margin(height, rows, q), margin(width // channels, cols, q)
     canvas = canvas_of(height, width // channels, channels, pad_y, pad_x)
-    positions, line = _positions(rows, cols, canvas.row, channels), filled(length)
-    taps = aligned(n_templates * q * line)
-    taps.reshape((n_templates, q, line))[:, :, :length] = templates
-    source, target = Rows(taps, line), Rows(canvas.pixels, canvas.row)
-    found, in_order = empty_entries(len(layout) + 1), empty_entries(len(layout) + 1)
-    keys, ends = np.empty(len(layout) + 1, np.int64), np.empty(rows * cols, np.int64)
-    masks = Masks(row_masks, col_masks)
+    positions, masks = _positions(rows, cols, canvas.row, channels), _weights(row_masks, col_masks)
+    source, target = rows_of(templates), Rows(canvas.pixels, canvas.row)
+    entries, tos = empty_entries(len(layout) + 1), np.empty(len(layout) + 1, np.int64)
     for i in range(n):
-        count = _list_image(maxima[i], G[i], layout, masks, positions, q * line, found, keys)
-        sort_entries(keys, count, found, ends, in_order)
+        count = _list_apart(maxima[i], G[i], layout, masks, positions, q * source.line, entries,
+                            tos)  # fmt: skip
         canvas.pixels[:] = np.float32(0)
-        add_sorted(source, in_order, ends, q, length, target, positions.starts)
-        for y in range(height):
-            begin = canvas.inside + y * canvas.row
-            out[i, y] = canvas.pixels[begin : begin + width]
+        add_apart(source, entries, 0, count, q, length, target, tos)
+        cut_out(canvas, out[i])
 
 
 @njit(cache=True, nogil=True)
-def _list_image(
-    maxima: np.ndarray, G: np.ndarray, layout: np.ndarray, masks: Masks, positions: Positions,
-    taps: int, entries: Entries, keys: np.ndarray,
+def _list_apart(
+    maxima: np.ndarray, G: np.ndarray, layout: np.ndarray, masks: Weights, positions: Positions,
+    size: int, entries: Entries, tos: np.ndarray,
 ) -> int:  # fmt: skip
-    """List the templates of an image's features, and the positions of their maxima as keys."""
-    maxima, G, layout, keys = borrowed(maxima), borrowed(G), borrowed(layout), borrowed(keys)
+    """List the templates of an image's features, and where each is added; return how many."""
+    maxima, G, layout, tos = borrowed(maxima), borrowed(G), borrowed(layout), borrowed(tos)
     rows, cols, n = borrowed(masks.rows), borrowed(masks.cols), 0
-    ys, xs = borrowed(positions.rows), borrowed(positions.cols)
+    begins, ys, xs = borrowed(positions.starts), borrowed(positions.rows), borrowed(positions.cols)
     starts, factors = borrowed(entries.starts), borrowed(entries.factors)
     for f in range(layout.shape[0]):
-        p = max(maxima[f], 0)
-        keys[n], starts[n] = p, layout[f, 0] * taps
-        factors[n] = G[f] * rows[layout[f, 1], ys[p]] * cols[layout[f, 2], xs[p]]
+        p, factor = max(maxima[f], 0), G[f]
+        if masks.weighted:
+            factor *= rows[layout[f, 1], ys[p]] * cols[layout[f, 2], xs[p]]
+        starts[n], factors[n], tos[n] = layout[f, 0] * size, factor, begins[p]
         n += maxima[f] >= 0
     return n

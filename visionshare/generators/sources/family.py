@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     checked_images,
 )
 from visionshare.generators.checks import check_flag, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
 from visionshare.generators.states import check_state, family_state
@@ -177,6 +178,12 @@ class SourceClassifiers(FeatureFamily):
         sizes[self.layout_[chosen, 0]] = 0
         each = self.layout_.shape[1] * self.layout_.itemsize
         return each + sizes[self.layout_[features, 0]]
+
+    def layers(self) -> list[LayerSummary]:
+        """Return one layer: all numbers of the sources that are compact classifiers."""
+        linear = [source for source in self._sources if isinstance(source, LinearSource)]
+        held = sum(s.family.n_parameters + s.weights.size + s.intercept.size for s in linear)
+        return [LayerSummary(self.name, (self.n_features_,), None, int(held), self.macs())]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the source's name, which of its scores it is, and for which class."""

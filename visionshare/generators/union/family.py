@@ -18,6 +18,7 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
 from visionshare.generators.rates import Rates
 from visionshare.generators.states import check_state, family_state
@@ -219,6 +220,10 @@ class UnionOfFamilies(FeatureFamily):
             self.parts_[p].microseconds(_of_part(rates, p), ids)
             for p, _, ids in self._split(features)
         )
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the layers of all families, one family after the other."""
+        return [layer for part in self.parts_ for layer in part.layers()]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         added = np.empty(len(features), np.int64)

@@ -1,0 +1,107 @@
+"""The loss of fine-tuning against its definition; mixtures; moving averages."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp, softmax
+
+from visionshare.learners.averaging import Averages
+from visionshare.learners.mixing import Mixture
+from visionshare.learners.tuning_loss import Batch, TuningLoss
+from visionshare.learners.tuning_settings import FineTuning
+
+SETTINGS = [
+    {}, {"label_smoothing": 0.1}, {"label_smoothing": 0.3, "margin": 0.0},
+    {"teacher_weight": 0.4}, {"label_smoothing": 0.2, "teacher_weight": 0.7},
+]  # fmt: skip
+
+
+def batch(mixed, taught):
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(4, 6)) * 3, rng.integers(0, 4, 6)
+    P = softmax(rng.normal(size=(4, 6)), axis=0) if taught else None
+    return Z, Batch(y, P, Mixture.drawn(6, 1.0, rng) if mixed else None)
+
+
+def plain(Z, batch, settings):
+    """Return the loss by its definition, an image at a time."""
+
+    def of_label(z, y):
+        return logsumexp(z + settings.margin * (np.arange(len(z)) != y)) - z[y]
+
+    total, tau = 0.0, settings.teacher_temperature
+    for i, z in enumerate(Z.T):
+        j, share = (i, 1.0)
+        if batch.mixture is not None:
+            j, share = batch.mixture.partners[i], batch.mixture.shares[i]
+        loss = share * of_label(z, batch.y[i]) + (1 - share) * of_label(z, batch.y[j])
+        uniform = logsumexp(z) - z.mean() - np.log(len(z))
+        loss = (1 - settings.label_smoothing) * loss + settings.label_smoothing * uniform
+        if batch.taught is not None:
+            p = share * batch.taught[:, i] + (1 - share) * batch.taught[:, j]
+            soft = tau**2 * np.sum(p * (np.log(p) - np.log(softmax(z / tau))))
+            loss = (1 - settings.teacher_weight) * loss + settings.teacher_weight * soft
+        total += loss / len(batch.y)
+    return total
+
+
+@pytest.mark.parametrize("given", SETTINGS)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_loss_and_derivative_are_those_of_the_definition(given, mixed):
+    settings = FineTuning(**given)
+    Z, known = batch(mixed, "teacher_weight" in given)
+    value, R = TuningLoss(settings).residual(Z, known)
+    assert value == pytest.approx(plain(Z, known, settings), rel=1e-6)
+    step = 1e-6
+    for q in range(4):
+        for i in range(6):
+            there, back = Z.copy(), Z.copy()
+            there[q, i] += step
+            back[q, i] -= step
+            slope = (plain(there, known, settings) - plain(back, known, settings)) / (2 * step)
+            assert R[q, i] == pytest.approx(slope, abs=1e-6)
+
+
+def test_mixtures_are_sums_of_two_images():
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (50, 3, 4, 3), np.uint8)
+    mixture = Mixture.drawn(50, 0.3, rng)
+    assert 0.5 <= mixture.shares.min() < mixture.shares.max() <= 1
+    assert_array_equal(np.sort(mixture.partners), np.arange(50))
+    expected = [
+        share * image.astype(float) + (1 - share) * images[j]
+        for image, j, share in zip(images, *mixture, strict=True)
+    ]
+    mixed = mixture.of(images)
+    assert mixed.dtype == np.uint8
+    assert np.abs(mixed - np.array(expected)).max() < 0.501
+    floats = mixture.of((images / 255).astype(np.float32))
+    assert floats.dtype == np.float32
+    assert_allclose(255 * floats, expected, atol=1e-3)
+    assert mixture.of(images > 99).dtype == np.float32
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.99])
+def test_averages_against_a_plain_recursion(decay):
+    rng = np.random.default_rng(0)
+    moving = [rng.random(3).astype(np.float32), rng.random((2, 2)).astype(np.float32)]
+    averages, expected = Averages(moving, decay), [p.astype(float) for p in moving]
+    for t in range(1, 40):
+        for i, p in enumerate(moving):
+            p += rng.normal(size=p.shape).astype(np.float32)
+            d = min(decay, (1 + t) / (10 + t))
+            expected[i] = d * expected[i] + (1 - d) * p
+        averages.update(t)
+    before = [p.copy() for p in moving]
+    shown = expected if decay else before
+    with averages.in_place():
+        for p, e in zip(moving, shown, strict=True):
+            assert_allclose(p, e, atol=1e-5)
+            if decay:
+                # What happens to parameters in the meantime does not last.
+                p[...] = 0
+    for p, b in zip(moving, before, strict=True):
+        assert_array_equal(p, b)
+    averages.take_over()
+    assert_allclose(moving[0], shown[0], atol=1e-5)
+    assert len(averages.values) == (2 if decay else 0)

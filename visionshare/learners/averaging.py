@@ -1,0 +1,73 @@
+"""Moving averages of parameters, which vary less from step to step than the parameters do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+__all__ = ["Averages"]
+
+
+class Averages:
+    """Exponential moving averages of parameters, that can take their place.
+
+    Parameters
+    ----------
+    parameters : sequence of ndarray, float32
+        Moved in place by others.
+    decay : float
+        Of the averages, in [0, 1): about the last 1 / (1 − decay) steps count. The first steps
+        forget sooner, at (1 + t) / (10 + t). With 0 nothing is kept.
+
+    Attributes
+    ----------
+    values : list of ndarray, float32
+        The averages; none where the decay is 0.
+
+    References
+    ----------
+    B. Polyak, A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM Journal on
+    Control and Optimization 30(4), 1992.
+
+    Examples
+    --------
+    >>> x = np.zeros(1, np.float32)
+    >>> averages = Averages([x], 0.9)
+    >>> for t in range(1, 4):
+    ...     x[:] = t
+    ...     averages.update(t)
+    >>> with averages.in_place():
+    ...     print(x.round(2))
+    [2.6]
+    >>> x
+    array([3.], dtype=float32)
+    """
+
+    def __init__(self, parameters: Sequence[np.ndarray], decay: float) -> None:
+        self._parameters = list(parameters) if decay else []
+        self._decay = decay
+        self.values = [p.copy() for p in self._parameters]
+
+    def update(self, steps: int) -> None:
+        """Take on the parameters after a step, the ``steps``-th."""
+        decay = min(self._decay, (1 + steps) / (10 + steps))
+        for value, parameter in zip(self.values, self._parameters, strict=True):
+            value += np.float32(1 - decay) * (parameter - value)
+
+    def take_over(self) -> None:
+        """Set the parameters to their averages."""
+        for value, parameter in zip(self.values, self._parameters, strict=True):
+            parameter[...] = value
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Have the averages stand for the parameters inside of a block."""
+        moving = [p.copy() for p in self._parameters]
+        self.take_over()
+        try:
+            yield
+        finally:
+            for parameter, value in zip(self._parameters, moving, strict=True):
+                parameter[...] = value

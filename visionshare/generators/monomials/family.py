@@ -189,6 +189,19 @@ class Monomials(FeatureFamily):
         products = sum(len(self.factors_[i]) - 1 for i in ids)
         return int(self.base_.macs(self._used(ids))) + products
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        used, last = self._used(chosen), 0 if len(chosen) else self._flat[1].itemsize
+        factors = [self.factors_[i] for i in features]
+        # Of each monomial's factors those that no chosen one has.
+        new = [np.setdiff1d(own, used) for own in factors]
+        sizes = np.array([len(own) for own in new], np.int64)
+        added = np.array([own.nbytes for own in factors], np.int64) + self._flat[1].itemsize + last
+        bringing = sizes > 0
+        if bringing.any():
+            starts = np.cumsum(sizes[bringing]) - sizes[bringing]
+            added[bringing] += self.base_.added_bytes(used, np.concatenate(new), starts)
+        return added
+
     def layers(self) -> list[LayerSummary]:
         """Return the layers of the factors, then their products."""
         products = len(self._flat[0]) - self.n_features_

@@ -24,7 +24,7 @@ from visionshare.generators.draws import Draws
 from visionshare.generators.stumps import StumpColumns
 from visionshare.recipes import load_recipe, train
 from visionshare.search import make_criterion, make_search
-from visionshare.search.per_mac import PerMac
+from visionshare.search.per_cost import PerCost
 from visionshare.store import DrawnColumns, create_store
 
 PATCHES = PatchTemplates(3, 6, 2, (1.5, 3.0), n_patches=800)
@@ -98,7 +98,7 @@ def test_the_best_for_its_cost_enters(kind, search, images, y):
     for step, (pool, state, numbers, scores) in zip(model.path_, seen, strict=True):
         assert_array_equal(state.support, model.support_[: len(state.support)])
         divided = scores / _costs(family, pool, state.support, numbers, 3)
-        assert_allclose(PerMac(_Fixed(scores)).score(pool, state, numbers), divided, rtol=1e-12)
+        assert_allclose(PerCost(_Fixed(scores)).score(pool, state, numbers), divided, rtol=1e-12)
         left = ~np.isin([pool.features(c)[0] for c in numbers], state.support)
         best = numbers[left][np.argmax(divided[left])]
         assert_array_equal(step.feature, pool.features(best))
@@ -175,7 +175,7 @@ def test_a_store_and_a_resume_give_the_same_bits(images, y, tmp_path):
 def test_columns_without_a_family_and_bad_options(images, y):
     for search in SEARCHES:
         model = ShareBoost(search=search, search_options={"per_mac": True})
-        with pytest.raises(InputError, match="per_mac needs columns of a family"):
+        with pytest.raises(InputError, match=r"^per: got 'macs'; accepted: columns of a family"):
             model.fit(images.reshape(176, -1), y)
     with pytest.raises(InputError, match="per_mac: got 1"):
         make_search("exhaustive", per_mac=1)

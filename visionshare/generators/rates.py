@@ -18,7 +18,15 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["TERMS", "Rates", "check_rates", "checked_rates", "measured_rates", "rate_of"]
+__all__ = [
+    "TERMS",
+    "Rates",
+    "check_rates",
+    "checked_rates",
+    "fitted_rate",
+    "measured_rates",
+    "rate_of",
+]
 
 #: Microseconds of each family by the terms that they are made of.
 Rates = Mapping[str, Mapping[str, float]]
@@ -123,23 +131,42 @@ def _without_seeds(value: Any) -> Any:
     return [_without_seeds(part) for part in value] if isinstance(value, list) else value
 
 
-def _measured(family: Any, n_scores: int) -> dict[str, float]:
+def fitted_rate(counts: np.ndarray, microseconds: np.ndarray) -> dict[str, float]:
+    """Return the rate whose terms say best how long some calls took.
+
+    Its terms are not negative, and have three digits: a second measurement repeats no more.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n, 3)
+        Of each timing: calls, features, multiply-accumulates.
+    microseconds : ndarray of shape (n,)
+        Above 0; relative errors count.
+
+    Examples
+    --------
+    >>> counts = np.array([[1, 1, 0], [1, 4, 100], [1, 8, 900]])
+    >>> fitted_rate(counts, counts @ [20, 0.5, 0.01])
+    {'call': 20.0, 'feature': 0.5, 'mac': 0.01}
+    """
     from scipy.optimize import nnls
 
+    # Terms of a like size, and every timing of the same weight.
+    scales = np.maximum(counts.max(axis=0), 1.0)
+    found, _ = nnls(counts / scales / microseconds[:, None], np.ones(len(counts)))
+    return {t: float(f"{v:.3g}") for t, v in zip(TERMS, found / scales, strict=True)}
+
+
+def _measured(family: Any, n_scores: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     image = rng.integers(0, 256, (1, *family.image_shape_), np.uint8)
-    terms, seconds = [], []
+    counts, seconds = [], []
     for ids in _choices(family, rng):
         chosen = family.take(ids)
         weights = rng.normal(size=(n_scores, len(ids))).astype(np.float32)
-        terms.append([1.0, len(ids), chosen.macs()])
+        counts.append([1, len(ids), chosen.macs()])
         seconds.append(_shortest(partial(chosen.weighted_sums, image, weights)))
-    # Terms of a like size, and every timing of the same weight.
-    table, times = np.array(terms), 1e6 * np.array(seconds)
-    scales = np.maximum(table.max(axis=0), 1.0)
-    found, _ = nnls(table / scales / times[:, None], np.ones(len(times)))
-    # Three digits are more than a second measurement would repeat.
-    return {t: float(f"{v:.3g}") for t, v in zip(TERMS, found / scales, strict=True)}
+    return fitted_rate(np.array(counts), 1e6 * np.array(seconds))
 
 
 def _choices(family: Any, rng: np.random.Generator) -> list[np.ndarray]:

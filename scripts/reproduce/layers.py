@@ -61,8 +61,8 @@ STEPS = (
     Step(
         "one layer of templates in cells, chosen greedily",
         (
-            "features.pool=patches", "features.parameters={masks='cells',n_templates=300,padding=0}",
-            "learner.rounds=6",
+            "features.pool=patches", "learner.rounds=6",
+            "features.parameters={masks='cells',n_templates=300,padding=0}",
         ),
         tuned=False,
     ),

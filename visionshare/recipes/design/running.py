@@ -184,7 +184,11 @@ class _Loop:
         self._proposals.check()
         # More memory and another place of columns change nothing.
         settings = {k: v for k, v in as_settings(recipe).items() if k not in ("store", "name")}
-        identity = {"recipe": settings, "design": asdict(design), "budget": asdict(budget)}
+        identity: dict[str, Any] = {
+            "recipe": settings,
+            "design": asdict(design),
+            "budget": asdict(budget),
+        }
         arrays = (training.images, training.labels, held_out.images, held_out.labels)
         identity["images"] = array_fingerprint(*arrays)
         about = {

@@ -41,7 +41,7 @@ def test_everything_is_written(found):
     table = json.loads((found.out / TABLE).read_text())
     assert [trial["error"] for trial in table["trials"]] == [t.error for t in found.trials]
     assert table["best"]["number"] == found.best.number
-    assert (table["training_images"], table["held_out_images"]) == (150, 240)
+    assert (table["training_images"], table["held_out_images"]) == (150, 239)
     assert table["image_shape"] == [8, 8, 1]
     assert {trial.number for trial in found.trials} == set(range(N))
     assert {trial.epochs for trial in found.trials} == {1, 4}
@@ -53,7 +53,7 @@ def test_everything_is_written(found):
 def test_the_recipe_trains(found, tmp_path):
     read = load_recipe(found.out / RECIPE)
     assert read == found.recipe
-    assert "% error on 240 held-out training images" in (found.out / RECIPE).read_text()
+    assert "% error on 239 held-out training images" in (found.out / RECIPE).read_text()
     result = train(read, tmp_path / "out")
     assert result.metrics["macs"] == found.best.cost.macs
     assert result.metrics["nbytes"] == found.best.cost.nbytes

@@ -18,7 +18,7 @@ from visionshare.resources import run_blocks
 __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
-_MACS_PER_VALUE = 4
+MACS_PER_VALUE = 4
 # Images of one call of the kernel.
 _AT_ONCE = 64
 
@@ -129,7 +129,7 @@ class Deslanted(FamilyAround):
     @property
     def shared_macs(self) -> int:
         """Multiply-accumulates per image of deslanting."""
-        return _MACS_PER_VALUE * int(np.prod(self.image_shape_))
+        return MACS_PER_VALUE * int(np.prod(self.image_shape_))
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return what the family says of the feature."""

@@ -171,7 +171,7 @@ class Costs(ABC):
         if starts is None:
             return alone(chosen, ids)
         sizes = np.diff(np.append(starts, len(ids)))
-        added = alone(chosen, ids)[starts]
+        added = alone(chosen, ids[starts])
         before = together(chosen)
         # Features that enter together may share work and tables among themselves.
         for group in np.flatnonzero(sizes > 1):

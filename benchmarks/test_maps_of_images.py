@@ -26,7 +26,7 @@ def test_maps_against_a_product(paired: Paired, digits: np.ndarray, n: int, aske
     family = LearnedMaps(Pixels(), n_maps=4, size=5, pool=2, n_patches=2000).fit(digits[:200])
     images = digits[:n]
     calls = len(digits) // n
-    rows = round(family.map_macs * n * calls / SIDE**2)
+    rows = round(family.shared_macs * n * calls / SIDE**2)
     rng = np.random.default_rng(1)
     left, right = rng.random((rows, SIDE), np.float32), rng.random((SIDE, SIDE), np.float32)
     out = np.empty((rows, SIDE), np.float32)

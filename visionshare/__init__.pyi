@@ -4,6 +4,7 @@ from .classifier import CompactClassifier as CompactClassifier
 from .classifier import load as load
 from .generators.anchors import KernelAnchors as KernelAnchors
 from .generators.chains import Chains as Chains
+from .generators.channels import ChannelMaps as ChannelMaps
 from .generators.deslanted import Deslanted as Deslanted
 from .generators.fourier import RandomFourier as RandomFourier
 from .generators.gabor import GaborBank as GaborBank

@@ -8,12 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.record import Entry
 
 __all__ = ["OURS", "Point", "draw", "points"]
 
 # What the names of ours begin with.
 OURS = "visionshare"
+# Dark colors first; of neighbors in the legend not only the color differs.
+_COLORS = [*range(0, 20, 2), *range(1, 20, 2)]
+_MARKERS = "osD^vP"
 
 
 class Point(NamedTuple):
@@ -59,13 +63,52 @@ def points(
     return {group: sorted(found, key=lambda p: p.cost) for group, found in groups.items()}
 
 
-def _label(axis: Any, digits: Sequence[int], form: str) -> None:
-    """Label the numbers with these first digits on a logarithmic axis, and no others."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+def _label(axis: Any, format_tick: Callable[[float, int], str]) -> None:
+    """Label a logarithmic axis where numbers begin with few digits: fewer where it is long."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    low, high = axis.get_view_interval()
+    decades = np.log10(high / low)
+    digits = (1, 2, 3, 5) if decades < 1.5 else (1, 3) if decades < 3 else (1,)
     axis.set_major_locator(LogLocator(subs=digits))
-    axis.set_major_formatter(StrMethodFormatter(form))
+    axis.set_major_formatter(FuncFormatter(format_tick))
     axis.set_minor_formatter(NullFormatter())
+
+
+def short(value: float, _: int = 0) -> str:
+    """Return a number with k, M or G for thousands, millions, billions."""
+    for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= unit:
+            return f"{value / unit:.10g}{letter}"
+    return f"{value:.10g}"
+
+
+def _draw_panel(axis: Any, panel: dict[str, list[Point]], groups: Sequence[str]) -> list[Name]:
+    """Draw the points of a panel; return what their names are, ours first."""
+    import matplotlib
+
+    colors = matplotlib.colormaps["tab20"]
+    names: list[Name] = []
+    for group, found in panel.items():
+        number, is_ours = groups.index(group), group.startswith(OURS)
+        color = colors(_COLORS[number % 20])
+        axis.errorbar(
+            [p.cost for p in found],
+            [p.error for p in found],
+            [p.deviation for p in found],
+            label=group,
+            color=color,
+            marker="*" if is_ours else _MARKERS[number % len(_MARKERS)],
+            markersize=11 if is_ours else 5,
+            linewidth=1.0,
+            linestyle="none" if is_ours else "-",
+            capsize=2,
+        )
+        # Ours are several classifiers; of a kind of network the cheapest stands for all.
+        named = [(p, p.name.split(", ")[1]) for p in found] if is_ours else [(found[0], group)]
+        dark = tuple(0.65 * part for part in color[:3])
+        names += [Name(text, p.cost, p.error, dark, is_ours) for p, text in named]
+    return sorted(names, key=lambda name: not name.always)
 
 
 def draw(entries: Sequence[Entry], n_test: int, file: Path) -> None:
@@ -74,40 +117,31 @@ def draw(entries: Sequence[Entry], n_test: int, file: Path) -> None:
     from matplotlib.figure import Figure
 
     groups = list(dict.fromkeys(entry.group for entry in entries))
-    colors = matplotlib.colormaps["tab20"]
-    figure = Figure(figsize=(13, 5.5), layout="constrained")
+    figure = Figure(figsize=(15, 6.5), layout="constrained")
     axes = figure.subplots(1, len(PANELS), sharey=True)
+    logarithmic = all(run.errors for entry in entries for run in entry.runs.values())
+    if logarithmic:
+        axes[0].set_yscale("log")
+    names: list[list[Name]] = []
+    handles: dict[Any, Any] = {}
     for axis, (label, cost) in zip(axes, PANELS.items(), strict=True):
-        for group, found in points(entries, cost, n_test).items():
-            number, is_ours = groups.index(group), group.startswith(OURS)
-            axis.errorbar(
-                [p.cost for p in found],
-                [p.error for p in found],
-                [p.deviation for p in found],
-                label=group,
-                color=colors(number % 20),
-                marker="*" if is_ours else "osD^vP"[number % 6],
-                markersize=11 if is_ours else 5,
-                linewidth=1.0,
-                capsize=2,
-            )
-            for point in found if is_ours else ():
-                name = point.name.split(", ")[1]
-                at = (point.cost, point.error)
-                axis.annotate(name, at, (4, 4), textcoords="offset points", fontsize=7)
         axis.set(xscale="log", xlabel=label)
         axis.grid(alpha=0.3)
-        _label(axis.xaxis, (1, 3), "{x:,.10g}")
-    axes[0].set_ylabel("error on the test images, %")
-    if all(run.errors for entry in entries for run in entry.runs.values()):
-        axes[0].set_yscale("log")
-        _label(axes[0].yaxis, (1, 2, 3, 5), "{x:g}")
-    handles: dict[str, Any] = {}
-    for axis in axes:
+        names.append(_draw_panel(axis, points(entries, cost, n_test), groups))
+        low, high = axis.get_xlim()
+        if high < 1.01 * low:
+            # All costs are one: a logarithmic axis would have no length.
+            axis.set_xlim(low / 2, 2 * high)
+        _label(axis.xaxis, short)
         lines, labels = axis.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))
-    lines, labels = list(handles.values()), list(handles)
-    figure.legend(lines, labels, loc="outside lower center", ncols=4, fontsize=8)
+    axes[0].set_ylabel("error on the test images, %")
+    if logarithmic:
+        _label(axes[0].yaxis, short)
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=4, fontsize=8
+    )
+    place_names(figure, dict(zip(axes, names, strict=True)))
     file.parent.mkdir(parents=True, exist_ok=True)
     # The same figures give the same file.
     with matplotlib.rc_context({"svg.hashsalt": "peers"}):

@@ -4,9 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
+from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.neighbors import NearestNeighbors
-from benchmarks.peers.plot import PANELS, draw, points
+from benchmarks.peers.plot import PANELS, draw, points, short
 from benchmarks.peers.record import Record, Run
 from benchmarks.peers.timing import Times
 from visionshare.errors import InputError
@@ -86,5 +89,38 @@ def test_the_picture_has_a_point_of_each_cost(tmp_path):
     for name in ("a.svg", "b.svg"):
         draw(record.entries(), 200, tmp_path / name)
     picture = (tmp_path / "a.svg").read_bytes()
+    # Text is drawn as paths, and kept in comments.
+    said = picture.decode()
+    for text in ("mine", "trees", "networks", *PANELS):
+        assert f"<!-- {text} -->" in said
     assert picture == (tmp_path / "b.svg").read_bytes()
     assert picture.count(b"<svg") == 1
+
+
+def test_numbers_on_axes_are_short():
+    assert [short(x) for x in (0.5, 30, 3e3, 1e5, 2e6, 1e9)] == [
+        "0.5", "30", "3 k", "100 k", "2 M", "1 G",
+    ]  # fmt: skip
+
+
+def test_names_cover_neither_each_other_nor_points():
+    figure = Figure(figsize=(6, 4))
+    axis = figure.subplots()
+    rng = np.random.default_rng(0)
+    x, y = rng.random((2, 90))
+    axis.plot(x, y, "o", linestyle="none")
+    names = [Name(f"name {i}", x[i], y[i], (0, 0, 0), i < 3) for i in range(90)]
+    place_names(figure, {axis: [*names, names[0]]})
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = {text: text.get_window_extent(canvas.get_renderer()) for text in axis.texts}
+    written = [text.get_text() for text in axis.texts]
+    assert len(set(written)) == len(written)
+    assert {"name 0", "name 1", "name 2"} < set(written)
+    # Those that have no room are left out, most have some.
+    assert 30 <= len(written) < 90
+    optional = [box for text, box in boxes.items() if int(text.get_text().split()[1]) >= 3]
+    centers = axis.transData.transform(np.column_stack([x, y]))
+    for i, box in enumerate(optional):
+        assert not any(box.overlaps(other) for other in optional[:i])
+        assert not any(box.contains(*center) for center in centers)

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import visionshare
-from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
+from visionshare import (
+    CompactClassifier,
+    Deslanted,
+    LearnedMaps,
+    PatchTemplates,
+    Pixels,
+    ShareBoost,
+    Units,
+)
 from visionshare.classifier import ExitRule
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import Preprocessing
@@ -333,3 +341,34 @@ def test_what_a_picture_becomes(model):
     family = Pixels().fit(np.zeros((1, 4))).take([0, 3])
     vectors = CompactClassifier(family, np.eye(2), np.zeros(2), np.arange(2))
     assert vectors.picture_size is None
+
+
+def test_layers_add_up_to_cost_and_parameters(model, images):
+    features, scores = model.layers
+    family = model.family
+    assert (features.name, features.shape) == ("patches", (model.n_features,))
+    assert features.templates == len(family.templates_)
+    masks = family.row_masks_, family.col_masks_
+    used = [mask[np.unique(family.layout_[:, k])] for k, mask in enumerate(masks, 1)]
+    assert features.parameters == family.templates_.size + sum(int((m > 0).sum()) for m in used)
+    assert (scores.shape, scores.templates) == ((3,), None)
+    assert scores.parameters == 3 * model.n_features + 3
+    assert scores.macs == 3 * model.n_features
+    assert sum(layer.macs for layer in model.layers) == model.macs
+    assert model.n_parameters == features.parameters + scores.parameters
+    assert model.summary()["parameters"] == model.n_parameters
+
+
+def test_parameters_of_layered_features_by_hand(images):
+    cells = PatchTemplates(2, 5, 2, masks="cells", padding=0, n_patches=500)
+    maps = LearnedMaps(cells, n_maps=3, size=3, n_patches=500)
+    family = Deslanted(Units(maps, n_units=7)).fit(images)
+    model = CompactClassifier(family, np.ones((3, 7)), np.zeros(3), np.arange(3))
+    by_hand = [0, 3 * (9 + 1), 5 * 4 * 3, 7 * (20 + 1), 3 * (7 + 1)]
+    assert [layer.parameters for layer in model.layers] == by_hand
+    assert [layer.shape for layer in model.layers] == [(8, 8), (3, 3, 3), (20,), (7,), (3,)]
+    assert [layer.templates for layer in model.layers] == [None, 3, 5, None, None]
+    assert [layer.macs for layer in model.layers] == [
+        4 * 64, 36 * 9 * 3, 4 * 12 * 5, 7 * 20, 21,
+    ]  # fmt: skip
+    assert model.n_parameters == sum(by_hand)

@@ -39,8 +39,16 @@ def test_evaluate_inspect_bench(trained, capsys):
     assert main(["inspect", str(trained), "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["features"] == 6
+    features, scores = summary["layers"]
+    assert (features["name"], scores["name"]) == ("patches", "scores")
+    assert features["parameters"] + scores["parameters"] == summary["parameters"]
+    assert features["macs"] + scores["macs"] == summary["macs"]
     assert main(["inspect", str(trained)]) == 0
-    assert "features     6" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "features     6" in said
+    assert f"parameters   {summary['parameters']}" in said
+    assert said.splitlines()[-3].split() == ["layer", "output", "parameters", "macs"]
+    assert said.splitlines()[-1].split() == ["scores", "10", "70", "60"]
     assert main(["bench", str(trained), "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["macs"] == summary["macs"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier, PatchTemplates
+from visionshare import ChannelMaps, CompactClassifier, PatchTemplates
 from visionshare.classifier import ExitRule, PathStep
 from visionshare.classifier.exit_rule import score_margins
 from visionshare.cli.main import main
@@ -13,6 +13,14 @@ from visionshare.datasets import load_dataset
 from visionshare.generators import family_examples, family_names
 
 FAMILIES = {label: make for name in family_names() for label, make in family_examples(name).items()}
+PATCHES = PatchTemplates(4, 20, 2, (2.0,), n_patches=1000)
+OF_COLOR = {
+    "color": PATCHES,
+    "color-channels": ChannelMaps(PATCHES, ("opponent", "orientations", "gray")),
+    "color-channels-normalized": ChannelMaps(
+        PATCHES, ("magnitude", "ycbcr", "orientations"), 3, 2, "local", 7
+    ),
+}
 
 
 @pytest.fixture(scope="session")
@@ -71,9 +79,8 @@ def stopping(classifier, images):
 
 def _classifier(kind, images):
     rng = np.random.default_rng(7)
-    if kind == "color":
-        images = rng.integers(0, 256, (40, 9, 6, 3), np.uint8)
-        family = PatchTemplates(4, 20, 2, (2.0,), n_patches=1000)
+    if kind in OF_COLOR:
+        images, family = rng.integers(0, 256, (40, 9, 6, 3), np.uint8), OF_COLOR[kind]
     else:
         family = FAMILIES[kind]()
     family = family.fit(images)

@@ -13,13 +13,16 @@ from visionshare.errors import InputError
 from visionshare.export import c_program
 from visionshare.generators import family_examples, family_names
 
-KINDS = [*(label for name in family_names() for label in family_examples(name)), "color"]
+KINDS = [
+    *(label for name in family_names() for label in family_examples(name)),
+    "color", "color-channels", "color-channels-normalized",
+]  # fmt: skip
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion",
           "-Werror", "-O1"]  # fmt: skip
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [
     "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources", "maps",
-    "maps-of-maps", "many-maps", "chains", "chains-of-three",
+    "maps-of-maps", "many-maps", "chains", "chains-of-three", "channels",
 ]  # fmt: skip
 
 
@@ -110,7 +113,17 @@ def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp
 
 @pytest.mark.parametrize(
     "kind",
-    ["patches", "color", "gabor", "anchors-pca", "maps", "maps-of-maps", "many-maps", "chains"],
+    [
+        "patches",
+        "color",
+        "gabor",
+        "anchors-pca",
+        "maps",
+        "maps-of-maps",
+        "many-maps",
+        "chains",
+        "channels",
+    ],
 )
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)

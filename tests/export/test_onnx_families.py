@@ -18,7 +18,10 @@ from visionshare.generators import family_examples, family_names
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-KINDS = [*(label for name in family_names() for label in family_examples(name)), "color"]
+KINDS = [
+    *(label for name in family_names() for label in family_examples(name)),
+    "color", "color-channels", "color-channels-normalized",
+]  # fmt: skip
 A_FEW = 200
 
 

@@ -55,6 +55,13 @@ def test_a_pool_of_deslanted_images():
     assert (pool.family.name, pool.family.grid, pool.family.random_state) == ("patches", 3, 7)
 
 
+def test_a_pool_of_channels():
+    changes = {"channels": ["gray"], "patches": {"grid": 2}}
+    pool = read_pool(FeaturePart(pool="channels", parameters=changes), 7)
+    assert (pool.name, pool.channels, pool.pool) == ("channels", ["gray"], 2)
+    assert (pool.family.patch_size, pool.family.grid, pool.family.random_state) == (4, 2, 7)
+
+
 def test_a_family_around_a_part_has_parameters_too():
     changes = {"n_maps": 6, "patches": {"grid": 3}}
     maps = read_pool(FeaturePart(pool="layered", parameters=changes), 7)

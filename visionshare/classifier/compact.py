@@ -15,6 +15,8 @@ from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
+from visionshare.generators.costs import held_bytes
+from visionshare.generators.layers import LayerSummary
 from visionshare.scores import predict_labels, softmax
 
 __all__ = ["CompactClassifier"]
@@ -148,11 +150,30 @@ class CompactClassifier:
         return int(self.family.macs()) + self.weights.size
 
     @property
+    def layers(self) -> list[LayerSummary]:
+        """What each layer gives, holds and costs: those of the features, then the scores.
+
+        Examples
+        --------
+        >>> from visionshare import Pixels
+        >>> family = Pixels().fit(np.zeros((1, 2, 2)))
+        >>> model = CompactClassifier(family, np.ones((3, 4)), np.zeros(3), np.arange(3))
+        >>> [(layer.name, layer.shape, layer.parameters) for layer in model.layers]
+        [('pixels', (4,), 0), ('scores', (3,), 15)]
+        """
+        k, held = len(self.classes), self.weights.size + self.intercept.size
+        scores = LayerSummary("scores", (k,), None, held, self.weights.size)
+        return [*self.family.layers(), scores]
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of learned numbers: templates, biases, masks, directions, offsets, weights."""
+        return sum(layer.parameters for layer in self.layers)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays that prediction needs."""
-        _, arrays = self.family.to_state()
-        of_family = sum(array.nbytes for array in arrays.values())
-        return int(of_family + self.weights.nbytes + self.intercept.nbytes)
+        return held_bytes(self.family) + self.weights.nbytes + self.intercept.nbytes
 
     @property
     def features(self) -> list[dict[str, Any]]:
@@ -236,6 +257,7 @@ class CompactClassifier:
             "features": self.n_features,
             "classes": self.classes.tolist(),
             "image_shape": list(self.image_shape),
+            "parameters": self.n_parameters,
             "macs": self.macs,
             "nbytes": self.nbytes,
             "rounds": len(self.path),

@@ -8,6 +8,7 @@ import typer
 
 from visionshare.cli import (
     data,
+    design,
     evaluation,
     export,
     extraction,
@@ -35,6 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 training.register(app)
+design.register(app)
 evaluation.register(app)
 prediction.register(app)
 extraction.register(app)

@@ -76,13 +76,18 @@ def inspect(classifier: Classifier, as_json: Json = False) -> None:
     """
     from visionshare import load
 
-    summary = load(classifier).summary()
+    model = load(classifier)
+    summary, layers = model.summary(), model.layers
     if as_json:
-        typer.echo(json.dumps(summary))
+        typer.echo(json.dumps({**summary, "layers": [asdict(layer) for layer in layers]}))
         return
     summary["metadata"] = ", ".join(summary["metadata"]) or "none"
     for name, value in summary.items():
         typer.echo(f"{name:12} {value}")
+    typer.echo(f"\n{'layer':12} {'output':>12} {'parameters':>12} {'macs':>12}")
+    for layer in layers:
+        shape = "×".join(map(str, layer.shape))
+        typer.echo(f"{layer.name:12} {shape:>12} {layer.parameters:12,} {layer.macs:12,}")
 
 
 def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:

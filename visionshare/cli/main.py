@@ -70,7 +70,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _stopped(arguments: list[str]) -> int:
-    hint = "; the same command with --resume resumes it" if "train" in arguments[:3] else ""
+    hint = ""
+    if "train" in arguments[:3]:
+        hint = "; the same command with --resume resumes it"
+    elif "design" in arguments[:3]:
+        hint = "; the same command resumes it"
     sys.stderr.write(f"stopped{hint}\n")
     return _INTERRUPTED
 

@@ -35,6 +35,7 @@ __all__ = [
 FAMILIES: dict[str, str] = {
     "anchors": "visionshare.generators.anchors.family:KernelAnchors",
     "chains": "visionshare.generators.chains.family:Chains",
+    "channels": "visionshare.generators.channels.family:ChannelMaps",
     "deslanted": "visionshare.generators.deslanted.family:Deslanted",
     "fourier": "visionshare.generators.fourier.family:RandomFourier",
     "gabor": "visionshare.generators.gabor.family:GaborBank",

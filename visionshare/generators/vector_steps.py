@@ -5,6 +5,7 @@ Each is a function for kernels; see :mod:`visionshare.generators.vectors`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -90,9 +91,7 @@ def respond(
 
         sizes = [(w, n) for w in widths() for n in range(1, POSITIONS + 1)]
         number = builder.add(builder.mul(width, index(POSITIONS + 1)), n)
-        emit.chosen(
-            number, {w * (POSITIONS + 1) + n: lambda w=w, n=n: write(w, n) for w, n in sizes}
-        )
+        emit.chosen(number, {w * (POSITIONS + 1) + n: partial(write, w, n) for w, n in sizes})
         return context.get_dummy_value()
 
     return signature_of(
@@ -161,9 +160,9 @@ def largest(
 
         with builder.if_else(builder.icmp_signed("!=", with_places, index(0))) as (then, other):
             with then:
-                emit.chosen(width, {w: lambda w=w: write(w, True) for w in widths()})
+                emit.chosen(width, {w: partial(write, w, True) for w in widths()})
             with other:
-                emit.chosen(width, {w: lambda w=w: write(w, False) for w in widths()})
+                emit.chosen(width, {w: partial(write, w, False) for w in widths()})
         return context.get_dummy_value()
 
     return signature_of(

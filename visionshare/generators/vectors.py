@@ -8,8 +8,9 @@ add in one step have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from llvmlite import binding, ir
@@ -87,11 +88,11 @@ class Emitter:
     def woven(self, vectors: list[Any]) -> Any:
         """Return one vector: the first values of four vectors, their second values, and so on."""
         lanes = vectors[0].type.count
-        halves = [
+        low, high = (
             self._shuffled(a, b, list(range(2 * lanes))) for a, b in (vectors[:2], vectors[2:])
-        ]
+        )
         order = [lane + v * lanes for lane in range(lanes) for v in range(4)]
-        return self._shuffled(*halves, order)
+        return self._shuffled(low, high, order)
 
     def _shuffled(self, a: Any, b: Any, order: list[int]) -> Any:
         mask = ir.Constant(ir.VectorType(INT32, len(order)), order)
@@ -120,7 +121,7 @@ class Emitter:
         with cgutils.for_range_slice(self.builder, start, stop, index(1), _INDEX) as (i, _):
             yield i
 
-    def chosen(self, value: Any, cases: dict[int, Callable[[], None]]) -> None:
+    def chosen(self, value: Any, cases: Mapping[int, Callable[[], None]]) -> None:
         """Write the case of a number; there are no others."""
         end = self.builder.append_basic_block("chosen.end")
         switch = self.builder.switch(value, end)
@@ -140,7 +141,7 @@ class Emitter:
         """Write the case of a number of rows and of vectors in them."""
         number = self.builder.add(self.builder.mul(rows, index(MOST_VECTORS + 1)), vectors)
         sizes = [(r, v) for r in range(1, MOST_ROWS + 1) for v in range(1, MOST_VECTORS + 1)]
-        cases = {r * (MOST_VECTORS + 1) + v: lambda r=r, v=v: write(r, v) for r, v in sizes}
+        cases = {r * (MOST_VECTORS + 1) + v: partial(write, r, v) for r, v in sizes}
         self.chosen(number, cases)
 
 

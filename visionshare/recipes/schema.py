@@ -187,7 +187,8 @@ class Recipe(Section):
 
     ``members``: so many classifiers, of the seeds from ``seed`` · ``members`` on, become one whose
     scores are the mean of theirs. The sections that configure other objects have their models
-    from :func:`recipe_model`.
+    from :func:`recipe_model`. ``design`` is for :func:`visionshare.recipes.design_recipe` alone:
+    training ignores it.
     """
 
     name: str = Field(max_length=100)
@@ -206,6 +207,7 @@ class Recipe(Section):
     fine_tuning: Any = None
     teacher: Any = None
     early_exit: Any = None
+    design: Any = None
 
     @field_validator("name")
     @classmethod
@@ -301,6 +303,7 @@ def _sections() -> dict[str, Any]:
     from visionshare.classifier import learn_exit_rule
     from visionshare.datasets import Augmentation, Preprocessing
     from visionshare.learners import FineTuning
+    from visionshare.recipes.design.settings import Design
 
     return {
         "preprocessing": section_of(Preprocessing),
@@ -308,6 +311,7 @@ def _sections() -> dict[str, Any]:
         "sparsify": section_of(sparsify, only=("n",), base=SparsificationPart),
         "fine_tuning": section_of(FineTuning, base=TuningPart),
         "early_exit": section_of(learn_exit_rule, only=("tolerance", "stages"), base=EarlyExitPart),
+        "design": section_of(Design),
     }
 
 

@@ -14,10 +14,8 @@ from visionshare.classifier import CompactClassifier
 
 __all__ = [
     "confusion",
-    "deslanted",
     "learning_curves",
     "misclassified",
-    "templates",
     "weights_by_class",
 ]
 
@@ -64,39 +62,6 @@ def learning_curves(classifier: CompactClassifier) -> str:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     return _svg(figure)
-
-
-def _first(classifier: CompactClassifier, n: int) -> list[dict[str, Any]]:
-    return [classifier.family.describe(j) for j in range(min(n, classifier.n_features))]
-
-
-def deslanted(classifier: CompactClassifier, n: int = 30) -> bool:
-    """Return whether any of the first features is of deslanted images."""
-    return any(described.get("deslanted", False) for described in _first(classifier, n))
-
-
-def templates(classifier: CompactClassifier, n: int = 30) -> str | None:
-    """Return the first templates, each above its mask over the image, as PNG; None without any."""
-    shown = _first(classifier, n)
-    if not shown or any(d["kind"] != "patch" for d in shown):
-        return None
-    columns = 10
-    rows = -(-len(shown) // columns)
-    figure = _figure(columns, 2.25 * rows)
-    axes = figure.subplots(2 * rows, columns, squeeze=False)
-    for axis in axes.ravel():
-        axis.axis("off")
-    for index, described in enumerate(shown):
-        above = axes[2 * (index // columns), index % columns]
-        below = axes[2 * (index // columns) + 1, index % columns]
-        template = described["template"]
-        if template.ndim == 3:
-            template = template.mean(axis=2)
-        reach = float(np.abs(template).max()) or 1.0
-        above.imshow(template, cmap="RdBu_r", vmin=-reach, vmax=reach, interpolation="nearest")
-        above.set_title(str(index + 1), fontsize=9, color=_INK)
-        below.imshow(described["mask"], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
-    return _png(figure)
 
 
 def weights_by_class(classifier: CompactClassifier, n: int = 30) -> str:

@@ -52,7 +52,7 @@ def write_report(
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    from visionshare.reports import figures
+    from visionshare.reports import figures, tiles
 
     if not len(images) == len(labels) == len(predictions):
         lengths = (len(images), len(labels), len(predictions))
@@ -72,8 +72,8 @@ def write_report(
         rate=100 * wrong / max(1, len(images)),
         classifier=classifier,
         curves=curves,
-        templates=figures.templates(classifier),
-        deslanted=figures.deslanted(classifier),
+        layers=classifier.layers,
+        plates=tiles.plates(classifier, images),
         weights=Markup(figures.weights_by_class(classifier)),
         confusion=Markup(figures.confusion(labels, predictions, classes)),
         misclassified=figures.misclassified(images, labels, predictions, classes, 100),
@@ -88,6 +88,7 @@ def write_report(
 def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("features", f"{classifier.n_features:,}"),
+        ("parameters", f"{classifier.n_parameters:,}"),
         ("multiply-accumulates per image", f"{classifier.macs:,}"),
         ("bytes needed for prediction", f"{classifier.nbytes:,}"),
     ]

@@ -50,6 +50,8 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     _check_restriction(fitted, images)
     _check_weighted_sums(fitted, images)
     _check_added_cost(fitted)
+    _check_layers(fitted)
+    _check_pictures(fitted, images)
     _check_identity(fitted, images)
     _check_bad_input(fitted, images)
     assert_array_equal(images, untouched, "the images were changed")
@@ -124,6 +126,78 @@ def _check_added_cost(fitted: Any) -> None:
         assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
         assert_array_equal(added, expected, "added_macs is not the difference of macs")
         assert_array_equal(fitted.added_macs(chosen)[asked], added, "added_macs of all differ")
+        before = _bytes_of(fitted, chosen)
+        assert fitted.nbytes(chosen) == before, "nbytes is not what take holds"
+        expected = [_bytes_of(fitted, np.append(chosen, j)) - before for j in asked]
+        added = fitted.added_bytes(chosen, asked)
+        assert added.dtype == np.int64, f"added_bytes gives {added.dtype}, not int64"
+        assert_array_equal(added, expected, "added_bytes is not the difference of what takes hold")
+        assert_array_equal(fitted.added_bytes(chosen)[asked], added, "added_bytes of all differ")
+        _check_added_groups(fitted, chosen, asked)
+    for cost in (fitted.added_macs, fitted.added_bytes):
+        assert len(cost(shuffled[:1], shuffled[:0])) == 0, "nothing adds something"
+
+
+def _bytes_of(fitted: Any, ids: np.ndarray) -> int:
+    """Return the bytes of the arrays of a restricted family, none of no features."""
+    return sum(a.nbytes for a in fitted.take(ids).to_state()[1].values()) if len(ids) else 0
+
+
+def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> None:
+    """Check what groups add, and that time is what its rates make of calls, features and macs."""
+    starts = np.unique(np.minimum([0, 1, 4], len(asked) - 1))
+    groups = np.split(asked, starts[1:])
+    # Rates that sums are exact with; those of one family differ from those of the next.
+    rates = {
+        name: {"call": 64.0 * (i + 1), "feature": 1.0 + i, "mac": 0.25 * (i + 1)}
+        for i, name in enumerate(fitted.timed_parts)
+    }
+    costs = [
+        (lambda ids: fitted.macs(ids), fitted.added_macs),
+        (lambda ids: _bytes_of(fitted, ids), fitted.added_bytes),
+        (
+            lambda ids: fitted.microseconds(rates, ids),
+            lambda *arguments: fitted.added_microseconds(rates, *arguments),
+        ),
+    ]
+    for cost, added in costs:
+        before = cost(chosen)
+        expected = [cost(np.concatenate([chosen, group])) - before for group in groups]
+        assert_array_equal(added(chosen, asked, starts), expected, "groups add another cost")
+        expected = [cost(np.append(chosen, j)) - before for j in asked]
+        assert_array_equal(added(chosen, asked), expected, "features add another cost")
+    if list(rates) == [fitted.name] and len(chosen):
+        time = 64 + len(chosen) + 0.25 * fitted.macs(chosen)
+        assert fitted.microseconds(rates, chosen) == time, "time is not what rates make of macs"
+
+
+def _check_layers(fitted: Any) -> None:
+    for family in (fitted, fitted.take(_few_ids(fitted))):
+        layers = family.layers()
+        assert layers, "layers is empty"
+        for layer in layers:
+            numbers = (*layer.shape, layer.parameters, layer.macs)
+            assert all(type(n) is int and n >= 0 for n in numbers), f"{layer} has no whole numbers"
+        assert sum(layer.macs for layer in layers) == family.macs(), "layers cost more or less"
+        assert sum(layer.parameters for layer in layers) == family.n_parameters
+        held = sum(a.size for a in family.to_state()[1].values() if a.dtype.kind == "f")
+        assert family.n_parameters <= held, "more parameters than the state has numbers"
+
+
+def _check_pictures(fitted: Any, images: np.ndarray) -> None:
+    from visionshare.generators.pictures import Seen
+
+    for family in (fitted, fitted.take(_few_ids(fitted))):
+        pictures = family.pictures(Seen(images, images))
+        plates = pictures.plates(range(1, family.n_features_ + 1))
+        rows = [row for plate in plates for stack in plate.stacks for row in stack.rows]
+        for tile in (*pictures.tiles(0), *(tile for row in rows for tile in row.tiles)):
+            gray_or_color = tile.values.shape[2:] in ((), (3,))
+            assert gray_or_color, f"a tile is of shape {tile.values.shape}"
+            assert tile.values.size, "a tile is empty"
+            assert np.isfinite(tile.values).all(), "a tile has values that are not finite"
+            within = tile.signed or (tile.values.min() >= 0 and tile.values.max() <= 1)
+            assert within, "a tile has values below 0 or above 1"
 
 
 def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:

@@ -129,7 +129,7 @@ def test_features_are_those_of_maps():
     taken = family.take(ids)
     assert_array_equal(taken.transform(GRAY), family.part_.take(ids).transform(maps))
     of_maps = 5 * 4 * 4 * 9 * 3
-    assert family.map_macs == of_maps
+    assert family.shared_macs == of_maps
     assert family.macs(ids) == taken.macs() == of_maps + family.part_.macs(ids)
     assert family.macs(np.empty(0, int)) == 0
     for chosen in (np.empty(0, int), ids):

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
+from visionshare.generators.around import FamilyAround
+from visionshare.generators.base import FeatureFamily, check_images
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks
@@ -17,7 +18,7 @@ from visionshare.resources import run_blocks
 __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
-_MACS_PER_VALUE = 4
+MACS_PER_VALUE = 4
 # Images of one call of the kernel.
 _AT_ONCE = 64
 
@@ -71,7 +72,7 @@ def _deslanted(images: np.ndarray, n_jobs: int) -> np.ndarray:
     return out
 
 
-class Deslanted(FeatureFamily):
+class Deslanted(FamilyAround):
     """The features of a family, of images whose slant was taken out first.
 
     What a feature has to know of handwriting is less where none of it leans. Deslanting costs
@@ -99,8 +100,6 @@ class Deslanted(FeatureFamily):
     """
 
     name: ClassVar[str] = "deslanted"
-    inner_families: ClassVar[str] = "one"
-    part_: FeatureFamily
 
     def __init__(self, family: Any = None) -> None:
         self.family = family
@@ -115,73 +114,26 @@ class Deslanted(FeatureFamily):
         self.image_shape_ = tuple(part.image_shape_)
         return self
 
-    @property
-    def groups(self) -> np.ndarray | None:
-        """Number of each column's group, as the family has them."""
-        return self.part_.groups
-
-    def check_parameters(self) -> None:
-        """Check the family's parameters without images."""
-        if not isinstance(self.family, FeatureFamily):
-            raise InputError("family", self.family, "a family such as PatchTemplates()")
-        self.family.check_parameters()
-
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Deslanted:
         """Fit a copy of the family to deslanted images."""
         self.check_parameters()
         return self._with(clone(self.family).fit(deslanted(images), y))
 
-    def prepared(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return deslanted images of the shape that the family knows.
+    def around(self, part: FeatureFamily) -> Deslanted:
+        return self._like()._with(part)
 
-        Raises
-        ------
-        InputError
-            If they are of another shape.
-        """
+    def inner_images(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return deslanted images of the shape that the family knows."""
         return _deslanted(check_images(images, self.image_shape_), n_jobs).reshape(np.shape(images))
 
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        return self.part_.sample(n, rng)
-
-    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
-        return self.part_.transform(self.prepared(images, n_jobs), features, n_jobs)
-
-    def transform_columns(
-        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
-    ) -> np.ndarray:
-        return self.part_.transform_columns(self.prepared(images, n_jobs), features, n_jobs, dtype)
-
-    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        return self.part_.weighted_sums(self.prepared(images, n_jobs), weights, n_jobs)
-
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids in the groups of the family."""
-        return self.part_.block_ids(features)
-
-    def macs(self, features: Ids = None) -> int:
-        if len(check_features(features, self.n_features_)) == 0:
-            return 0
-        return self.part_.macs(features) + self._deslanting_macs
-
     @property
-    def _deslanting_macs(self) -> int:
-        return _MACS_PER_VALUE * int(np.prod(self.image_shape_))
-
-    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        first = 0 if len(chosen) else self._deslanting_macs
-        return self.part_.added_macs(chosen, features) + first
+    def shared_macs(self) -> int:
+        """Multiply-accumulates per image of deslanting."""
+        return MACS_PER_VALUE * int(np.prod(self.image_shape_))
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return what the family says of the feature."""
         return {**self.part_.describe(feature), "deslanted": True}
-
-    def take(self, features: np.ndarray) -> Deslanted:
-        return self._like()._with(self.part_.take(features))
-
-    def check_tunable(self) -> None:
-        """Check that the parameters of the family inside can be moved."""
-        self.family.check_tunable()
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         states, arrays = parts_to_state([self.part_])

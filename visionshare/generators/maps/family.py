@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
+from visionshare.generators.around import FamilyAround
+from visionshare.generators.base import FeatureFamily, check_images
 from visionshare.generators.checks import check_memory, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
@@ -22,7 +24,7 @@ __all__ = ["LearnedMaps"]
 _AT_ONCE = 64
 
 
-class LearnedMaps(FeatureFamily):
+class LearnedMaps(FamilyAround):
     """The features of a family on maps of an image, each of one small template.
 
     map_m(y, x) = max(0, max over a pool × pool cell of (image ⊗ template_m) + bias_m). The maps
@@ -73,9 +75,7 @@ class LearnedMaps(FeatureFamily):
     """
 
     name: ClassVar[str] = "maps"
-    inner_families: ClassVar[str] = "one"
     tunable_on_maps: ClassVar[bool] = True
-    part_: FeatureFamily
 
     def __init__(
         self,
@@ -101,18 +101,6 @@ class LearnedMaps(FeatureFamily):
         shape = tuple(self.image_shape_)
         height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
         return height, width, channels
-
-    @property
-    def groups(self) -> np.ndarray | None:
-        """Number of each column's group, as the family has them."""
-        return self.part_.groups
-
-    def check_parameters(self) -> None:
-        """Check all parameters, the family's too, without images."""
-        if not isinstance(self.family, FeatureFamily):
-            raise InputError("family", self.family, "a family such as PatchTemplates()")
-        self._check_own()
-        self.family.check_parameters()
 
     def _check_own(self) -> None:
         check_whole("n_maps", self.n_maps, most=1024)
@@ -171,6 +159,13 @@ class LearnedMaps(FeatureFamily):
         family.biases_ = np.ascontiguousarray(biases, np.float32)
         return family._with(part)
 
+    def around(self, part: FeatureFamily) -> LearnedMaps:
+        return self.of(part, self.templates_, self.biases_)
+
+    def inner_images(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Return the maps, see :meth:`maps`."""
+        return self.maps(images, n_jobs)
+
     def maps(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the maps (n, h, w, n_maps), float32, of images of the shape that is known."""
         return self._maps(images, n_jobs, with_places=False)[0]
@@ -185,7 +180,8 @@ class LearnedMaps(FeatureFamily):
         from visionshare.generators.maps.kernels import maps_of_block
 
         raster = check_images(images, self.image_shape_)
-        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        n, rows, cols, channels = raster.shape
+        lines = np.ascontiguousarray(raster).reshape(n, rows, cols * channels)
         templates = self.templates_.reshape(self.n_maps, self.size, -1)
         out = np.empty((len(raster), *self.map_shape_), np.float32)
         places = np.empty(out.shape if with_places else (0, 0, 0, 0), np.int8)
@@ -200,52 +196,26 @@ class LearnedMaps(FeatureFamily):
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         return out, places
 
-    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        return self.part_.sample(n, rng)
-
-    def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
-        return self.part_.transform(self.maps(images, n_jobs), features, n_jobs)
-
-    def transform_columns(
-        self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
-    ) -> np.ndarray:
-        return self.part_.transform_columns(self.maps(images, n_jobs), features, n_jobs, dtype)
-
-    def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        return self.part_.weighted_sums(self.maps(images, n_jobs), weights, n_jobs)
-
-    def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
-        """Return these ids in the groups of the family."""
-        return self.part_.block_ids(features)
-
     @property
-    def map_macs(self) -> int:
+    def shared_macs(self) -> int:
         """Multiply-accumulates per image of all maps."""
         rows, cols, _ = self.map_shape_
         return rows * cols * self.pool**2 * int(self.templates_.size)
 
-    def macs(self, features: Ids = None) -> int:
-        """Return the multiply-accumulates per image of these features together."""
-        if len(check_features(features, self.n_features_)) == 0:
-            return 0
-        return self.part_.macs(features) + self.map_macs
-
-    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        first = 0 if len(chosen) else self.map_macs
-        return self.part_.added_macs(chosen, features) + first
+    def layers(self) -> list[LayerSummary]:
+        """Return the maps, then the layers of the family."""
+        held = int(self.templates_.size + self.biases_.size)
+        own = LayerSummary(self.name, self.map_shape_, self.n_maps, held, self.shared_macs)
+        return [own, *self.part_.layers()]
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the templates of the maps, and what the family says of the feature on them."""
         inner = self.part_.describe(feature)
         return {"kind": "maps", "templates": self.templates_, "feature": inner}
 
-    def take(self, features: np.ndarray) -> LearnedMaps:
-        """Return the family restricted to these features, in this order."""
-        return self.of(self.part_.take(features), self.templates_, self.biases_)
-
     def check_tunable(self) -> None:
         """Check that the family inside can be moved, and knows its gradients in the maps."""
-        self.family.check_tunable()
+        super().check_tunable()
         if not self.family.tunable_on_maps:
             accepted = "a family that fine-tuning can move on maps: patches, or maps"
             raise InputError("family", self.family.name, accepted)

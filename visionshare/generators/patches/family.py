@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     ChosenPlan,
@@ -190,8 +191,8 @@ class PatchTemplates(FeatureFamily):
     def _set_geometry(self, shape: tuple[int, ...]) -> None:
         H, W, _ = shape
         q = self.patch_size
-        pads = tuple(max(self.padding, -(-(q - side) // 2)) for side in (H, W))
-        self.pads_ = pads
+        top, left = (max(self.padding, -(-(q - side) // 2)) for side in (H, W))
+        self.pads_ = pads = (top, left)
         self.positions_ = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
 
     def _collect(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -319,6 +320,15 @@ class PatchTemplates(FeatureFamily):
         masks = self.row_masks_, self.col_masks_
         return templates_macs(self.layout_[ids], *masks, taps, weighted=self.masks != "cells")
 
+    def layers(self) -> list[LayerSummary]:
+        """Return one layer: templates, and what is not 0 of the Gaussian masks in use."""
+        held = int(self.templates_.size)
+        if self.masks == "gaussian":
+            for masks, used in zip((self.row_masks_, self.col_masks_), (1, 2), strict=True):
+                held += int(np.count_nonzero(masks[np.unique(self.layout_[:, used])]))
+        n = len(self.templates_)
+        return [LayerSummary(self.name, (self.n_features_,), n, held, self.macs())]
+
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
 
@@ -329,6 +339,13 @@ class PatchTemplates(FeatureFamily):
         layouts = self.layout_[chosen], self.layout_[features]
         masks = self.row_masks_, self.col_masks_
         return added_templates_macs(*layouts, *masks, taps, weighted=self.masks != "cells")
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        new = ~np.isin(self.layout_[features, 0], self.layout_[chosen, 0])
+        each = self.layout_.shape[1] * self.layout_.itemsize
+        masks = self.row_masks_.nbytes + self.col_masks_.nbytes
+        template = self.templates_[:1].nbytes
+        return each + template * new + (0 if len(chosen) else masks)
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the template, the mask over all positions and its support."""

@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     checked_images,
 )
 from visionshare.generators.checks import check_flag, check_whole
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
 from visionshare.generators.states import check_state, family_state
@@ -172,6 +173,18 @@ class SourceClassifiers(FeatureFamily):
         costs[self.layout_[chosen, 0]] = 0
         return costs[self.layout_[features, 0]]
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        sizes = np.array([source.nbytes for source in self._linear()], np.int64)
+        sizes[self.layout_[chosen, 0]] = 0
+        each = self.layout_.shape[1] * self.layout_.itemsize
+        return each + sizes[self.layout_[features, 0]]
+
+    def layers(self) -> list[LayerSummary]:
+        """Return one layer: all numbers of the sources that are compact classifiers."""
+        linear = [source for source in self._sources if isinstance(source, LinearSource)]
+        held = sum(s.family.n_parameters + s.weights.size + s.intercept.size for s in linear)
+        return [LayerSummary(self.name, (self.n_features_,), None, int(held), self.macs())]
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the source's name, which of its scores it is, and for which class."""
         s, output = map(int, self.layout_[check_feature(feature, self.n_features_)])
@@ -191,14 +204,8 @@ class SourceClassifiers(FeatureFamily):
         chosen.image_shape_ = self.image_shape_
         return chosen._with([self._sources[s] for s in used], layout)
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the states of the sources' families, and their weights as arrays.
-
-        Raises
-        ------
-        InputError
-            If a source is no compact classifier.
-        """
+    def _linear(self) -> list[LinearSource]:
+        """Return the sources, if files can hold them: compact classifiers all."""
         linear = [source for source in self._sources if isinstance(source, LinearSource)]
         if len(linear) < len(self._sources):
             others = [s.name for s in self._sources if not isinstance(s, LinearSource)]
@@ -207,6 +214,17 @@ class SourceClassifiers(FeatureFamily):
                 "leave these sources out, or keep columns and classifier in memory"
             )
             raise InputError("sources", ", ".join(others), accepted)
+        return linear
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the states of the sources' families, and their weights as arrays.
+
+        Raises
+        ------
+        InputError
+            If a source is no compact classifier.
+        """
+        linear = self._linear()
         states, arrays = parts_to_state([source.family for source in linear])
         for s, source in enumerate(linear):
             arrays[f"weights.{s}"], arrays[f"intercept.{s}"] = source.weights, source.intercept

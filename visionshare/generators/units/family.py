@@ -11,6 +11,8 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.checks import check_choice, check_memory, check_whole
+from visionshare.generators.costs import held_bytes
+from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import product
@@ -150,13 +152,26 @@ class Units(FeatureFamily):
         is one more.
         """
         n = len(check_features(features, self.n_features_))
-        each = self.part_.n_features_ + (self.activation == "square")
-        return n * each + int(self.part_.macs()) if n else 0
+        return n * self._macs_of_one + int(self.part_.macs()) if n else 0
+
+    @property
+    def _macs_of_one(self) -> int:
+        return self.part_.n_features_ + (self.activation == "square")
+
+    def layers(self) -> list[LayerSummary]:
+        """Return the layers of the family, then the units."""
+        n, held = self.n_features_, int(self.directions_.size + self.offsets_.size)
+        own = LayerSummary(self.name, (n,), None, held, n * self._macs_of_one)
+        return [*self.part_.layers(), own]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         """Return what each unit alone adds to the cost of the chosen ones, (n,) int64."""
-        each = self.part_.n_features_ + (self.activation == "square")
-        return np.full(len(features), each + (0 if len(chosen) else int(self.part_.macs())))
+        first = 0 if len(chosen) else int(self.part_.macs())
+        return np.full(len(features), self._macs_of_one + first)
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        each = self.directions_[:1].nbytes + self.offsets_.itemsize
+        return np.full(len(features), each + (0 if len(chosen) else held_bytes(self.part_)))
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the unit's direction and offset."""

@@ -79,12 +79,15 @@ def prepare_images(run: Run) -> RunImages:
         If the data is missing or does not fit the recipe.
     """
     recipe, data = run.recipe, run.recipe.data
-    training, test = (load_split(recipe, split, run.data_dir) for split in ("train", "test"))
+    training = load_split(recipe, "train", run.data_dir)
     if data.held_out:
-        # The same images for every seed: settings are compared on them.
+        # The same images for every seed: settings are compared on them, and the test images stay
+        # unread.
         validation = stratified_mask(training.labels, data.held_out, 0)
         test = training.subset(np.flatnonzero(validation))
         training = training.subset(np.flatnonzero(~validation))
+    else:
+        test = load_split(recipe, "test", run.data_dir)
     if data.classes is not None:
         training, test = training.of_classes(data.classes), test.of_classes(data.classes)
     if data.per_class is not None:

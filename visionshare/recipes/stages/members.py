@@ -24,7 +24,7 @@ from visionshare.recipes.stages.learning import learn_classifier, make_learner
 from visionshare.recipes.stages.sparsification import sparsified
 from visionshare.recipes.stages.tuning import fine_tuned
 
-__all__ = ["learn_members", "learn_teacher", "teacher_recipe"]
+__all__ = ["choose_features", "learn_members", "learn_teacher", "teacher_recipe"]
 
 
 def learn_members(
@@ -47,7 +47,7 @@ def learn_members(
     members = []
     for number in range(run.recipe.members):
         member = run.member(number)
-        classifier = _chosen(member, images, sources)
+        classifier = choose_features(member, images, sources)
         if member.recipe.sparsify is not None:
             with run.clock("sparsification"):
                 classifier = sparsified(member, classifier, images.originals)
@@ -59,8 +59,18 @@ def learn_members(
     return averaged(members)
 
 
-def _chosen(run: Run, images: RunImages, sources: Sequence[LinearSource]) -> CompactClassifier:
-    """Return a classifier of the features that the learner chooses; columns are freed."""
+def choose_features(
+    run: Run, images: RunImages, sources: Sequence[LinearSource] = ()
+) -> CompactClassifier:
+    """Return a classifier of the features that the learner chooses; columns are freed.
+
+    Parameters
+    ----------
+    run : Run
+    images : RunImages
+    sources : sequence of LinearSource, optional
+        Their scores are features too.
+    """
     recipe, training = run.recipe, images.training
     with run.clock("features"):
         family = fitted_family(recipe, images, sources)

@@ -34,6 +34,7 @@ def figures_of(
         "test_error_rate": evaluation.error_rate,
         "rounds": len(classifier.path),
         "features": classifier.n_features,
+        "parameters": classifier.n_parameters,
         "macs": classifier.macs,
         "nbytes": classifier.nbytes,
         "seconds": dict(run.clock.seconds),

@@ -1,0 +1,141 @@
+"""The command that finds a structure within budgets and writes its recipe."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from visionshare.cli.options import DataFolder, Jobs, Json
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from visionshare.recipes import DesignResult
+    from visionshare.recipes.design.trials import Trial
+
+__all__ = ["register"]
+
+# Trials that are shown.
+_SHOWN = 10
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(design)
+
+
+def design(
+    pipeline: Annotated[str, typer.Argument(help="Name of a pipeline, or a recipe file (.toml).")],
+    data: DataFolder = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder: new, or of this design; default out/PIPELINE-design."),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", help="All trials together, such as 90s, 30m or 2h.")
+    ] = None,
+    structures: Annotated[int | None, typer.Option(help="Structures at most.")] = None,
+    macs: Annotated[
+        str | None, typer.Option(help="Multiply-accumulates per image at most, such as 400k.")
+    ] = None,
+    parameters: Annotated[
+        str | None, typer.Option(help="Learned numbers at most, such as 12k.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option("--bytes", help='Bytes of all arrays at most, such as "64KiB".')
+    ] = None,
+    jobs: Jobs = -1,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random draws.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Change a setting, such as design.n_layers=[1]."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find layers, templates and a head within budgets; write the recipe that trains them.
+
+    The same command resumes a design that was stopped; a longer --time continues one that ended.
+
+    Example: visionshare design mnist --data ~/data --time 30m --macs 400k --parameters 12k
+
+    Example: visionshare design digits --structures 9 --macs 20k --set fine_tuning.epochs=9
+    """
+    from visionshare.recipes import Budget, design_recipe, load_recipe
+    from visionshare.resources import parse_size, resolve_jobs
+
+    threads = resolve_jobs(jobs, "--jobs")
+    if time is None and structures is None:
+        raise InputError("--time", None, "a time such as 30m; or --structures, or both")
+    if structures is not None and structures < 1:
+        raise InputError("--structures", structures, "a whole number of at least 1")
+    seconds = None if time is None else _parsed(time, _SECONDS, "--time", "a time such as 30m")
+    accepted = "a number such as 400k or 1.5M"
+    budget = Budget(
+        None if macs is None else int(_parsed(macs, _TIMES, "--macs", accepted)),
+        None if parameters is None else int(_parsed(parameters, _TIMES, "--parameters", accepted)),
+        None if memory is None else parse_size(memory, "--bytes"),
+    )
+    changes = [*(settings or []), *([] if seed is None else [f"seed={seed}"])]
+    recipe = load_recipe(pipeline, changes)
+    folder = out if out is not None else Path("out") / f"{recipe.name}-design"
+    found = design_recipe(
+        recipe,
+        folder,
+        budget,
+        seconds=seconds,
+        n_structures=structures,
+        data_dir=data,
+        jobs=threads,
+        progress=sys.stderr.isatty(),
+    )
+    _say(found, as_json)
+
+
+def _parsed(text: str, units: dict[str, int], option: str, accepted: str) -> float:
+    """Return a positive number with a unit.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?) ?([a-zA-Z]?)", text, flags=re.ASCII)
+    value = float(match[1]) * units.get(match[2], 0) if match else 0.0
+    if value <= 0 or (units is _TIMES and value < 1):
+        raise InputError(option, text, accepted)
+    return value
+
+
+def _say(found: DesignResult, as_json: bool) -> None:
+    from visionshare.recipes.design.trials import RECIPE, TABLE, rank
+
+    path = found.out / RECIPE
+    if as_json:
+        trials = [_values(trial) for trial in found.trials]
+        values = {"recipe": str(path), "best": _values(found.best), "trials": trials}
+        typer.echo(json.dumps(values))
+        return
+    typer.echo("error, %  epochs       macs  parameters  structure")
+    ranked = [trial for trial in sorted(found.trials, key=rank) if trial.error is not None]
+    for trial in ranked[:_SHOWN]:
+        cost = trial.cost
+        typer.echo(
+            f"{100 * (trial.error or 0):8.2f}  {trial.epochs:6d}  {cost.macs:9,}  "
+            f"{cost.parameters:10,}  {trial.structure}"
+        )
+    n, seconds = len({trial.number for trial in found.trials}), sum(t.seconds for t in found.trials)
+    typer.echo(f"trials       {len(found.trials)} of {n} structures, {seconds:.0f} seconds")
+    typer.echo(f"table        {found.out / TABLE}")
+    typer.echo(f"recipe       {path}")
+    typer.echo(f"next         visionshare train {path}")
+
+
+def _values(trial: Trial) -> dict[str, Any]:
+    return {**asdict(trial), "text": str(trial.structure)}

@@ -1,0 +1,38 @@
+"""Pictures of monomials: those of their factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from visionshare.generators.pictures import Pictures, Plate, Seen, Tile
+
+if TYPE_CHECKING:
+    from visionshare.generators.monomials.family import Monomials
+
+__all__ = ["pictures"]
+
+
+def pictures(family: Monomials, seen: Seen) -> MonomialPictures:
+    """Return the pictures of the factors."""
+    return MonomialPictures(family, seen)
+
+
+class MonomialPictures(Pictures):
+    """The pictures of the factors, numbered as the family inside has them."""
+
+    def __init__(self, family: Monomials, seen: Seen) -> None:
+        self._factors = family.factors_
+        self._n, self._base = family.base_.n_features_, family.base_.pictures(seen)
+        self._products = any(len(factors) > 1 for factors in family.factors_)
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        """Return the plates of the factors."""
+        plates = self._base.plates(range(1, self._n + 1))
+        note = "Products of these features are features, too."
+        return [plate.with_note(note) for plate in plates] if self._products else plates
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        """Return the tiles of all factors."""
+        return tuple(chain.from_iterable(self._base.tiles(int(j)) for j in self._factors[feature]))

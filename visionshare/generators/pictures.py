@@ -1,0 +1,197 @@
+"""What a report draws of a family: plates of small pictures, without any drawing.
+
+A family with pictures has a module ``pictures`` beside its own, with a function
+``pictures(family, seen)`` that returns an object like :class:`Pictures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from visionshare.generators.base import check_images
+
+__all__ = ["SHOWN", "Field", "Pictures", "Plate", "Row", "Seen", "Stack", "Tile", "template_tile"]
+
+# Templates or features on a plate, at most.
+SHOWN = 30
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A small picture.
+
+    Parameters
+    ----------
+    values : ndarray of shape (h, w) or (h, w, 3)
+        From 0, black, to 1; numbers of any size where signed.
+    signed : bool, default False
+        Whether numbers are drawn about 0: blue below and red above, or colors about gray.
+    """
+
+    values: np.ndarray
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """Tiles side by side, and what is written below them."""
+
+    tiles: tuple[Tile, ...]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Rows of tiles under a title: all that is shown of one template or feature."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Plate:
+    """Stacks with a heading and a caption."""
+
+    heading: str
+    caption: str
+    stacks: tuple[Stack, ...]
+
+    def with_note(self, note: str) -> Plate:
+        """Return the plate with a sentence more in its caption."""
+        return replace(self, caption=f"{self.caption} {note}")
+
+
+@dataclass(frozen=True)
+class Field:
+    """Receptive fields: position i sees ``side`` pixels, the first is ``start + stride · i``.
+
+    Examples
+    --------
+    >>> Field().after(size=5, pool=2).after(size=3)
+    Field(stride=2, start=0, side=10)
+    """
+
+    stride: int = 1
+    start: int = 0
+    side: int = 1
+
+    def after(self, size: int, pool: int = 1, padding: int = 0) -> Field:
+        """Return what a position sees after templates, and maxima of cells."""
+        return Field(
+            self.stride * pool,
+            self.start - self.stride * padding,
+            self.side + self.stride * (size + pool - 2),
+        )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A sample of images, and what a family sees of them.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W[, C]), uint8 or float
+    inputs : ndarray
+        What the family sees: the images, or maps of them.
+    rows, cols : Field
+        What a row and a column of ``inputs`` see of the images.
+    layer : int, default 1
+        Number of the family's own layer of templates.
+    called : str, default "images"
+        What captions call the images.
+    """
+
+    images: np.ndarray
+    inputs: np.ndarray
+    rows: Field = Field()
+    cols: Field = Field()
+    layer: int = 1
+    called: str = "images"
+
+    def through(self, size: int, paddings: tuple[int, ...], pool: int = 1) -> Seen:
+        """Return the same with the fields of responses of templates, or of their maps."""
+        rows, cols = (
+            field.after(size, pool, padding)
+            for field, padding in zip((self.rows, self.cols), paddings, strict=True)
+        )
+        return replace(self, rows=rows, cols=cols)
+
+    @property
+    def draws_templates(self) -> bool:
+        """Whether a template of what is seen is itself a picture: of gray or color pixels."""
+        return self.inputs is self.images and self.raster.shape[3] in (1, 3)
+
+    @property
+    def raster(self) -> np.ndarray:
+        """Images (n, H, W, C)."""
+        return check_images(self.images)
+
+    def mean(self, which: np.ndarray) -> Tile:
+        """Return the mean of whole images."""
+        return Tile(_plain(self._pixels(which).mean(axis=0)))
+
+    def patches(self, which: np.ndarray, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return what positions of images see, (n, h, w[, 3]), from 0 to 1; 0 outside of an image.
+
+        Parameters
+        ----------
+        which : ndarray of shape (n,), int
+            Images.
+        rows, cols : ndarray of shape (n,), int
+            Positions in ``inputs``.
+        """
+        pixels = self._pixels(which)
+        y, y_inside = _covered(self.rows, rows, pixels.shape[1])
+        x, x_inside = _covered(self.cols, cols, pixels.shape[2])
+        patches = pixels[np.arange(len(which))[:, None, None], y[:, :, None], x[:, None]]
+        return _plain(patches * (y_inside[:, :, None] & x_inside[:, None])[..., None])
+
+    def _pixels(self, which: np.ndarray) -> np.ndarray:
+        """Return images from 0 to 1; of other channels than colors, their mean."""
+        raster = self.raster
+        low, high = (0, 255) if raster.dtype == np.uint8 else (raster.min(), raster.max())
+        pixels = (raster[which].astype(np.float32) - np.float32(low)) / np.float32(high - low or 1)
+        return pixels if pixels.shape[3] in (1, 3) else pixels.mean(axis=3, keepdims=True)
+
+
+class Pictures:
+    """What is drawn of a family; of one without pictures, nothing."""
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        """Return the plates, those of the first layer first.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Of the features of the family, as the report calls them.
+        """
+        return []
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        """Return a picture of one feature, of several tiles; none where there is no picture."""
+        return ()
+
+
+def template_tile(template: np.ndarray) -> Tile:
+    """Return a template (h, w, C) of pixels as a tile.
+
+    Examples
+    --------
+    >>> template_tile(np.zeros((3, 5, 1))).values.shape
+    (3, 5)
+    """
+    return Tile(_plain(template), signed=True)
+
+
+def _covered(field: Field, positions: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pixels (n, field.side) that positions see, and which of them there are."""
+    pixels = (field.start + field.stride * positions)[:, None] + np.arange(field.side)
+    return np.clip(pixels, 0, side - 1), (pixels >= 0) & (pixels < side)
+
+
+def _plain(values: np.ndarray) -> np.ndarray:
+    """Return an array without its last axis, if that is of one channel."""
+    return values[..., 0] if values.shape[-1] == 1 else values

@@ -1,0 +1,106 @@
+"""Where templates of maps respond most: what a template that is no picture is drawn by."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from visionshare.generators.pictures import Row, Seen, Tile
+from visionshare.resources import product
+
+__all__ = ["Strongest", "strongest_caption", "strongest_responses", "strongest_rows"]
+
+# Parts of images in a mean, and those that are shown alone.
+_IN_MEAN, _ALONE = 25, 2
+# Images whose responses are computed together.
+_AT_ONCE = 16
+
+
+class Strongest(NamedTuple):
+    """The largest response to each image, and where it is: (n, m) of n images and m templates."""
+
+    values: np.ndarray
+    rows: np.ndarray
+    cols: np.ndarray
+
+    @classmethod
+    def of(cls, responses: np.ndarray) -> Strongest:
+        """Return it of all responses (n, rows, cols, m); the first one of equals.
+
+        Examples
+        --------
+        >>> Strongest.of(np.array([[[[3.0], [5.0]]]])).cols.tolist()
+        [[1]]
+        """
+        flat = responses.reshape(len(responses), -1, responses.shape[3])
+        at = flat.argmax(axis=1)
+        rows, cols = np.divmod(at, responses.shape[2])
+        return cls(np.take_along_axis(flat, at[:, None], axis=1)[:, 0], rows, cols)
+
+
+def strongest_responses(
+    inputs: np.ndarray, templates: np.ndarray, paddings: tuple[int, ...]
+) -> Strongest:
+    """Return the largest response of each template to each image.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n, H, W, C)
+    templates : ndarray of shape (m, q, q, C)
+    paddings : tuple of int
+        Zero rows above and below, zero columns at the sides.
+
+    Examples
+    --------
+    >>> inputs = np.zeros((1, 4, 4, 1), np.float32)
+    >>> inputs[0, 2, 3] = 1
+    >>> found = strongest_responses(inputs, np.ones((1, 1, 1, 1), np.float32), (0, 0))
+    >>> [int(part[0, 0]) for part in found]
+    [1, 2, 3]
+    """
+    m, q = templates.shape[:2]
+    flat = np.ascontiguousarray(templates.transpose(3, 1, 2, 0), np.float32).reshape(-1, m)
+    margins = ((0, 0), *((padding, padding) for padding in paddings), (0, 0))
+    parts = []
+    for start in range(0, len(inputs), _AT_ONCE):
+        padded = np.pad(inputs[start : start + _AT_ONCE].astype(np.float32), margins)
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (q, q), axis=(1, 2))
+        responses = product(windows.reshape(-1, len(flat)), flat)
+        parts.append(Strongest.of(responses.reshape(*windows.shape[:3], m)))
+    return Strongest(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def strongest_rows(seen: Seen, found: Strongest, template: int) -> tuple[Row, ...]:
+    """Return pictures of what a template responds to.
+
+    Parameters
+    ----------
+    seen : Seen
+        With the fields of the responses.
+    found : Strongest
+    template : int
+
+    Returns
+    -------
+    tuple of Row
+        The mean of the parts of images with the largest responses, then the largest alone.
+    """
+    values = found.values[:, template]
+    best = np.argsort(-values, kind="stable")[:_IN_MEAN]
+    best = best[values[best] > 0]
+    if len(best) == 0:
+        return (Row((), "none"),)
+    patches = seen.patches(best, found.rows[best, template], found.cols[best, template])
+    return tuple(Row((Tile(p),)) for p in (patches.mean(axis=0), *patches[:_ALONE]))
+
+
+def strongest_caption(seen: Seen) -> str:
+    """Return what the rows of :func:`strongest_rows` are."""
+    n = len(seen.images)
+    return (
+        "Templates of maps are no pictures; shown is what each responds to: above, the mean of "
+        f"the {min(_IN_MEAN, n)} parts of {n} {seen.called} with the strongest responses, at most "
+        f"one of each image; below, the {_ALONE} strongest. A template sees {seen.rows.side}×"
+        f"{seen.cols.side} pixels; what is outside of an image is black."
+    )

@@ -1,0 +1,40 @@
+"""Pictures of a union: those of its families, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from visionshare.generators.pictures import Pictures, Plate, Seen, Tile
+
+if TYPE_CHECKING:
+    from visionshare.generators.union.family import UnionOfFamilies
+
+__all__ = ["pictures"]
+
+
+def pictures(family: UnionOfFamilies, seen: Seen) -> UnionPictures:
+    """Return the pictures of all families."""
+    return UnionPictures(family, seen)
+
+
+class UnionPictures(Pictures):
+    """The pictures of each family, with the numbers that its features have in the union."""
+
+    def __init__(self, family: UnionOfFamilies, seen: Seen) -> None:
+        self._part_of = family.part_
+        self._parts = [part.pictures(seen) for part in family.parts_]
+
+    def plates(self, numbers: Sequence[int]) -> list[Plate]:
+        """Return the plates of the families."""
+        plates = []
+        for p, part in enumerate(self._parts):
+            plates += part.plates([numbers[int(j)] for j in np.flatnonzero(self._part_of == p)])
+        return plates
+
+    def tiles(self, feature: int) -> tuple[Tile, ...]:
+        """Return what the feature's family draws of it."""
+        part = self._part_of[feature]
+        return self._parts[part].tiles(int(np.sum(self._part_of[:feature] == part)))

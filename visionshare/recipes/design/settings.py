@@ -1,0 +1,133 @@
+"""What the design of a structure may vary, and how structures are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from visionshare.errors import InputError
+from visionshare.learners.heads import HEADS
+from visionshare.learners.parameters import check_fraction, check_whole_numbers
+
+__all__ = ["MOST_LAYERS", "Design"]
+
+# Layers of maps for which pools are bundled.
+MOST_LAYERS = 2
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the design of a structure may vary, and how structures are tried.
+
+    A structure is drawn by drawing one value of each list, and one for each layer of maps;
+    structures that do not fit the images or the budget are never trained.
+
+    Attributes
+    ----------
+    n_layers : sequence of int
+        Layers of learned maps under the templates, each 0 to 2.
+    n_maps, map_sizes, pools : sequence of int
+        Of each such layer: maps, side of their templates, side of the cells whose maximum is kept.
+    patch_sizes, n_templates, grids : sequence of int
+        Side of the templates whose maxima are the features; how many of them are chosen, which
+        is the learner's number of rounds; and cells a side, of each of which a template has
+        a feature.
+    heads : sequence of str
+        What follows the features, see :class:`visionshare.learners.FineTuning`.
+    n_units : sequence of int
+        Units of the heads "hidden" and "low-rank".
+    deslanted : sequence of bool
+        Whether the slant of each image is taken out first.
+    least_use : float, default 0.25
+        Fraction of the tightest budget that a structure has to use. Small structures are many,
+        and rarely the best.
+    templates_per_round : int, default 2
+        Templates of the pool for each that is chosen.
+    search_images : int, default 2000
+        Training images at most that choose the templates.
+    n_patches : int, default 20_000
+        Patches drawn for the templates of each layer.
+    images : int, default 10_000
+        Training images at most that trials train on.
+    held_out : float, default 1/6
+        Fraction of the training images by which all trials are compared; a recipe's own
+        ``data.held_out`` goes before it.
+    n_rungs : int, default 3
+        The last rung has the recipe's epochs, and each before it 1 / ``reduction`` of the next.
+    reduction : int, default 3
+        One of so many structures of a rung is trained on the next.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> Design(n_layers=(1,), heads=("linear",)).reduction
+    3
+    >>> Design(n_layers=(3,))
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.InputError: n_layers: got 3; accepted: whole numbers from 0 to 2
+    """
+
+    n_layers: tuple[int, ...] = (0, 1, 2)
+    n_maps: tuple[int, ...] = (4, 6, 8, 12, 16, 24, 32)
+    map_sizes: tuple[int, ...] = (3, 5)
+    pools: tuple[int, ...] = (1, 2, 3)
+    patch_sizes: tuple[int, ...] = (2, 3, 4, 5, 7)
+    n_templates: tuple[int, ...] = (16, 24, 32, 48, 64, 96)
+    grids: tuple[int, ...] = (1, 2, 3, 4)
+    heads: tuple[str, ...] = ("linear", "hidden", "low-rank")
+    n_units: tuple[int, ...] = (16, 24, 32, 48, 64)
+    deslanted: tuple[bool, ...] = (False,)
+    least_use: float = 0.25
+    templates_per_round: int = 2
+    search_images: int = 2000
+    n_patches: int = 20_000
+    images: int = 10_000
+    held_out: float = 1 / 6
+    n_rungs: int = 3
+    reduction: int = 3
+
+    def __post_init__(self) -> None:
+        _check_list("n_layers", self.n_layers, 0, MOST_LAYERS)
+        _check_list("n_maps", self.n_maps, 1, 1024)
+        _check_list("map_sizes", self.map_sizes, 1, 64)
+        _check_list("pools", self.pools, 1, 11)
+        _check_list("patch_sizes", self.patch_sizes, 1, 64)
+        _check_list("n_templates", self.n_templates, 1, 10_000)
+        _check_list("grids", self.grids, 1, 64)
+        _check_list("n_units", self.n_units, 1, 10_000)
+        _check_among("heads", self.heads, HEADS)
+        _check_among("deslanted", self.deslanted, (False, True))
+        check_fraction("least_use", self.least_use, zero=True)
+        check_fraction("held_out", self.held_out)
+        check_whole_numbers(self, 1, "templates_per_round", "search_images", "n_patches", "images")
+        check_whole_numbers(self, 1, "n_rungs")
+        check_whole_numbers(self, 2, "reduction")
+        if self.n_rungs > 10:
+            raise InputError("n_rungs", self.n_rungs, "a whole number from 1 to 10")
+
+
+def _check_list(name: str, values: Sequence[int], least: int, most: int) -> None:
+    """Check that values are one or more whole numbers of a range."""
+    accepted = f"whole numbers from {least} to {most}"
+    _check_some(name, values, accepted)
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise InputError(name, value, accepted)
+
+
+def _check_among(name: str, values: Sequence[object], known: Sequence[object]) -> None:
+    accepted = f"one or more of {', '.join(map(repr, known))}"
+    _check_some(name, values, accepted)
+    for value in values:
+        if value not in known:
+            raise InputError(name, value, accepted)
+
+
+def _check_some(name: str, values: Sequence[object], accepted: str) -> None:
+    if not isinstance(values, (list, tuple)) or not values:
+        raise InputError(name, values, f"a list of {accepted}")

@@ -1,0 +1,129 @@
+"""Structures: layers of maps, templates in cells on them, and a head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from visionshare.learners.heads import UNITS
+
+__all__ = ["MapLayer", "Structure"]
+
+# Pools by their number of layers of maps; with "deslanted-" before, on images without slant.
+_POOLS = ("patches", "layered", "layered-3")
+
+
+@dataclass(frozen=True)
+class MapLayer:
+    """A layer of learned maps: how many, the side of their templates, and that of their cells.
+
+    Examples
+    --------
+    >>> str(MapLayer(8, 3, 2)), MapLayer(8, 3, 2).seen((28, 28, 1))
+    ('8 maps 3x3/2', (13, 13, 8))
+    """
+
+    n_maps: int
+    size: int
+    pool: int
+
+    def __str__(self) -> str:
+        return f"{self.n_maps} maps {self.size}x{self.size}/{self.pool}"
+
+    def seen(self, raster: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Return rows, columns and number of the maps of an image; none where it is too small."""
+        rows, cols = (max(0, side - self.size + 1) // self.pool for side in raster[:2])
+        return rows, cols, self.n_maps
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What a classifier is made of, before anything is learned.
+
+    Attributes
+    ----------
+    layers : tuple of MapLayer
+        From the image on; none where templates see the image itself.
+    patch_size, n_templates, grid : int
+        Of the templates on the last maps: side, number, and cells a side.
+    head : str
+        A name of :data:`visionshare.learners.heads.HEADS`.
+    n_units : int
+        Of a head of units; 0 for others.
+    deslanted : bool
+
+    Examples
+    --------
+    >>> structure = Structure((MapLayer(4, 5, 2),), 3, 48, 2, "hidden", 24, False)
+    >>> print(structure)
+    4 maps 5x5/2, 48 templates 3x3 in 2x2 cells, 24 hidden units
+    >>> structure.fits((28, 28, 1)), structure.fits((8, 8, 1))
+    (True, False)
+    """
+
+    layers: tuple[MapLayer, ...]
+    patch_size: int
+    n_templates: int
+    grid: int
+    head: str
+    n_units: int
+    deslanted: bool
+
+    def __str__(self) -> str:
+        q, g = self.patch_size, self.grid
+        parts = [*(["deslanted"] if self.deslanted else []), *map(str, self.layers)]
+        parts.append(f"{self.n_templates} templates {q}x{q} in {g}x{g} cells")
+        if self.head in UNITS:
+            parts.append(f"{self.n_units} {self.head} units")
+        elif self.head != "linear":
+            parts.append(self.head)
+        return ", ".join(parts)
+
+    @property
+    def n_features(self) -> int:
+        """Features: one for each template and cell."""
+        return self.n_templates * self.grid**2
+
+    def rasters(self, raster: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+        """Return rows, columns and channels of an image and of the maps of each layer."""
+        rasters = [raster]
+        for layer in self.layers:
+            rasters.append(layer.seen(rasters[-1]))
+        return rasters
+
+    def positions(self, raster: tuple[int, int, int]) -> tuple[int, int]:
+        """Return rows and columns of the positions of a template, of an image that it fits."""
+        rows, cols, _ = self.rasters(raster)[-1]
+        return rows - self.patch_size + 1, cols - self.patch_size + 1
+
+    def fits(self, raster: tuple[int, int, int]) -> bool:
+        """Return whether maps of an image have a pixel, and each cell a position of its own."""
+        return min(self.positions(raster)) >= self.grid
+
+    def features(self, templates_per_round: int, n_patches: int) -> dict[str, Any]:
+        """Return the section [features] of a recipe.
+
+        Parameters
+        ----------
+        templates_per_round : int
+            Templates of the pool for each that is chosen.
+        n_patches : int
+            Patches drawn for the templates of each layer.
+        """
+        parameters: dict[str, Any] = {
+            "patch_size": self.patch_size,
+            "n_templates": self.n_templates * templates_per_round,
+            "grid": self.grid,
+            "masks": "cells",
+            "padding": 0,
+            "contrast": "unit",
+            "n_patches": n_patches,
+        }
+        pool = _POOLS[0]
+        for outer, layer in zip(_POOLS[1:], reversed(self.layers), strict=False):
+            own = {"n_maps": layer.n_maps, "size": layer.size, "pool": layer.pool}
+            parameters = {**own, "padding": 0, "n_patches": n_patches, pool: parameters}
+            pool = outer
+        if self.deslanted:
+            pool, parameters = f"deslanted-{pool}", {pool: parameters}
+        return {"pool": pool, "parameters": parameters}

@@ -101,8 +101,8 @@ def test_budgets_that_nothing_fits_are_refused():
         Proposals(Design(patch_sizes=(5,)), Budget(), (3, 3, 1), 10).check()
     one = {"n_layers": (0,), "patch_sizes": (3,), "grids": (2,), "heads": ("linear",)}
     # Few templates are below a quarter of the budget, and many above it.
+    few_or_many = Design(**one, n_templates=(1, 900), max_features=5000)
     with pytest.raises(InputError, match=r"^budget: got 'macs 40000'.*least_use"):
-        few_or_many = Design(**one, n_templates=(1, 900), max_features=5000)
         Proposals(few_or_many, Budget(macs=40_000), (8, 8, 1), 10).check()
     for limit in (0, -1, 1.5, True):
         with pytest.raises(InputError, match=r"^parameters: "):

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import synthetic
 from benchmarks.measuring import Paired
 from visionshare.datasets import elastic_deformations
+from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
 from visionshare.generators.patches.tuning import TunableTemplates
 from visionshare.learners.product_scores import ProductScores
@@ -19,6 +20,7 @@ def test_features_with_their_positions(paired: Paired) -> None:
     """128 images side by side against one after the other, by the kernel of few images."""
     features = TunableTemplates(synthetic(0.5).family)
     plan = features._plan
+    assert isinstance(plan, RestrictedPlan)
     images = np.random.default_rng(1).integers(0, 256, (128, 28, 28, 1), np.uint8)
     out = np.empty((128, plan.n_features), np.float32)
     positions = np.empty(out.shape, np.int32)

@@ -14,7 +14,7 @@ from visionshare import PatchTemplates, Pixels
 from visionshare.columns import ArrayColumns
 from visionshare.resources import resolve_jobs
 from visionshare.search import Pool, make_criterion
-from visionshare.search.per_mac import PerMac
+from visionshare.search.per_cost import PerCost
 from visionshare.search.pool import SearchState
 from visionshare.store import create_store, open_store
 
@@ -67,5 +67,5 @@ def test_scores_by_cost(paired: Paired) -> None:
     pool, gradient = Pool(columns), make_criterion("gradient")
     R = rng.normal(size=(6_000, K)).astype(np.float32)
     state = SearchState(R, 76, rng.permutation(16_000)[:75])
-    by_cost = PerMac(gradient)
+    by_cost = PerCost(gradient)
     paired(lambda: by_cost.score(pool, state, None), lambda: gradient.score(pool, state, None), 1.2)

@@ -23,7 +23,13 @@ def _declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     # onnxruntime runs exported models where it happens to be installed.
-    lines = [*project["dependencies"], *extras["onnx"], *extras["serve"], "onnxruntime"]
+    lines = [
+        *project["dependencies"],
+        *extras["onnx"],
+        *extras["serve"],
+        *extras["parquet"],
+        "onnxruntime",
+    ]
     return {re.match(r"[\w-]+", line)[0].lower() for line in lines}
 
 

@@ -128,6 +128,10 @@ def draw(entries: Sequence[Entry], n_test: int, file: Path) -> None:
         axis.set(xscale="log", xlabel=label)
         axis.grid(alpha=0.3)
         names.append(_draw_panel(axis, points(entries, cost, n_test), groups))
+        low, high = axis.get_xlim()
+        if high < 1.01 * low:
+            # All costs are one: a logarithmic axis would have no length.
+            axis.set_xlim(low / 2, 2 * high)
         _label(axis.xaxis, short)
         lines, labels = axis.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))

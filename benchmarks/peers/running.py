@@ -15,7 +15,6 @@ import numpy as np
 
 from benchmarks.architectures import KINDS
 from benchmarks.peers import page
-from benchmarks.peers.data import SETS, load_split
 from benchmarks.peers.networks import Network
 from benchmarks.peers.ours import WAYS, name_of, ours, read, seed_of
 from benchmarks.peers.peer import Choice, Effort, Trained
@@ -24,7 +23,7 @@ from benchmarks.peers.record import Record, Run
 from benchmarks.peers.timing import BATCH, microseconds, threads
 from scripts.reproduce.results import RESULTS, stopwatch
 from visionshare import CompactClassifier
-from visionshare.datasets import ImageSet
+from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import ExportError, InputError, VisionshareError
 from visionshare.fingerprints import file_digest
 from visionshare.recipes import load_recipe
@@ -32,6 +31,7 @@ from visionshare.resources import resolve_jobs
 
 __all__ = ["BUDGETS", "PEERS", "Peer", "main", "missing"]
 
+SETS = ("mnist", "fashion-mnist", "cifar10", "digits")
 QUICK, ROUNDS, QUICK_ROUNDS = 1000, 5, 2
 # Multiply-accumulates, in millions.
 BUDGETS = (0.1, 0.2, 0.4, 1.0)
@@ -229,7 +229,7 @@ def _conditions(
 
 def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
     effort = _effort(options)
-    train, test = (load_split(options.set, split, options.data) for split in ("train", "test"))
+    train, test = (load_images(options.set, split, options.data) for split in ("train", "test"))
     if options.quick:
         order = np.random.default_rng(0).permutation(len(train))
         train, test = train.subset(order[:QUICK]), test.subset(slice(QUICK))

@@ -56,27 +56,40 @@ class Step(NamedTuple):
     tuned: bool = True
 
 
+_THREE = "features.parameters={size=5, layered={n_maps=12, size=5, patches=PATCHES}}"
+_PATCHES = "{n_templates=100, grid=2}"
 _PLAIN = "fine_tuning.standardized_filters=false"
+_LAST = "fine_tuning.averaging=0"
+# Epochs of every step that is fine-tuned.
+EPOCHS = 20
 STEPS = (
     Step(
-        "one layer of templates in cells, chosen greedily",
+        "6 templates of 7x7 pixels in 4 cells, chosen greedily",
         (
-            "features.pool=patches", "features.parameters={masks='cells',n_templates=300,padding=0}",
-            "learner.rounds=6",
+            "features.pool=patches", "learner.rounds=6",
+            "features.parameters={masks='cells', n_templates=300, grid=2, padding=0}",
         ),
         tuned=False,
     ),
-    Step("on maps: two layers",
-         ("features.pool=layered", "features.parameters={patches={grid=3}}", "learner.rounds=48"),
-         tuned=False),
-    Step("on maps of maps: three layers", ("features.pool=layered-3",), tuned=False),
+    Step(
+        "two layers: 28 templates of 3x3 on 4 maps",
+        (
+            "features.pool=layered", "learner.rounds=28",
+            "features.parameters={patches={n_templates=300, grid=2}}",
+        ),
+        tuned=False,
+    ),
+    Step(
+        "three layers: 48 templates on 12 maps of 4 maps",
+        ("features.pool=layered-3", _THREE.replace("PATCHES", _PATCHES)),
+        tuned=False,
+    ),
     Step("images without slant", tuned=False),
-    Step("fine-tuned", ("fine_tuning.deformed=false", _PLAIN, "fine_tuning.averaging=0")),
-    Step("on images deformed anew each epoch", (_PLAIN, "fine_tuning.averaging=0")),
-    Step("filters of zero mean", ("fine_tuning.averaging=0",)),
+    Step("fine-tuned, plain filters", ("fine_tuning.deformed=false", _PLAIN, _LAST)),
+    Step("on images deformed anew each epoch", (_PLAIN, _LAST)),
+    Step("filters of zero mean", (_LAST,)),
     Step("averaged parameters"),
-    Step("24 hidden units, 36 templates",
-         ("fine_tuning.head=hidden", "fine_tuning.n_units=24", "learner.rounds=32")),
+    Step("24 hidden units", ("fine_tuning.head=hidden", "fine_tuning.n_units=24")),
 )  # fmt: skip
 
 
@@ -136,7 +149,8 @@ def main() -> None:
     parser.add_argument("--remark", default="", help="how the runs were made, for the page")
     options = parser.parse_args()
     if options.steps:
-        epochs = ["fine_tuning.epochs=2", "data.limit=2000"] if options.quick else []
+        epochs = [f"fine_tuning.epochs={2 if options.quick else EPOCHS}"]
+        epochs += ["data.limit=2000"] if options.quick else []
         for number, step in enumerate(STEPS):
             settings = [*HELD_OUT, *epochs, *step.settings]
             run("mnist-200k", settings, options.runs / f"step-{number}", options, step.tuned)
@@ -146,7 +160,12 @@ def main() -> None:
                 folder = options.runs / f"{pipeline}-{seed}"
                 run(pipeline, [f"seed={seed}"], folder, options, tuned=True)
     write_page(
-        options.out, "layers", recipes=recipes(options), steps=steps(options), remark=options.remark
+        options.out,
+        "layers",
+        recipes=recipes(options),
+        steps=steps(options),
+        epochs=EPOCHS,
+        remark=options.remark,
     )
 
 

@@ -22,7 +22,7 @@ STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 QUANTIZED = [
     "patches", "color", "gabor", "fourier", "anchors-pca", "gaussian", "union", "sources", "maps",
-    "maps-of-maps", "chains", "chains-of-three", "channels",
+    "maps-of-maps", "many-maps", "chains", "chains-of-three", "channels",
 ]  # fmt: skip
 
 
@@ -113,7 +113,17 @@ def test_bytes_in_tables_change_scores_little(kind, gcc, classifier, images, tmp
 
 @pytest.mark.parametrize(
     "kind",
-    ["patches", "color", "gabor", "anchors-pca", "maps", "maps-of-maps", "chains", "channels"],
+    [
+        "patches",
+        "color",
+        "gabor",
+        "anchors-pca",
+        "maps",
+        "maps-of-maps",
+        "many-maps",
+        "chains",
+        "channels",
+    ],
 )
 def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images, tmp_path):
     model = classifier(kind)
@@ -122,7 +132,9 @@ def test_16_bits_in_tables_change_next_to_nothing(kind, gcc, classifier, images,
     assert mean_change(scores, model, test) <= 1e-3
 
 
-@pytest.mark.parametrize("kind", ["patches", "color", "maps", "maps-of-maps", "chains"])
+@pytest.mark.parametrize(
+    "kind", ["patches", "color", "maps", "maps-of-maps", "many-maps", "chains"]
+)
 @pytest.mark.parametrize("pixel", ["uint8", "float32"])
 def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, images, tmp_path):
     """Sums of floats where tables are small: pixels are floats, or maps are, on small cores too."""
@@ -139,7 +151,9 @@ def test_floats_of_any_pixels_under_small_tables(kind, pixel, gcc, classifier, i
 
 
 @pytest.mark.parametrize("quantize", ["none", "int8"])
-@pytest.mark.parametrize("kind", ["patches", "maps", "maps-of-maps", "chains-of-three"])
+@pytest.mark.parametrize(
+    "kind", ["patches", "maps", "maps-of-maps", "many-maps", "chains-of-three"]
+)
 def test_small_cores_need_the_memory_that_is_said(kind, quantize, gcc, classifier, tmp_path):
     program = c_program(classifier(kind), quantize=quantize)
     (tmp_path / "classifier.h").write_text(program.files["classifier.h"])

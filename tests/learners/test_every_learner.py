@@ -21,7 +21,7 @@ from visionshare.search import (
     Gradient,
     LargestDecrease,
     Orthogonal,
-    PerMacSearch,
+    PerCostSearch,
     RandomSubset,
     Screened,
 )
@@ -147,7 +147,7 @@ def test_a_search_by_cost_may_hold_an_object(data):
     columns = ArrayColumns.from_family(Pixels().fit(X), X)
     options = {"keep": 6, "per_mac": True}
     named = ShareBoost(3, search="screened", search_options=options).fit(columns, y)
-    objects = ShareBoost(3, search=PerMacSearch(Screened(keep=6))).fit(columns, y)
+    objects = ShareBoost(3, search=PerCostSearch(Screened(keep=6))).fit(columns, y)
     assert_array_equal(objects.coef_, named.coef_)
 
 

@@ -15,6 +15,7 @@ from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
+from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
 from visionshare.scores import predict_labels, softmax
 
@@ -172,9 +173,7 @@ class CompactClassifier:
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that prediction needs."""
-        _, arrays = self.family.to_state()
-        of_family = sum(array.nbytes for array in arrays.values())
-        return int(of_family + self.weights.nbytes + self.intercept.nbytes)
+        return held_bytes(self.family) + self.weights.nbytes + self.intercept.nbytes
 
     @property
     def features(self) -> list[dict[str, Any]]:

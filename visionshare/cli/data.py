@@ -52,7 +52,7 @@ def verify(name: Name, data: DataFolder = None) -> None:
     for path, state in states.items():
         typer.echo(f"{state:8} {path}")
     if not states:
-        typer.echo(f"{name} is part of a Python package: there is nothing to verify")
+        typer.echo(f"{name} has no files that the catalog lists: there is nothing to verify")
     if any(state != "ok" for state in states.values()):
         raise typer.Exit(1)
 

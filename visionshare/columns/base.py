@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,6 +229,52 @@ class Columns(ABC):
             None where the cost is unknown.
         """
         return None if self._family is None else self._family.added_macs(chosen, ids, starts)
+
+    def added_bytes(
+        self, chosen: np.ndarray, ids: np.ndarray | None = None, starts: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Return what columns, or groups of them, add to the bytes that a classifier holds.
+
+        Parameters
+        ----------
+        chosen, ids, starts
+            As in :meth:`added_macs`.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,), or None
+            Without weights; None where the cost is unknown.
+        """
+        return None if self._family is None else self._family.added_bytes(chosen, ids, starts)
+
+    def added_microseconds(
+        self,
+        rates: Mapping[str, Mapping[str, float]],
+        chosen: np.ndarray,
+        ids: np.ndarray | None = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray | None:
+        """Return what columns, or groups of them, add to the time of one image.
+
+        Parameters
+        ----------
+        rates : mapping
+            As ``costs.rates()`` gives them.
+        chosen, ids, starts
+            As in :meth:`added_macs`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,), or None
+            None where the cost is unknown.
+        """
+        family = self._family
+        return None if family is None else family.added_microseconds(rates, chosen, ids, starts)
+
+    @property
+    def costs(self) -> Any:
+        """What says the costs of the columns: their family, or what costs as it; None for none."""
+        return self._family
 
     def sample(self, rows: np.ndarray, old: Columns | None = None) -> Columns | None:
         """Return all columns of some examples, copied, with the scaling of these columns.

@@ -7,14 +7,16 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.datasets import bundled_sets
+from visionshare.datasets.catalog_entry import CatalogFile, DataSetInfo, Split
 from visionshare.datasets.glyphs import Fonts, load_fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.sampling import stratified_mask
@@ -37,65 +39,6 @@ __all__ = [
 # A folder with a TOML file for each data set; the bundled ones when it is None.
 Catalog: TypeAlias = "str | os.PathLike[str] | None"
 Folder: TypeAlias = "str | os.PathLike[str] | None"
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class CatalogFile(_Strict):
-    """One file of a data set.
-
-    ``content_sha256``: of what a gzip file unpacks to, which others pack again.
-    """
-
-    path: str
-    sha256: str
-    content_sha256: str | None = None
-    bytes: int | None = None
-    url: str | None = None
-
-
-class Split(_Strict):
-    """Where a split's images and labels are."""
-
-    images: str
-    labels: str
-    shape: tuple[int, ...]
-
-
-class Plate(_Strict):
-    """An image of one texture."""
-
-    name: str
-    image: str
-    rows: int | None = None
-
-
-class DataSetInfo(_Strict):
-    """A catalog entry.
-
-    Examples
-    --------
-    >>> info = DataSetInfo(name="a", title="A", kind="npz", license="CC0", citation="")
-    >>> info.files
-    ()
-    """
-
-    name: str
-    title: str
-    kind: Literal["idx", "npz", "libsvm", "bundled", "plates"]
-    # Entries that were written before spell it otherwise.
-    license: str = Field(validation_alias=AliasChoices("license", "licence"))
-    citation: str
-    homepage: str = ""
-    classes: tuple[str, ...] = ()
-    notes: str = ""
-    files: tuple[CatalogFile, ...] = ()
-    splits: dict[str, Split] = {}
-    plates: tuple[Plate, ...] = ()
-    test_fraction: float = 0.0
-    value_range: tuple[float, float] = (0.0, 1.0)
 
 
 def list_datasets(catalog: Catalog = None) -> list[str]:
@@ -298,6 +241,8 @@ def fetch_dataset(
     import pooch
 
     info = dataset_info(name, catalog)
+    if info.kind == "parquet" and not info.files:
+        raise DataError(f"{name}: its files have no download addresses; {_by_hand(info)}")
     root = data_roots(data_dir)[0]
     paths = []
     for file in info.files:
@@ -472,8 +417,29 @@ def _load_npz(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
     return ImageSet(arrays["images"][chosen], labels[chosen], info.classes, info.name)
 
 
+def _load_parquet(info: DataSetInfo, split: str, data_dir: Folder) -> ImageSet:
+    from visionshare.datasets.parquet import find_shards, has_parquet, read_parquet
+
+    roots = data_roots(data_dir)
+    found = [folder for root in roots if has_parquet(folder := root / info.folder)]
+    if not info.folder or not found:
+        searched = ", ".join(map(str, roots))
+        raise DataError(f"{info.name}: no {info.folder}/*.parquet in {searched}; {_by_hand(info)}")
+    mode = "color" if len(info.image_shape) == 3 else "gray"
+    loaded = read_parquet(find_shards(found[0], split), mode=mode)
+    if loaded.images.shape[1:] != info.image_shape or loaded.classes != info.classes:
+        raise DataError(f"{info.name}: {found[0]} has images or classes of another data set")
+    return replace(loaded, name=info.name)
+
+
+def _by_hand(info: DataSetInfo) -> str:
+    where = f"DIR/{info.folder} and give --data DIR"
+    return f"put its files, such as train-00000-of-00001.parquet, into {where}; see {info.homepage}"
+
+
 _LOADERS: dict[str, Callable[[DataSetInfo, str, Folder], ImageSet]] = {
     "idx": _load_idx,
     "libsvm": _load_libsvm,
     "npz": _load_npz,
+    "parquet": _load_parquet,
 }

@@ -13,6 +13,7 @@ from visionshare.datasets.folders import Fit, read_folder
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.parquet import has_parquet, read_parquet
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError
 
@@ -36,14 +37,17 @@ def load_images(
     ----------
     source : str or path-like
         A name of the catalog; a folder with a folder for each class, or, with ``cut``, with an
-        image for each texture; a ``.npz`` or HDF5 file with ``images`` and ``labels``; an IDX
-        file of images beside its labels (``…-images…`` and ``…-labels…``).
+        image for each texture, or of Parquet files; a ``.npz`` or HDF5 file with ``images`` and
+        ``labels``; a ``.parquet`` file; an IDX file of images beside its labels (``…-images…``
+        and ``…-labels…``).
     split : {"train", "test"}
-        Of a catalog entry. A folder that has folders ``train`` and ``test`` uses them too.
+        Of a catalog entry. A folder that has folders ``train`` and ``test`` uses them too, and so
+        do names of Parquet files, see :func:`visionshare.datasets.parquet.find_shards`.
     data_dir : path-like, optional
         Where catalog entries are searched first.
     size, mode, fit
-        How images of a folder are read, see :func:`visionshare.datasets.folders.read_image`.
+        How images of a folder or of Parquet files are read, see
+        :func:`visionshare.datasets.folders.read_image`.
     cut : Cut, optional
         Cut patches of this kind from textures: the left half of each trains, the right half tests.
     fonts : Fonts, optional
@@ -69,8 +73,10 @@ def load_images(
     if os.path.isdir(path) and cut is not None:
         return texture_patches(read_plates(path, mode), split, cut, path.name)
     if os.path.isdir(path):
-        inner = path / split
-        return read_folder(inner if inner.is_dir() else path, size, mode, fit)
+        folder = inner if (inner := path / split).is_dir() else path
+        if has_parquet(folder):
+            return read_parquet(folder, split, size, mode, fit)
+        return read_folder(folder, size, mode, fit)
     if not os.path.isfile(path):
         raise DataError(f"{source}: no such file or folder, and no data set of the catalog")
     if cut is not None:
@@ -79,10 +85,14 @@ def load_images(
         return _labeled(path, read_npz(path))
     if path.suffix in (".h5", ".hdf5"):
         return _labeled(path, read_hdf5(path, ("images", "labels")))
+    if path.suffix == ".parquet":
+        return read_parquet(path, None, size, mode, fit)
     if is_idx(path):
         name = path.name.replace("images", "labels").replace("idx3", "idx1")
         return _labeled(path, {"images": read_idx(path), "labels": read_idx(path.with_name(name))})
-    raise DataError(f"{path}: unknown kind of data file (known: .npz, .h5, IDX, a folder)")
+    raise DataError(
+        f"{path}: unknown kind of data file (known: .npz, .h5, .parquet, IDX, a folder)"
+    )
 
 
 def _labeled(path: Path, arrays: dict[str, np.ndarray]) -> ImageSet:

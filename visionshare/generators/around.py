@@ -9,6 +9,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features
+from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
 
 __all__ = ["FamilyAround", "TunableAround"]
@@ -96,6 +97,11 @@ class FamilyAround(FeatureFamily):
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         first = 0 if len(chosen) else self.shared_macs
         return self.part_.added_macs(chosen, features) + first
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        # What this family holds itself is there for all features.
+        first = 0 if len(chosen) else held_bytes(self) - held_bytes(self.part_)
+        return self.part_.added_bytes(chosen, features) + first
 
     def layers(self) -> list[LayerSummary]:
         """Return the layer that makes the images of the family inside, then those of the family."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
+from visionshare.generators.checks import Ids, check_feature, check_features
+from visionshare.generators.costs import Costs
 from visionshare.generators.layers import LayerSummary, n_floats
 from visionshare.resources import product
 
@@ -33,13 +34,11 @@ __all__ = [
 ]
 
 Family = TypeVar("Family", bound="FeatureFamily")
-#: Ids of features; None for all of them.
-Ids = np.ndarray | None
 # Images whose windows are cut out and transformed together.
 _WINDOWS_AT_ONCE = 4096
 
 
-class FeatureFamily(BaseEstimator, ABC):
+class FeatureFamily(BaseEstimator, Costs):
     """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``.
 
     A new family writes ``fit``, ``transform`` (or ``transform_columns``), ``macs``, ``describe``,
@@ -103,10 +102,6 @@ class FeatureFamily(BaseEstimator, ABC):
             Threads; the result does not depend on it.
         """
         return np.ascontiguousarray(self.transform_columns(images, features, n_jobs).T)
-
-    @abstractmethod
-    def macs(self, features: Ids = None) -> int:
-        """Return the multiply-accumulates per image of these features together."""
 
     @abstractmethod
     def describe(self, feature: int) -> dict[str, Any]:
@@ -228,46 +223,6 @@ class FeatureFamily(BaseEstimator, ABC):
     def n_parameters(self) -> int:
         """Number of learned numbers: of all layers."""
         return sum(layer.parameters for layer in self.layers())
-
-    def added_macs(
-        self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return what each feature, or each group of features, adds to the cost of chosen ones.
-
-        Parameters
-        ----------
-        chosen : ndarray of int
-            Ids of the features that are there already.
-        features : ndarray of int, optional
-            Ids of the candidates; all when omitted. One that is chosen already counts as a copy.
-        starts : ndarray of int, optional
-            Where each group begins among ``features``; every feature is alone when omitted.
-
-        Returns
-        -------
-        ndarray of int64
-            macs(chosen and the candidate) − macs(chosen), per image, of each feature or group.
-        """
-        chosen = check_features(chosen, self.n_features_)
-        ids = check_features(features, self.n_features_)
-        if starts is None:
-            return self._added_macs(chosen, ids)
-        sizes = np.diff(np.append(starts, len(ids)))
-        added = self._added_macs(chosen, ids)[starts]
-        before = self.macs(chosen)
-        # Features that enter together may share work among themselves.
-        for group in np.flatnonzero(sizes > 1):
-            members = ids[starts[group] : starts[group] + sizes[group]]
-            added[group] = self.macs(np.concatenate([chosen, members])) - before
-        return added
-
-    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """Return what each feature alone adds to the cost of the chosen ones, (n,) int64.
-
-        Ids are checked. A family whose pools are large overrides this with something faster.
-        """
-        before = self.macs(chosen)
-        return np.array([self.macs(np.append(chosen, j)) - before for j in features], np.int64)
 
     @property
     def shares_windows(self) -> bool:
@@ -463,27 +418,3 @@ def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     images = np.asarray(images)
     check_images(images, shape)
     return images
-
-
-def check_features(features: Ids, n_features: int) -> np.ndarray:
-    """Return feature ids as int64; all for None.
-
-    Raises
-    ------
-    InputError
-        If an id is no feature of the family.
-    """
-    if features is None:
-        return np.arange(n_features)
-    return check_ids(np.atleast_1d(features), n_features, "features")
-
-
-def check_feature(feature: int, n_features: int) -> int:
-    """Return one feature id.
-
-    Raises
-    ------
-    InputError
-        If it is no feature of the family.
-    """
-    return int(check_features(np.array([feature]), n_features)[0])

@@ -8,17 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
 from visionshare.resources import available_memory, size_text
 
 __all__ = [
+    "Ids",
     "check_choice",
+    "check_feature",
+    "check_features",
     "check_flag",
     "check_fraction",
     "check_memory",
     "check_positive",
     "check_whole",
 ]
+
+#: Ids of features; None for all of them.
+Ids = np.ndarray | None
 
 
 def check_whole(
@@ -121,3 +128,27 @@ def check_memory(name: str, value: Any, needed: float, available: int | None = N
     if needed > available:
         sizes = f"it takes about {size_text(needed)} of memory; there are {size_text(available)}"
         raise InputError(name, value, f"less: {sizes}")
+
+
+def check_features(features: Ids, n_features: int) -> np.ndarray:
+    """Return feature ids as int64; all for None.
+
+    Raises
+    ------
+    InputError
+        If an id is no feature of the family.
+    """
+    if features is None:
+        return np.arange(n_features)
+    return check_ids(np.atleast_1d(features), n_features, "features")
+
+
+def check_feature(feature: int, n_features: int) -> int:
+    """Return one feature id.
+
+    Raises
+    ------
+    InputError
+        If it is no feature of the family.
+    """
+    return int(check_features(np.array([feature]), n_features)[0])

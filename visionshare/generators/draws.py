@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily, Ids, check_features
 from visionshare.generators.checks import check_whole
+from visionshare.generators.rates import Rates
 
 __all__ = ["Draws"]
 
@@ -115,8 +118,54 @@ class Draws:
         InputError
             If ``features`` are omitted: all draws are too many.
         """
+        return self._finite(chosen, features).added_macs(*_apart(chosen, features), starts)
+
+    def added_bytes(
+        self, chosen: np.ndarray, features: Ids = None, starts: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return what features, or groups of them, add to the bytes of the chosen ones, int64.
+
+        Raises
+        ------
+        InputError
+            If ``features`` are omitted: all draws are too many.
+        """
+        return self._finite(chosen, features).added_bytes(*_apart(chosen, features), starts)
+
+    def added_microseconds(
+        self,
+        rates: Rates,
+        chosen: np.ndarray,
+        features: Ids = None,
+        starts: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what features, or groups of them, add to the time of the chosen ones, float64.
+
+        Raises
+        ------
+        InputError
+            If ``features`` are omitted: all draws are too many.
+        """
+        finite = self._finite(chosen, features)
+        return finite.added_microseconds(rates, *_apart(chosen, features), starts)
+
+    @property
+    def timed_parts(self) -> Mapping[str, FeatureFamily]:
+        """The families that are timed, by the names of their rates."""
+        return self.family.timed_parts
+
+    def rates(self, n_scores: int = 1) -> dict[str, dict[str, float]]:
+        """Return the rates of the family, measured on features that it drew when it was fitted."""
+        return self.family.rates(n_scores)
+
+    def _finite(self, chosen: np.ndarray, features: Ids) -> FeatureFamily:
+        """Return the finite family of the chosen features and of others."""
         if features is None:
             raise InputError("ids", None, "ids of columns: the draws have no end")
-        n = len(chosen)
-        finite = self.take(np.concatenate([chosen, features]))
-        return finite.added_macs(np.arange(n), np.arange(n, finite.n_features_), starts)
+        return self.take(np.concatenate([chosen, features]))
+
+
+def _apart(chosen: np.ndarray, features: Ids) -> tuple[np.ndarray, np.ndarray]:
+    """Return where chosen features and others stand among both together."""
+    n, others = len(chosen), 0 if features is None else len(features)
+    return np.arange(n), np.arange(n, n + others)

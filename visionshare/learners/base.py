@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, example_weights
+from visionshare.learners.rates import rated
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
 from visionshare.search import Search, make_search
@@ -50,6 +52,7 @@ class Learner(BaseEstimator):
     random_state: Any
     search: str | Search
     search_options: dict[str, Any] | None
+    rates_: Any
 
     def check_parameters(self) -> None:
         """Check all parameters without data.
@@ -92,6 +95,13 @@ class Learner(BaseEstimator):
         if self.search == "random":
             options.setdefault("random_state", self.random_state)
         return make_search(self.search, **options)
+
+    def _rated(self, settings: Any, columns: Columns, n_scores: int) -> Any:
+        """Return settings whose search has the rates that it goes by; remember them."""
+        folder = getattr(self, "checkpoint", None)
+        search = rated(settings.search, columns, n_scores, folder)
+        self.rates_ = getattr(search, "rates", None)
+        return replace(settings, search=search)
 
     def _columns(
         self,
@@ -198,7 +208,7 @@ class Classifier(ClassifierMixin, Learner):
         classes : sequence, optional
             Names for ``classes_``, in that order.
         metadata : dict, optional
-            Plain values to keep in the file.
+            Plain values to keep in the file; a search per microsecond adds its ``rates``.
 
         Raises
         ------
@@ -217,5 +227,10 @@ class Classifier(ClassifierMixin, Learner):
             self.classes_ if classes is None else np.asarray(classes),
             temperature=self.temperature_,
             path=self.path_,
-            metadata=metadata or {},
+            metadata=self._with_rates(metadata or {}),
         )
+
+    def _with_rates(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Return metadata with the rates that the search went by: they repeat its choices."""
+        rates = getattr(self, "rates_", None)
+        return metadata if rates is None else {**metadata, "rates": rates}

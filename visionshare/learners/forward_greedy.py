@@ -73,6 +73,7 @@ class _ForwardGreedy(Learner):
         balls, self.rounds_ = [], []
         with self._threads(columns):
             columns.check_rounds(settings.rounds)
+            settings = self._rated(settings, columns, 1)
             columns.fit_scaling("max_abs", omega)
             pool = Pool(columns)
             for s, c in targets:

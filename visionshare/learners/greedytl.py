@@ -123,6 +123,7 @@ class GreedyTL(Classifier):
         examples = self._examples(X, y, sample_weight)
         signs, columns = np.ascontiguousarray(examples.signs.T), examples.columns
         with self._threads(columns):
+            settings = self._rated(settings, columns, 1)
             columns.fit_scaling("unit_variance", examples.omega)
             pool = Pool(columns)
             self.rounds_ = [list(ridge_rounds(pool, s, examples.omega, settings)) for s in signs]

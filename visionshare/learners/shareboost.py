@@ -59,8 +59,10 @@ default "exhaustive"
         :class:`visionshare.generators.stumps.StumpColumns`.
     search_options : dict, optional
         Arguments of a search given by name, such as ``{"fraction": 0.1, "keep": 128}`` for
-        "screened". Every search takes ``{"per_mac": True}``, which divides the scores by the
-        multiply-accumulates that a candidate adds; for columns of a family.
+        "screened". Every search takes ``{"per": "macs"}``, ``{"per": "bytes"}`` or ``{"per":
+        "microseconds"}``, which divides the scores by what a candidate adds to the cost of the
+        classifier; for columns of a family. Microseconds go by the ``rates`` of a machine, which
+        are measured unless they are given too; the classifier keeps them in its metadata.
     margin : float, default 1.0
         Margin of the loss; 0 is the plain multinomial logistic loss.
     penalty : {"none", "ridge", "l1", "max"} or Penalty, default "ridge"
@@ -193,6 +195,7 @@ default "exhaustive"
         columns = examples.columns
         with self._threads(columns) as threads:
             columns.check_rounds(settings.rounds + settings.n_backward)
+            settings = self._rated(settings, columns, examples.n_classes)
             columns.fit_scaling(self.scaling, omega)
             dtype = columns.compute_dtype
             active = ActiveSet(examples.y, omega, examples.n_classes, 16, dtype, threads)

@@ -149,6 +149,7 @@ class TaskLearner(Learner):
         """Run the loop and keep its rounds; ``examples`` are what identifies its inputs."""
         settings = self._settings()
         columns.check_rounds(settings.rounds * settings.patience)
+        settings = self._rated(settings, columns, targets.n_tasks)
         columns.fit_scaling(self.scaling, examples[0])
         problem = self._problem(targets, columns.compute_dtype, executor)
         pool = Pool(columns)

@@ -8,6 +8,7 @@ To add a search, write a class with :meth:`Search.best` in a file of its own and
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from visionshare.errors import InputError
@@ -16,7 +17,7 @@ from visionshare.search.bound_decrease import BoundDecrease, BoundState
 from visionshare.search.criteria import CRITERIA, Column, Full, Gradient, Line, make_criterion
 from visionshare.search.exhaustive import Exhaustive
 from visionshare.search.orthogonal import Orthogonal
-from visionshare.search.per_mac import PerMacSearch
+from visionshare.search.per_cost import PerCostSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
 from visionshare.search.products import PairProducts
 from visionshare.search.random_subset import RandomSubset, samples_needed
@@ -49,7 +50,7 @@ __all__ = [
     "Line",
     "Orthogonal",
     "PairProducts",
-    "PerMacSearch",
+    "PerCostSearch",
     "Pool",
     "RandomSubset",
     "RefitState",
@@ -80,25 +81,45 @@ SEARCHES: Registry[Search] = Registry(
 )
 
 
-def make_search(given: str | Search, *, per_mac: bool = False, **options: Any) -> Search:
+def make_search(
+    given: str | Search,
+    *,
+    per: str | None = None,
+    per_mac: bool = False,
+    rates: Mapping[str, Mapping[str, float]] | None = None,
+    **options: Any,
+) -> Search:
     """Return the search of a name and its options, or a fresh copy of a search.
 
     Parameters
     ----------
     given : str or Search
         A key of :data:`SEARCHES`, or a search.
+    per : {"macs", "bytes", "microseconds"}, optional
+        Divide each score by the multiply-accumulates, the bytes or the microseconds that the
+        candidate adds, see :class:`visionshare.search.per_cost.PerCost`.
     per_mac : bool, default False
-        Divide each score by the multiply-accumulates that the candidate adds, see
-        :class:`visionshare.search.per_mac.PerMac`.
+        Another way to write ``per="macs"``.
+    rates : mapping, optional
+        With ``per="microseconds"``: the rates of a machine, as
+        :meth:`visionshare.generators.base.FeatureFamily.rates` gives them; those of this machine
+        when omitted.
     **options
         Arguments of the search.
 
     Raises
     ------
     InputError
-        If no search has that name, or it takes no such option.
+        If no search has that name, it takes no such option, or the cost is another.
     """
     if not isinstance(per_mac, bool):
         raise InputError("per_mac", per_mac, "true or false")
+    if per_mac and per not in (None, "macs"):
+        raise InputError("per", per, "'macs', or left out, with per_mac")
+    cost = "macs" if per_mac else per
     search = SEARCHES.make(given, **options)
-    return PerMacSearch(search) if per_mac else search
+    if cost is not None:
+        return PerCostSearch(search, cost, rates)
+    if rates is not None:
+        raise InputError("rates", rates, "none without per = 'microseconds'")
+    return search

@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.columns import Columns
 from visionshare.generators.checks import check_fraction, check_whole
 from visionshare.search.exhaustive import winners
-from visionshare.search.per_mac import PerMac
+from visionshare.search.per_cost import PerCost
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
 __all__ = ["Screened"]
@@ -83,12 +83,12 @@ class Screened:
         if len(numbers) <= keep:
             return numbers
         norms = np.abs(self.estimate(pool, state)).sum(axis=1)
-        divided = criterion.criterion if isinstance(criterion, PerMac) else criterion
+        divided = criterion.criterion if isinstance(criterion, PerCost) else criterion
         if hasattr(divided, "spread"):
             norms /= divided.spread(pool, state)
         ids, starts = pool.members(None)
         scores = pool.sums(norms if ids is None else norms[ids], starts)
-        if isinstance(criterion, PerMac):
+        if isinstance(criterion, PerCost):
             scores = scores / criterion.costs(pool, state, None)
         best = np.argpartition(-scores[numbers], keep - 1)[:keep]
         return np.sort(numbers[best])

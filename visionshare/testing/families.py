@@ -126,6 +126,49 @@ def _check_added_cost(fitted: Any) -> None:
         assert added.dtype == np.int64, f"added_macs gives {added.dtype}, not int64"
         assert_array_equal(added, expected, "added_macs is not the difference of macs")
         assert_array_equal(fitted.added_macs(chosen)[asked], added, "added_macs of all differ")
+        before = _bytes_of(fitted, chosen)
+        assert fitted.nbytes(chosen) == before, "nbytes is not what take holds"
+        expected = [_bytes_of(fitted, np.append(chosen, j)) - before for j in asked]
+        added = fitted.added_bytes(chosen, asked)
+        assert added.dtype == np.int64, f"added_bytes gives {added.dtype}, not int64"
+        assert_array_equal(added, expected, "added_bytes is not the difference of what takes hold")
+        assert_array_equal(fitted.added_bytes(chosen)[asked], added, "added_bytes of all differ")
+        _check_added_groups(fitted, chosen, asked)
+    for cost in (fitted.added_macs, fitted.added_bytes):
+        assert len(cost(shuffled[:1], shuffled[:0])) == 0, "nothing adds something"
+
+
+def _bytes_of(fitted: Any, ids: np.ndarray) -> int:
+    """Return the bytes of the arrays of a restricted family, none of no features."""
+    return sum(a.nbytes for a in fitted.take(ids).to_state()[1].values()) if len(ids) else 0
+
+
+def _check_added_groups(fitted: Any, chosen: np.ndarray, asked: np.ndarray) -> None:
+    """Check what groups add, and that time is what its rates make of calls, features and macs."""
+    starts = np.unique(np.minimum([0, 1, 4], len(asked) - 1))
+    groups = np.split(asked, starts[1:])
+    # Rates that sums are exact with; those of one family differ from those of the next.
+    rates = {
+        name: {"call": 64.0 * (i + 1), "feature": 1.0 + i, "mac": 0.25 * (i + 1)}
+        for i, name in enumerate(fitted.timed_parts)
+    }
+    costs = [
+        (lambda ids: fitted.macs(ids), fitted.added_macs),
+        (lambda ids: _bytes_of(fitted, ids), fitted.added_bytes),
+        (
+            lambda ids: fitted.microseconds(rates, ids),
+            lambda *arguments: fitted.added_microseconds(rates, *arguments),
+        ),
+    ]
+    for cost, added in costs:
+        before = cost(chosen)
+        expected = [cost(np.concatenate([chosen, group])) - before for group in groups]
+        assert_array_equal(added(chosen, asked, starts), expected, "groups add another cost")
+        expected = [cost(np.append(chosen, j)) - before for j in asked]
+        assert_array_equal(added(chosen, asked), expected, "features add another cost")
+    if list(rates) == [fitted.name] and len(chosen):
+        time = 64 + len(chosen) + 0.25 * fitted.macs(chosen)
+        assert fitted.microseconds(rates, chosen) == time, "time is not what rates make of macs"
 
 
 def _check_layers(fitted: Any) -> None:

@@ -60,6 +60,20 @@ def test_maps_are_the_largest_responses_of_cells(size, pool, n_maps):
     assert_array_equal(one[1], places[5:6])
 
 
+@pytest.mark.parametrize("n_maps", [1, 3, 4, 8, 9, 27, 45])
+@pytest.mark.parametrize("pool", [1, 2, 3, 4])
+def test_many_maps_and_wide_images(pool, n_maps):
+    """Templates side by side, and cells of a row where templates are few."""
+    channels, padding = 1 + n_maps % 3, pool % 3
+    images = rng.random((9, 10, 41 + n_maps, channels), np.float32)
+    family = random_maps(images, n_maps=n_maps, size=3, pool=pool, padding=padding)
+    maps, places = family.maps_and_places(images)
+    expected, first = maps_by_loops(family, images[:2])
+    assert_allclose(maps[:2], expected, rtol=1e-4, atol=1e-5)
+    assert_array_equal(places[:2], first)
+    assert_array_equal(family.maps(images[7:]), maps[7:])
+
+
 def test_maps_of_large_images_are_made_in_parts():
     """Rows of responses that are longer than what is computed at once."""
     images = rng.random((18, 9, 600), np.float32)

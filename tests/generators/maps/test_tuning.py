@@ -117,6 +117,27 @@ def test_kernels_add_gradients_where_maxima_are(pool, padding):
             assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("size", [1, 4, 7])
+def test_gradients_of_many_channels(size):
+    """More rows and vectors than are summed at once."""
+    from visionshare.generators.maps.tuning_kernels import image_gradients, template_gradients
+
+    draw = np.random.default_rng(4)
+    images = draw.random((5, 9, 10, 19), np.float32)
+    family = LearnedMaps(Pixels(), 18, size, 2, 1, n_patches=300).fit(images)
+    places = family.maps_and_places(images)[1]
+    G = draw.normal(size=places.shape).astype(np.float32)
+    expected = gradients_by_loops(family, images, G)
+    flat = family.templates_.reshape(18, size, -1)
+    templates, biases = np.zeros_like(flat), np.zeros(18, np.float32)
+    lines = images.reshape(5, 9, -1)
+    pixels = np.empty_like(lines)
+    template_gradients(lines, places, G, 1, 2, templates, biases)
+    image_gradients(places, G, flat, 1, 2, pixels)
+    for found, wanted in zip((templates, biases, pixels), expected, strict=True):
+        assert_allclose(found.reshape(wanted.shape), wanted, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("depth", [0, 1, 2])
 def test_gradients_in_images_are_those_of_differences(depth):
     images = (IMAGES[:12] / 255).astype(np.float32)

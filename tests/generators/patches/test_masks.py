@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from visionshare import PatchTemplates
 from visionshare.errors import InputError
 from visionshare.generators import family_from_state
+from visionshare.generators.patches.cells import CellPlan, serves
 from visionshare.generators.patches.masks import cell_masks
+from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.generators.patches.tuning_kernels import add_templates
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (30, 9, 8, 2), np.uint8)
@@ -59,6 +61,44 @@ def test_features_are_maxima_of_cells(grid):
     for chosen in (np.empty(0, int), ids):
         added = [family.macs(np.append(chosen, f)) - family.macs(chosen) for f in range(6)]
         assert_array_equal(family.added_macs(chosen, np.arange(6)), added)
+
+
+@pytest.mark.parametrize("padding", [0, 3])
+@pytest.mark.parametrize(("n_templates", "grid"), [(7, 2), (20, 3), (37, 9)])
+def test_templates_side_by_side_are_those_one_by_one(n_templates, grid, padding):
+    family = PatchTemplates(
+        3, n_templates, grid, masks="cells", padding=padding, n_patches=500
+    ).fit(IMAGES)  # fmt: skip
+    ids = np.random.default_rng(1).permutation(family.n_features_)[: family.n_features_ * 3 // 4]
+    ids = np.append(ids, ids[:2])
+    chosen = family.take(ids)
+    assert serves(chosen.layout_, chosen.row_masks_, chosen.col_masks_)
+    values = chosen.transform(IMAGES)
+    assert_allclose(values, family.transform(IMAGES)[:, ids], rtol=1e-4, atol=1e-5)
+    parts = chosen.templates_, chosen.row_masks_, chosen.col_masks_, chosen.layout_
+    raster = (IMAGES / np.float32(255)).astype(np.float32)
+    for images in (IMAGES, raster):
+        found, positions = CellPlan(*parts).transform_with_positions(images)
+        expected, places = RestrictedPlan(*parts).transform_with_positions(images)
+        assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        assert (positions == places).mean() > 0.999
+        assert_array_equal(positions < 0, found == 0)
+    assert_array_equal(chosen.transform(IMAGES, n_jobs=2), values)
+    for step in (1, 7):
+        parts = [chosen.transform(IMAGES[i : i + step]) for i in range(0, 30, step)]
+        assert_array_equal(np.concatenate(parts), values)
+
+
+def test_few_cells_of_many_are_computed_one_by_one():
+    family = PatchTemplates(3, 20, 3, masks="cells", n_patches=500).fit(IMAGES)
+    masks = family.row_masks_, family.col_masks_
+    sparse = family.take(np.arange(20) * 9 + np.arange(20) % 9)
+    assert not serves(sparse.layout_, *masks)
+    assert not serves(family.take(np.arange(36)).layout_, *masks)
+    assert not serves(family.layout_[:0], *masks)
+    holes = masks[0].copy()
+    holes[0, 1] = 0
+    assert not serves(family.layout_, holes, masks[1])
 
 
 def test_cells_stay_where_templates_move():

@@ -307,9 +307,32 @@ class KernelAnchors(FeatureFamily):
         ids = check_features(features, self.n_features_)
         if len(ids) == 0:
             return 0
+        anchors = np.unique(self.pairs_[self._pair[ids]])
+        return self._input_macs + self.anchors_.shape[1] * len(anchors)
+
+    @property
+    def _input_macs(self) -> int:
+        """Multiply-accumulates of scaling and projection."""
         p, q = len(self.input_scale_), self.anchors_.shape[1]
-        inputs = p * (self.scaling != "none") + p * q * (self.components_ is not None)
-        return inputs + q * len(np.unique(self.pairs_[self._pair[ids]]))
+        return p * (self.scaling != "none") + p * q * (self.components_ is not None)
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        first = 0 if len(chosen) else self._input_macs
+        return first + self.anchors_.shape[1] * self._new(chosen, features)[1].astype(np.int64)
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        new_pair, new_anchor = self._new(chosen, features)
+        pair = self.pairs_.itemsize + self.radii_.itemsize
+        inputs = (self.input_offset_, self.input_scale_, self.components_, self.mean_)
+        held = sum(array.nbytes for array in inputs if array is not None)
+        first = self.ids_.itemsize + (0 if len(chosen) else held)
+        return first + pair * new_pair + self.anchors_[:1].nbytes * new_anchor
+
+    def _new(self, chosen: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether the pair, and the anchor, of features is that of no chosen one."""
+        pairs, there = self._pair[features], np.unique(self._pair[chosen])
+        new_anchor = ~np.isin(self.pairs_[pairs], self.pairs_[there])
+        return ~np.isin(pairs, there), new_anchor
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the function, the anchor as an image, and the radius (None: no limit) or width.

@@ -280,6 +280,17 @@ class Chains(FeatureFamily):
             added += np.where(np.isin(numbers, before), 0, each)
         return added
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        added = np.full(len(features), self.layout_.shape[1] * self.layout_.itemsize)
+        there, needed = self._maps_of(chosen), self._maps_of(features)
+        # Files leave out the parents of the first layer.
+        parents = [0, *(own.parents.itemsize for own in self.layers_[1:])]
+        layers = zip(there, needed, self.layers_, parents, strict=True)
+        for before, numbers, own, parent in layers:
+            each = own.templates[:1].nbytes + own.biases.itemsize + parent
+            added += np.where(np.isin(numbers, before), 0, each)
+        return added
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the templates and biases of the chain, from the first on, and the cell."""
         number = np.array([check_feature(feature, self.n_features_)])

@@ -23,7 +23,7 @@ class DeslantedPictures(Pictures):
     """The pictures of the family inside, which say that images are deslanted."""
 
     def __init__(self, family: Deslanted, seen: Seen) -> None:
-        inputs = family.prepared(seen.inputs)
+        inputs = family.inner_images(seen.inputs)
         # A shear moves pixels of a row together: what is seen of maps stays about where it was.
         images = inputs if seen.inputs is seen.images else seen.images
         self._part = family.part_.pictures(replace(seen, images=images, inputs=inputs))

@@ -250,6 +250,12 @@ class RandomFourier(FeatureFamily):
         new[self.ids_[chosen] // 2] = 0
         return new[self.ids_[features] // 2] * self.frequencies_.shape[1]
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        frequency = (self.frequencies_.shape[1] + 1) * self.frequencies_.itemsize
+        scaling = self.input_offset_.nbytes + self.input_scale_.nbytes
+        new = ~np.isin(self.ids_[features] // 2, self.ids_[chosen] // 2)
+        return self.ids_.itemsize + frequency * new + (0 if len(chosen) else scaling)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the function, the frequency in the shape of an image, and the bandwidth."""
         pair, part = divmod(int(self.ids_[check_feature(feature, self.n_features_)]), 2)

@@ -363,6 +363,9 @@ class GaborBank(FeatureFamily):
         # Filters share nothing.
         return self._costs(features)
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        return np.full(len(features), self.filters_.shape[1] * self.filters_.itemsize)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the filter's parameters and its values around the center."""
         number = np.array([check_feature(feature, self.n_features_)])

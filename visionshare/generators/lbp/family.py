@@ -193,6 +193,9 @@ class LocalBinaryPatterns(FeatureFamily):
         costs[self.cells_and_codes(chosen)[0]] = 0
         return np.asarray(costs[self.cells_and_codes(features)[0]])
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        return np.full(len(features), self.ids_.itemsize)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the cell and the code; "code" is None for all patterns that are not uniform."""
         number = np.array([check_feature(feature, self.n_features_)])

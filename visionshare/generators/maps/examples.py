@@ -19,4 +19,17 @@ EXAMPLES: dict[str, Callable[[], LearnedMaps]] = {
         3,
         n_patches=900,
     ),
+    "many-maps": lambda: LearnedMaps(
+        LearnedMaps(
+            PatchTemplates(2, 7, 2, masks="cells", padding=0, n_patches=900),
+            11,
+            2,
+            1,
+            n_patches=900,
+        ),
+        9,
+        3,
+        padding=1,
+        n_patches=900,
+    ),
 }

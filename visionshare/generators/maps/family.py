@@ -180,7 +180,8 @@ class LearnedMaps(FamilyAround):
         from visionshare.generators.maps.kernels import maps_of_block
 
         raster = check_images(images, self.image_shape_)
-        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        n, rows, cols, channels = raster.shape
+        lines = np.ascontiguousarray(raster).reshape(n, rows, cols * channels)
         templates = self.templates_.reshape(self.n_maps, self.size, -1)
         out = np.empty((len(raster), *self.map_shape_), np.float32)
         places = np.empty(out.shape if with_places else (0, 0, 0, 0), np.int8)

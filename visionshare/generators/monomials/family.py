@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -188,6 +188,33 @@ class Monomials(FeatureFamily):
         ids = check_features(features, self.n_features_)
         products = sum(len(self.factors_[i]) - 1 for i in ids)
         return int(self.base_.macs(self._used(ids))) + products
+
+    def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        products = np.array([len(self.factors_[i]) - 1 for i in features], np.int64)
+        return products + self._added_by_factors(self.base_.added_macs, chosen, features)
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        flat, starts = self._flat
+        own = np.array([len(self.factors_[i]) for i in features], np.int64) * flat.itemsize
+        # One start more than there are monomials.
+        own += starts.itemsize * (1 if len(chosen) else 2)
+        return own + self._added_by_factors(self.base_.added_bytes, chosen, features)
+
+    def _added_by_factors(
+        self,
+        cost: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+        chosen: np.ndarray,
+        features: np.ndarray,
+    ) -> np.ndarray:
+        """Return what the factors of each monomial add to those of the chosen ones, int64."""
+        used = self._used(chosen)
+        new = [np.setdiff1d(self.factors_[i], used) for i in features]
+        sizes, added = np.array([len(own) for own in new], np.int64), np.zeros(len(new), np.int64)
+        bringing = sizes > 0
+        if bringing.any():
+            starts = np.cumsum(sizes[bringing]) - sizes[bringing]
+            added[bringing] = cost(used, np.concatenate(new), starts)
+        return added
 
     def layers(self) -> list[LayerSummary]:
         """Return the layers of the factors, then their products."""

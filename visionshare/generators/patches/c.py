@@ -1,4 +1,4 @@
-"""Patch templates in C: feature by feature, in floats or in integers."""
+"""Patch templates in C: feature by feature, in floats or in integers, or side by side in cells."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.errors import InputError
+from visionshare.generators.cells_c import CellMaxima, emit_cells
+from visionshare.generators.patches.cells import cell_grid
 from visionshare.generators.patches.masks import mask_spans
 
 if TYPE_CHECKING:
@@ -53,6 +55,15 @@ def emit(family: PatchTemplates, writer: Writer) -> Unit:
     shape = family.image_shape_
     height, width, channels = {1: (1, *shape, 1), 2: (*shape, 1), 3: shape}[len(shape)]
     q, (pad_y, pad_x) = family.patch_size, family.pads_
+    grid = cell_grid(family.layout_, family.row_masks_, family.col_masks_)
+    # Integers of bytes and masks have their own sums.
+    if grid is not None and not (writer.bytes and writer.bits is not None):
+        biases = np.zeros(len(family.templates_), np.float32)
+        spec = CellMaxima(
+            (height, width, channels), family.pads_, family.templates_, biases, 1,
+            grid.row_cells, grid.col_cells,
+        )  # fmt: skip
+        return emit_cells(writer, "patches", spec, places=grid.places)
     plain = _tables(family)
     rows, cols = plain.row_masks.shape[1], plain.col_masks.shape[1]
     stride, plane = cols + q - 1, (cols + q - 1) * (rows + q - 1)

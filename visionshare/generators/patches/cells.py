@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.resources import run_blocks
 
-__all__ = ["CellPlan", "serves"]
+__all__ = ["CellGrid", "CellPlan", "cell_grid", "serves"]
 
 # Images of one call of the kernel.
 _AT_ONCE = 64
@@ -55,6 +57,46 @@ def serves(layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray) -> 
     needed = _areas(np.unique(np.column_stack([layout[:, 0], rectangles]), axis=0)[:, 1:]).sum()
     computed = n_templates * _areas(np.unique(rectangles, axis=0)).sum()
     return bool(n_templates >= _FEWEST and computed <= _SPARE * needed)
+
+
+class CellGrid(NamedTuple):
+    """Cells in rows and columns of a grid.
+
+    Attributes
+    ----------
+    row_cells, col_cells : ndarray of int64
+        The cell of each row of positions, and of each column; −1 for none.
+    places : ndarray of shape (n_features,), int64
+        Where each feature is among maxima of shape (cell rows, cell columns, templates).
+    """
+
+    row_cells: np.ndarray
+    col_cells: np.ndarray
+    places: np.ndarray
+
+
+def cell_grid(layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray) -> CellGrid | None:
+    """Return the cells as a grid; None where they are none, or many are not wanted.
+
+    Parameters are those of :func:`serves`.
+    """
+    if not serves(layout, row_masks, col_masks):
+        return None
+    axes: list[tuple[np.ndarray, np.ndarray]] = []
+    for masks, column in ((row_masks, 1), (col_masks, 2)):
+        cells, index = np.unique(masks[layout[:, column]], axis=0, return_inverse=True)
+        covered = cells.sum(axis=0)
+        if covered.max() > 1:
+            return None
+        axes.append((np.where(covered > 0, cells.argmax(axis=0), -1), index.reshape(-1)))
+    (row_cells, row), (col_cells, col) = axes
+    n_templates = int(layout[:, 0].max()) + 1
+    used = np.unique(np.column_stack([layout[:, 0], row, col]), axis=0)
+    if n_templates * (row.max() + 1) * (col.max() + 1) > _SPARE * len(used):
+        return None
+    return CellGrid(
+        row_cells, col_cells, (row * (col.max() + 1) + col) * n_templates + layout[:, 0]
+    )
 
 
 class CellPlan:

@@ -340,6 +340,13 @@ class PatchTemplates(FeatureFamily):
         masks = self.row_masks_, self.col_masks_
         return added_templates_macs(*layouts, *masks, taps, weighted=self.masks != "cells")
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        new = ~np.isin(self.layout_[features, 0], self.layout_[chosen, 0])
+        each = self.layout_.shape[1] * self.layout_.itemsize
+        masks = self.row_masks_.nbytes + self.col_masks_.nbytes
+        template = self.templates_[:1].nbytes
+        return each + template * new + (0 if len(chosen) else masks)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the template, the mask over all positions and its support."""
         t, r, c = self.layout_[check_feature(feature, self.n_features_)]

@@ -59,6 +59,9 @@ class Pixels(FeatureFamily):
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         return np.zeros(len(features), np.int64)
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        return np.full(len(features), self.ids_.itemsize)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the pixel's row, column and channel."""
         number = self.ids_[check_feature(feature, self.n_features_)]

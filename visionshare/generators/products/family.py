@@ -137,6 +137,11 @@ class Products(FeatureFamily):
         new[before], new[-1] = False, False
         return new[i].astype(np.int64) + (new[j] & (i != j)) + (j >= 0)
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        scaling = self.input_offset_.nbytes + self.input_scale_.nbytes
+        each = 2 * self.pairs_.itemsize + (0 if len(chosen) else scaling)
+        return np.full(len(features), each)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the row, column and channel of each input."""
         inputs = self.pairs_[check_feature(feature, self.n_features_)]

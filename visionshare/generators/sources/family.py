@@ -173,6 +173,12 @@ class SourceClassifiers(FeatureFamily):
         costs[self.layout_[chosen, 0]] = 0
         return costs[self.layout_[features, 0]]
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        sizes = np.array([source.nbytes for source in self._linear()], np.int64)
+        sizes[self.layout_[chosen, 0]] = 0
+        each = self.layout_.shape[1] * self.layout_.itemsize
+        return each + sizes[self.layout_[features, 0]]
+
     def layers(self) -> list[LayerSummary]:
         """Return one layer: all numbers of the sources that are compact classifiers."""
         linear = [source for source in self._sources if isinstance(source, LinearSource)]
@@ -198,14 +204,8 @@ class SourceClassifiers(FeatureFamily):
         chosen.image_shape_ = self.image_shape_
         return chosen._with([self._sources[s] for s in used], layout)
 
-    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the states of the sources' families, and their weights as arrays.
-
-        Raises
-        ------
-        InputError
-            If a source is no compact classifier.
-        """
+    def _linear(self) -> list[LinearSource]:
+        """Return the sources, if files can hold them: compact classifiers all."""
         linear = [source for source in self._sources if isinstance(source, LinearSource)]
         if len(linear) < len(self._sources):
             others = [s.name for s in self._sources if not isinstance(s, LinearSource)]
@@ -214,6 +214,17 @@ class SourceClassifiers(FeatureFamily):
                 "leave these sources out, or keep columns and classifier in memory"
             )
             raise InputError("sources", ", ".join(others), accepted)
+        return linear
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the states of the sources' families, and their weights as arrays.
+
+        Raises
+        ------
+        InputError
+            If a source is no compact classifier.
+        """
+        linear = self._linear()
         states, arrays = parts_to_state([source.family for source in linear])
         for s, source in enumerate(linear):
             arrays[f"weights.{s}"], arrays[f"intercept.{s}"] = source.weights, source.intercept

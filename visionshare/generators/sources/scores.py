@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
+from visionshare.generators.costs import held_bytes
 
 __all__ = ["CalledSource", "LinearSource", "Source", "as_source", "opposite"]
 
@@ -65,6 +66,11 @@ class LinearSource:
     def macs(self) -> int:
         """Return those of the features and of the scores."""
         return int(self.family.macs()) + int(self.weights.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return held_bytes(self.family) + self.weights.nbytes + self.intercept.nbytes
 
 
 @dataclass(frozen=True, eq=False)

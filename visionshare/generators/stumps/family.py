@@ -120,6 +120,10 @@ class Stumps(FeatureFamily):
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         return np.zeros(len(features), np.int64)
 
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        # Files hold inputs as int64.
+        return np.full(len(features), 8 + self.thresholds_.itemsize)
+
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the row, column and channel of the input, and the threshold."""
         number = check_feature(feature, self.n_features_)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.checks import check_choice, check_memory, check_whole
+from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.states import family_state, unfitted
@@ -167,6 +168,10 @@ class Units(FeatureFamily):
         """Return what each unit alone adds to the cost of the chosen ones, (n,) int64."""
         first = 0 if len(chosen) else int(self.part_.macs())
         return np.full(len(features), self._macs_of_one + first)
+
+    def _added_bytes(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
+        each = self.directions_[:1].nbytes + self.offsets_.itemsize
+        return np.full(len(features), each + (0 if len(chosen) else held_bytes(self.part_)))
 
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the unit's direction and offset."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.generators.pictures import SHOWN, Pictures, Plate, Row, Seen, Stack, Tile
+from visionshare.generators.pictures import Pictures, Plate, Row, Seen, Stack, Tile
 
 if TYPE_CHECKING:
     from visionshare.generators.units.family import Units
@@ -16,6 +16,8 @@ __all__ = ["pictures"]
 
 # Inputs of a unit that are shown, and images in a mean.
 _INPUTS, _IN_MEAN = 4, 25
+# Units that are shown.
+_SHOWN = 20
 
 
 def pictures(family: Units, seen: Seen) -> UnitPictures:
@@ -36,7 +38,7 @@ class UnitPictures(Pictures):
     def plates(self, numbers: Sequence[int]) -> list[Plate]:
         """Return the plates of the family inside, then that of the units."""
         inputs = range(1, self._family.part_.n_features_ + 1)
-        shown = range(min(SHOWN // 2, self._family.n_features_))
+        shown = range(min(_SHOWN, self._family.n_features_))
         stacks = tuple(Stack(str(numbers[j]), self._rows(j)) for j in shown)
         plate = Plate("The first units", self._caption, stacks)
         return [*self._part.plates(inputs), plate]

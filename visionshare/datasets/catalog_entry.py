@@ -1,0 +1,72 @@
+"""What an entry of the data catalog may say."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+__all__ = ["CatalogFile", "DataSetInfo", "Plate", "Split"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CatalogFile(_Strict):
+    """One file of a data set.
+
+    ``content_sha256``: of what a gzip file unpacks to, which others pack again.
+    """
+
+    path: str
+    sha256: str
+    content_sha256: str | None = None
+    bytes: int | None = None
+    url: str | None = None
+
+
+class Split(_Strict):
+    """Where a split's images and labels are."""
+
+    images: str
+    labels: str
+    shape: tuple[int, ...]
+
+
+class Plate(_Strict):
+    """An image of one texture."""
+
+    name: str
+    image: str
+    rows: int | None = None
+
+
+class DataSetInfo(_Strict):
+    """A catalog entry.
+
+    ``folder`` and ``image_shape`` are those of Parquet files, found by their names.
+
+    Examples
+    --------
+    >>> info = DataSetInfo(name="a", title="A", kind="npz", license="CC0", citation="")
+    >>> info.files
+    ()
+    """
+
+    name: str
+    title: str
+    kind: Literal["idx", "npz", "libsvm", "bundled", "plates", "parquet"]
+    # Entries that were written before spell it otherwise.
+    license: str = Field(validation_alias=AliasChoices("license", "licence"))
+    citation: str
+    homepage: str = ""
+    classes: tuple[str, ...] = ()
+    notes: str = ""
+    files: tuple[CatalogFile, ...] = ()
+    splits: dict[str, Split] = {}
+    plates: tuple[Plate, ...] = ()
+    test_fraction: float = 0.0
+    value_range: tuple[float, float] = (0.0, 1.0)
+    folder: str = ""
+    image_shape: tuple[int, ...] = Field(default=(), max_length=3)

@@ -1,0 +1,283 @@
+"""Images in Parquet files, as dataset hubs publish them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from visionshare.datasets.folders import Fit, read_image
+from visionshare.datasets.imageset import ImageSet
+from visionshare.errors import DataError
+
+__all__ = ["find_shards", "has_parquet", "read_parquet"]
+
+# Of all images and labels together.
+_MAX_BYTES = 8 << 30
+# Read from a file at once, however large its row groups are.
+_BUFFER = 1 << 20
+_IMAGES, _LABELS = ("image", "img"), "label"
+# "train-00000-of-00002.parquet", "test.parquet"
+_NAME = re.compile(r"(train|test|validation)(?![A-Za-z])(?:-(\d+)-of-(\d+))?")
+
+
+class _Shard(NamedTuple):
+    """A file: its number of rows, the column of its pictures, and its classes."""
+
+    path: Path
+    n_rows: int
+    image: str
+    classes: tuple[str, ...]
+
+
+def has_parquet(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds Parquet files, or one of its folders does.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     has_parquet(folder)
+    False
+    """
+    return bool(_homes(Path(folder)))
+
+
+def _homes(folder: Path) -> list[Path]:
+    """Return the folder, or else those in it, that Parquet files lie in."""
+    inner = [] if not folder.is_dir() else sorted(p for p in folder.iterdir() if p.is_dir())
+    here = [folder] if any(folder.glob("*.parquet")) else inner
+    return [home for home in here if any(home.glob("*.parquet"))]
+
+
+def find_shards(folder: str | os.PathLike[str], split: str | None = None) -> list[Path]:
+    """Return the Parquet files of a split in a folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of files such as ``train-00000-of-00002.parquet`` or ``test.parquet``, or with one folder
+        of them. Where no file's name begins with a split, all files are every split.
+    split : {"train", "test", "validation"}, optional
+        All files when omitted.
+
+    Raises
+    ------
+    DataError
+        If there are none, several folders have some, or a shard of the split is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("train-00000-of-00001.parquet", "test.parquet"):
+    ...         Path(folder, name).touch()
+    ...     [path.name for path in find_shards(folder, "train")]
+    ['train-00000-of-00001.parquet']
+    """
+    homes = _homes(Path(folder))
+    if len(homes) > 1:
+        names = ", ".join(home.name for home in homes[:10])
+        raise DataError(f"{folder}: several of its folders have Parquet files; say one of {names}")
+    files = sorted(homes[0].glob("*.parquet")) if homes else []
+    if not files:
+        raise DataError(f"{folder}: no Parquet files")
+    named = [(path, match) for path in files if (match := _NAME.match(path.name))]
+    if split is None or not named:
+        return files
+    chosen = [(path, match) for path, match in named if match[1] == split]
+    if not chosen:
+        splits = ", ".join(sorted({match[1] for _, match in named}))
+        raise DataError(f"{homes[0]}: no files {split}-*.parquet; it has {splits}")
+    for path, match in chosen:
+        if match[3] is not None and len(chosen) != int(match[3]):
+            raise DataError(f"{path}: {len(chosen)} of {int(match[3])} shards are here")
+    return [path for path, _ in chosen]
+
+
+def read_parquet(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    split: str | None = None,
+    size: tuple[int, int] | None = None,
+    mode: str = "gray",
+    fit: Fit = "resize",
+    max_bytes: int = _MAX_BYTES,
+) -> ImageSet:
+    """Read images and labels of Parquet files; needs pyarrow, the extra ``parquet``.
+
+    The column ``image`` or ``img`` is a record with the ``bytes`` of a picture, ``label`` the index
+    of its class; the schema's metadata ``huggingface`` names the classes.
+
+    Parameters
+    ----------
+    source : path-like or sequence of path-like
+        A file, the shards of a split in order, or a folder, see :func:`find_shards`.
+    split : {"train", "test", "validation"}, optional
+        Of a folder.
+    size : tuple of int, optional
+        Height and width; needed where the images differ in size.
+    mode, fit
+        As in :func:`visionshare.datasets.folders.read_image`.
+    max_bytes : int
+        Bytes of images and labels that are accepted at most.
+
+    Raises
+    ------
+    DataError
+        If pyarrow is missing, or a file is missing, broken or of other columns, its classes have
+        no names or other ones than those of the first file, a picture cannot be read, or all are
+        too large.
+
+    Examples
+    --------
+    >>> read_parquet("cifar10", "test", mode="color").images.shape  # doctest: +SKIP
+    (10000, 32, 32, 3)
+    """
+    if isinstance(source, (str, os.PathLike)):
+        paths = find_shards(source, split) if os.path.isdir(source) else [Path(source)]
+    else:
+        paths = [Path(path) for path in source]
+    if not paths:
+        raise DataError("no Parquet files are given")
+    shards = [_described(path) for path in paths]
+    first = shards[0]
+    for shard in shards[1:]:
+        if shard.classes != first.classes:
+            raise DataError(f"{shard.path}: other classes than those of {first.path}")
+    rows = _Rows(sum(shard.n_rows for shard in shards), max_bytes)
+    for shard in shards:
+        for row, (content, label) in enumerate(_rows(shard)):
+            where = f"{shard.path}: row {row}"
+            rows.add(where, _image(where, content, size, mode, fit), _class(where, label, shard))
+    if not rows.filled:
+        raise DataError(f"{first.path}: no images")
+    name = first.path.stem if len(shards) == 1 else first.path.parent.name
+    return ImageSet(rows.images, rows.labels, first.classes, name)
+
+
+class _Rows:
+    """Images of one shape and their labels, whose number is known."""
+
+    def __init__(self, n: int, max_bytes: int) -> None:
+        self._n, self._max_bytes, self.filled = n, max_bytes, 0
+        self.images, self.labels = np.empty(0, np.uint8), np.empty(0, np.int64)
+
+    def add(self, where: str, image: np.ndarray, label: int) -> None:
+        """Take one more."""
+        if not self.filled:
+            if self._n * (image.size + 8) > self._max_bytes:
+                raise DataError(f"{where}: {self._n} images of shape {image.shape} are too many")
+            self.images = np.empty((self._n, *image.shape), np.uint8)
+            self.labels = np.empty(self._n, np.int64)
+        if image.shape != self.images.shape[1:]:
+            shapes = f"shape {image.shape}, not {self.images.shape[1:]}"
+            raise DataError(f"{where}: {shapes}; give a size")
+        self.images[self.filled], self.labels[self.filled] = image, label
+        self.filled += 1
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a Parquet file; what goes wrong inside of the block is a DataError."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        message = 'reading Parquet needs pyarrow: pip install "visionshare[parquet]"'
+        raise DataError(f"{path}: {message}") from None
+    try:
+        with parquet.ParquetFile(
+            path, buffer_size=_BUFFER, page_checksum_verification=True
+        ) as file:
+            yield file
+    except DataError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        line = " ".join(str(error).split())[:300]
+        raise DataError(f"{path}: cannot be read as Parquet ({line})") from None
+
+
+def _described(path: Path) -> _Shard:
+    with _opened(path) as file:
+        schema = file.schema_arrow
+        image = _image_column(path, schema)
+        return _Shard(path, file.metadata.num_rows, image, _classes(path, schema.metadata))
+
+
+def _image_column(path: Path, schema: Any) -> str:
+    """Return the column of the pictures, once it and that of the labels have the right types."""
+    from pyarrow import types
+
+    # Of a name that two columns have there is no index.
+    found = [name for name in _IMAGES if schema.get_field_index(name) >= 0]
+    if not found or schema.get_field_index(_LABELS) < 0:
+        has = ", ".join(schema.names[:10]) or "none"
+        raise DataError(f"{path}: no columns 'image' (or 'img') and 'label'; it has {has}")
+    kind = schema.field(found[0]).type
+    index = kind.get_field_index("bytes") if types.is_struct(kind) else -1
+    binary = index >= 0 and (
+        types.is_binary(kind.field(index).type) or types.is_large_binary(kind.field(index).type)
+    )
+    if not binary:
+        raise DataError(f"{path}: its column {found[0]!r} is no record with bytes, but {kind}")
+    kind = schema.field(_LABELS).type
+    if not types.is_integer(kind):
+        raise DataError(f"{path}: its column 'label' is no index of a class, but {kind}")
+    return found[0]
+
+
+def _classes(path: Path, metadata: dict[bytes, bytes] | None) -> tuple[str, ...]:
+    try:
+        noted = json.loads((metadata or {})[b"huggingface"])
+        names = noted["info"]["features"][_LABELS]["names"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not names:
+        raise DataError(f"{path}: its metadata 'huggingface' does not name the classes")
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise DataError(f"{path}: its names of classes are no texts, or not all different")
+    return tuple(names)
+
+
+def _rows(shard: _Shard) -> Iterator[tuple[bytes | None, int | None]]:
+    """Yield the picture and the label of each row.
+
+    Rows are unpacked one by one: a few bytes of a file may stand for any number of large pictures.
+    """
+    columns, n_rows = [f"{shard.image}.bytes", _LABELS], 0
+    with _opened(shard.path) as file:
+        for batch in file.iter_batches(batch_size=1, columns=columns, use_threads=False):
+            # Of a record that is missing, flattening gives no bytes.
+            (content,) = batch.column(shard.image).flatten()[0].to_pylist()
+            (label,) = batch.column(_LABELS).to_pylist()
+            n_rows += 1
+            if n_rows > shard.n_rows:
+                break
+            yield content, label
+    if n_rows != shard.n_rows:
+        raise DataError(f"{shard.path}: other than the {shard.n_rows} rows that it tells of")
+
+
+def _image(
+    where: str, content: bytes | None, size: tuple[int, int] | None, mode: str, fit: Fit
+) -> np.ndarray:
+    if content is None:
+        raise DataError(f"{where}: no picture (its bytes are not in the file)")
+    try:
+        return read_image(io.BytesIO(content), size, mode, fit)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+
+
+def _class(where: str, label: int | None, shard: _Shard) -> int:
+    if label is None or not 0 <= label < len(shard.classes):
+        accepted = f"a class from 0 to {len(shard.classes) - 1}"
+        raise DataError(f"{where}: label {label}, not {accepted}")
+    return label

@@ -1,0 +1,132 @@
+"""Scores by cost: what a candidate promises for each unit of what it adds to the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visionshare.columns import Columns
+from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
+from visionshare.generators.rates import check_rates, measured_rates
+from visionshare.search.pool import Candidate, Criterion, Pool, Search, SearchState
+
+__all__ = ["COSTS", "PerCost", "PerCostSearch", "check_known"]
+
+COSTS = ("macs", "bytes", "microseconds")
+# Bytes of a weight, as classifiers hold them.
+_WEIGHT = 4
+# Whatever is shared, a candidate costs no less, in each unit.
+_LEAST = {"macs": 1.0, "bytes": 1.0, "microseconds": 0.001}
+
+
+class PerCost:
+    """A criterion's score divided by what the candidate adds to the cost of a classifier.
+
+    These are cost(chosen and J) − cost(chosen) of the features, which may share work and tables
+    with the chosen ones, and of the k · |J| weights: as many multiply-accumulates, four bytes
+    each, and in microseconds a part of each feature's rate.
+
+    Parameters
+    ----------
+    criterion : Criterion
+        Scores at full price.
+    per : {"macs", "bytes", "microseconds"}, default "macs"
+    rates : mapping, optional
+        Of the family, for microseconds; measured when omitted.
+    """
+
+    def __init__(
+        self,
+        criterion: Criterion,
+        per: str = "macs",
+        rates: Mapping[str, Mapping[str, float]] | None = None,
+    ) -> None:
+        self.criterion, self.per, self.rates = criterion, per, rates
+
+    def score(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return the scores for each unit of the cost.
+
+        Raises
+        ------
+        InputError
+            If the columns are of no family, and their cost so unknown.
+        """
+        costs = self.costs(pool, state, numbers)
+        return self.criterion.score(pool, state, numbers) / costs
+
+    def costs(self, pool: Pool, state: SearchState, numbers: np.ndarray | None) -> np.ndarray:
+        """Return what these candidates add, or all for ``None``: (n,), at least a little.
+
+        Raises
+        ------
+        InputError
+            If the columns are of no family, or the rates are of other families.
+        """
+        check_known(pool.columns, self.per)
+        added: Any
+        ids, starts = pool.members(numbers)
+        k, columns = state.residual.shape[1], pool.columns
+        n = columns.shape[1] if ids is None else len(ids)
+        weights = k * (1 if starts is None else np.diff(np.append(starts, n)))
+        if self.per == "microseconds":
+            rates = measured_rates(columns.costs, k) if self.rates is None else self.rates
+            added = columns.added_microseconds(rates, state.support, ids, starts)
+        elif self.per == "bytes":
+            added = columns.added_bytes(state.support, ids, starts) + _WEIGHT * weights
+        else:
+            added = columns.added_macs(state.support, ids, starts) + weights
+        return np.maximum(added, _LEAST[self.per])
+
+
+def check_known(columns: Columns, per: str) -> None:
+    """Raise an InputError where the cost of columns is unknown."""
+    if columns.costs is None:
+        accepted = f"columns of a family: these {type(columns).__name__} have none"
+        raise InputError("per", per, accepted)
+
+
+@dataclass
+class PerCostSearch:
+    """A search whose criterion is divided by cost.
+
+    Parameters
+    ----------
+    search : Search
+    per : {"macs", "bytes", "microseconds"}, default "macs"
+    rates : mapping, optional
+        With "microseconds": those of the pool's family, see
+        :meth:`visionshare.generators.base.FeatureFamily.rates`; measured when omitted.
+
+    Raises
+    ------
+    InputError
+        If the cost is another one, or there are rates and it has none.
+
+    Examples
+    --------
+    >>> from visionshare.search import make_search
+    >>> make_search("exhaustive", per="bytes")
+    PerCostSearch(search=Exhaustive(), per='bytes', rates=None)
+    """
+
+    search: Search
+    per: str = "macs"
+    rates: Mapping[str, Mapping[str, float]] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("per", self.per, COSTS)
+        if self.rates is not None:
+            if self.per != "microseconds":
+                raise InputError("rates", self.rates, "none without per = 'microseconds'")
+            self.rates = check_rates(self.rates)
+
+    def best(
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
+    ) -> list[Candidate]:
+        """Return the candidates with the best scores for each unit of the cost."""
+        divided = PerCost(criterion, self.per, self.rates)
+        return self.search.best(pool, state, divided, excluded, n)

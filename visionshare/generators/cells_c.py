@@ -52,7 +52,7 @@ class _Run(NamedTuple):
     """
 
     begin: int
-    count: int
+    templates: int
     width: int
     taps: int
     groups: int
@@ -63,7 +63,7 @@ def _runs(n: int, taps: int) -> list[_Run]:
 
     Examples
     --------
-    >>> [(run.begin, run.count, run.width, run.groups) for run in _runs(43, 9)]
+    >>> [(run.begin, run.templates, run.width, run.groups) for run in _runs(43, 9)]
     [(0, 32, 16, 2), (32, 8, 8, 1), (40, 3, 4, 1)]
     """
     runs: list[_Run] = []
@@ -155,7 +155,7 @@ def emit_cells(
 
 def _side_by_side(taps: np.ndarray, run: _Run) -> np.ndarray:
     """Return the taps of a run one after the other, each of all templates side by side."""
-    own = taps[run.begin : run.begin + run.count].reshape(run.count, -1)
+    own = taps[run.begin : run.begin + run.templates].reshape(run.templates, -1)
     rows = np.zeros((run.groups * run.width, own.shape[1]), taps.dtype)
-    rows[: run.count] = own
+    rows[: run.templates] = own
     return rows.reshape(run.groups, run.width, -1).transpose(0, 2, 1).ravel()

@@ -77,9 +77,9 @@ def _pieces(name: str) -> dict[str, Piece]:
     values, seen = tunable.forward(images)
     G, macs = np.ones_like(values), float(stack.macs()) * BATCH
     pieces = {
-        "forward": Piece(lambda: stack.transform(images), macs, None),
-        "forward of one": Piece(lambda: stack.transform(images[:1]), macs / BATCH, None),
-        "backward": Piece(lambda: tunable.backward(images, values, seen, G), 2 * macs, None),
+        "forward": Piece(partial(stack.transform, images), macs, None),
+        "forward of one": Piece(partial(stack.transform, images[:1]), macs / BATCH, None),
+        "backward": Piece(partial(tunable.backward, images, values, seen, G), 2 * macs, None),
     }
     family, level = stack.part_, 1
     while isinstance(family, LearnedMaps):
@@ -89,7 +89,7 @@ def _pieces(name: str) -> dict[str, Piece]:
         pieces |= _of_layer(f"maps {level}", forward, *_gradients(family, images))
         family, images, level = family.part_, below, level + 1
     features = family.tunable()
-    forward = Piece(lambda: features.forward(images), float(family.macs()) * BATCH, 2.5)
+    forward = Piece(partial(features.forward, images), float(family.macs()) * BATCH, 2.5)
     return pieces | _of_layer("patches", forward, *_gradients(family, images))
 
 

@@ -62,6 +62,8 @@ class Runner(AbstractContextManager["Runner"]):
         subprocess.run([*command, "-o", str(library), "-ldl"], check=True)
         # No threads: they do not survive a fork. Kernels run as Python, on few small images.
         own = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_DISABLE_JIT"), "1")
+        # pandas imports pyarrow where it is installed, whose allocator would have one.
+        own["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
         own |= {"LD_PRELOAD": str(library), "PYTHONPATH": str(ROOT)}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "scripts.attack.shim", str(library), str(seconds)],

@@ -52,7 +52,7 @@ class _Run(NamedTuple):
     """
 
     begin: int
-    templates: int
+    n_templates: int
     width: int
     taps: int
     groups: int
@@ -63,7 +63,7 @@ def _runs(n: int, taps: int) -> list[_Run]:
 
     Examples
     --------
-    >>> [(run.begin, run.templates, run.width, run.groups) for run in _runs(43, 9)]
+    >>> [(run.begin, run.n_templates, run.width, run.groups) for run in _runs(43, 9)]
     [(0, 32, 16, 2), (32, 8, 8, 1), (40, 3, 4, 1)]
     """
     runs: list[_Run] = []
@@ -86,7 +86,7 @@ def _block(rows: int, cols: int) -> tuple[int, int]:
     Examples
     --------
     >>> _block(2, 10), _block(2, 26), _block(3, 3), _block(1, 1)
-    ((2, 5), (2, 4), (3, 3), (1, 1))
+    ((1, 10), (1, 9), (3, 3), (1, 1))
     """
     sides = [(r, c) for r in range(1, rows + 1) for c in range(1, cols + 1) if r * c <= _MOST]
 
@@ -155,7 +155,7 @@ def emit_cells(
 
 def _side_by_side(taps: np.ndarray, run: _Run) -> np.ndarray:
     """Return the taps of a run one after the other, each of all templates side by side."""
-    own = taps[run.begin : run.begin + run.templates].reshape(run.templates, -1)
+    own = taps[run.begin : run.begin + run.n_templates].reshape(run.n_templates, -1)
     rows = np.zeros((run.groups * run.width, own.shape[1]), taps.dtype)
-    rows[: run.templates] = own
+    rows[: run.n_templates] = own
     return rows.reshape(run.groups, run.width, -1).transpose(0, 2, 1).ravel()

@@ -268,14 +268,14 @@ def test_hostile_states_are_refused(change, family):
 
 def test_sources_deep_inside_each_other_are_refused(patches, tmp_path):
     model = patches
-    for _ in range(4):
+    for _ in range(8):
         model = _compact(SourceClassifiers([model]), n=3)
-    model.save(tmp_path / "four.safetensors")
-    assert visionshare.load(tmp_path / "four.safetensors").macs == model.macs
+    model.save(tmp_path / "eight.safetensors")
+    assert visionshare.load(tmp_path / "eight.safetensors").macs == model.macs
     model = _compact(SourceClassifiers([model]), n=3)
     with pytest.raises(InputError, match="levels"):
-        model.save(tmp_path / "five.safetensors")
-    data = (tmp_path / "four.safetensors").read_bytes()
+        model.save(tmp_path / "nine.safetensors")
+    data = (tmp_path / "eight.safetensors").read_bytes()
     (tmp_path / "cut.safetensors").write_bytes(data[:-9])
     with pytest.raises(ClassifierFileError):
         visionshare.load(tmp_path / "cut.safetensors")

@@ -47,7 +47,7 @@ def test_everything_is_written(found):
     assert {trial.epochs for trial in found.trials} == {1, 4}
     assert found.best.error == min(trial.error for trial in found.trials)
     assert all(trial.cost.macs <= 15_000 for trial in found.trials)
-    assert all(trial.seconds > trial.seconds_per_epoch > 0 for trial in found.trials)
+    assert all(trial.seconds > 0 for trial in found.trials)
 
 
 def test_the_recipe_trains(found, tmp_path):

@@ -77,6 +77,7 @@ def test_proposals_fit_images_and_budget_and_depend_on_the_seed_alone(raster, ma
     assert len({drawn.structure for drawn in first}) == 40
     for structure, cost in first:
         assert structure.fits(raster)
+        assert structure.n_features <= 600
         assert cost == cost_of(structure, raster, 10)
         assert 0.25 <= max(cost.macs / macs, cost.parameters / 4000) <= 1
     other = Proposals(design, budget, raster, 10, None, 5)
@@ -100,8 +101,9 @@ def test_budgets_that_nothing_fits_are_refused():
         Proposals(Design(patch_sizes=(5,)), Budget(), (3, 3, 1), 10).check()
     one = {"n_layers": (0,), "patch_sizes": (3,), "grids": (2,), "heads": ("linear",)}
     # Few templates are below a quarter of the budget, and many above it.
+    few_or_many = Design(**one, n_templates=(1, 900), max_features=5000)
     with pytest.raises(InputError, match=r"^budget: got 'macs 40000'.*least_use"):
-        Proposals(Design(**one, n_templates=(1, 900)), Budget(macs=40_000), (8, 8, 1), 10).check()
+        Proposals(few_or_many, Budget(macs=40_000), (8, 8, 1), 10).check()
     for limit in (0, -1, 1.5, True):
         with pytest.raises(InputError, match=r"^parameters: "):
             Budget(parameters=limit)

@@ -144,7 +144,8 @@ class Proposals:
         while in_vain < _IN_VAIN:
             in_vain += 1
             structure = draw_structure(self._design, rng)
-            if structure in seen or not structure.fits(raster):
+            too_many = structure.n_features > self._design.max_features
+            if too_many or structure in seen or not structure.fits(raster):
                 continue
             cost = cost_of(structure, raster, n_classes, max_products)
             for name, value in asdict(cost).items():

@@ -236,9 +236,10 @@ class _Loop:
         run = replace(self._run, recipe=recipe, work=work, clock=Clock())
         error, problem = None, None
         try:
-            classifier = fine_tuned(run, self._chosen(run, todo.number), self._images)
-            with run.clock("evaluation"):
-                error = self._error(classifier)
+            chosen = self._chosen(run, todo.number)
+            with run.clock("fine-tuning"):
+                classifier = fine_tuned(run, chosen, self._images)
+            error = self._error(classifier)
         except (DataError, InputError, RecipeError) as failure:
             problem = str(failure)
             _logger.warning("structure %d: %s", todo.number, problem)

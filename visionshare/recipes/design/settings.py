@@ -38,6 +38,8 @@ class Design:
         Units of the heads "hidden" and "low-rank".
     deslanted : sequence of bool
         Whether the slant of each image is taken out first.
+    max_features : int, default 600
+        Templates times cells at most: the time of choosing them grows with their third power.
     least_use : float, default 0.25
         Fraction of the tightest budget that a structure has to use. Small structures are many,
         and rarely the best.
@@ -76,12 +78,13 @@ class Design:
     n_maps: tuple[int, ...] = (4, 6, 8, 12, 16, 24, 32)
     map_sizes: tuple[int, ...] = (3, 5)
     pools: tuple[int, ...] = (1, 2, 3)
-    patch_sizes: tuple[int, ...] = (2, 3, 4, 5, 7)
+    patch_sizes: tuple[int, ...] = (3, 4, 5, 7)
     n_templates: tuple[int, ...] = (16, 24, 32, 48, 64, 96)
-    grids: tuple[int, ...] = (1, 2, 3, 4)
+    grids: tuple[int, ...] = (2, 3, 4)
     heads: tuple[str, ...] = ("linear", "hidden", "low-rank")
     n_units: tuple[int, ...] = (16, 24, 32, 48, 64)
     deslanted: tuple[bool, ...] = (False,)
+    max_features: int = 600
     least_use: float = 0.25
     templates_per_round: int = 2
     search_images: int = 2000
@@ -105,7 +108,7 @@ class Design:
         check_fraction("least_use", self.least_use, zero=True)
         check_fraction("held_out", self.held_out)
         check_whole_numbers(self, 1, "templates_per_round", "search_images", "n_patches", "images")
-        check_whole_numbers(self, 1, "n_rungs")
+        check_whole_numbers(self, 1, "n_rungs", "max_features")
         check_whole_numbers(self, 2, "reduction")
         if self.n_rungs > 10:
             raise InputError("n_rungs", self.n_rungs, "a whole number from 1 to 10")

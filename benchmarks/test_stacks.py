@@ -1,0 +1,155 @@
+"""Stacks of maps under patches and units, piece by piece, on one thread.
+
+Each piece is timed beside a product of large matrices with as many multiply-accumulates, those of
+all positions: the ratio is 1 where a piece is as fast as this core multiplies and adds. Gradients
+need fewer, as of all positions in a cell one has a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from benchmarks.measuring import Paired
+from visionshare import CompactClassifier, LearnedMaps, PatchTemplates, Units
+from visionshare.export import compile_classifier
+
+BATCH, SIDE, MACS = 128, 1024, 3_000_000_000
+
+Call = Callable[[], Any]
+
+
+class Piece(NamedTuple):
+    """A call, the multiply-accumulates of its forward pass, and the most that it may take."""
+
+    call: Call
+    macs: float
+    asked: float | None
+
+
+def _patches(grid: int) -> PatchTemplates:
+    return PatchTemplates(3, 64, grid, masks="cells", padding=0, n_patches=3000)
+
+
+def _maps(family: Any, n_maps: int, padding: int) -> LearnedMaps:
+    return LearnedMaps(family, n_maps, 3, 2, padding, n_patches=3000)
+
+
+def _fitted(name: str) -> tuple[np.ndarray, Units]:
+    """Return images and a stack for digits, or for photographs."""
+    rng = np.random.default_rng(0)
+    if name == "digits":
+        images = rng.random((300, 28, 28, 1), np.float32)
+        stack = Units(_maps(_maps(_patches(3), 16, 0), 4, 0), 32)
+    else:
+        images = rng.random((300, 32, 32, 3), np.float32)
+        stack = Units(_maps(_maps(_maps(_patches(2), 64, 1), 32, 1), 16, 1), 64)
+    return images[:BATCH], stack.fit(images).tunable().family()
+
+
+def _gradients(family: Any, images: np.ndarray) -> tuple[Call, Call]:
+    """Return calls for the gradients in templates, and in the images' values, of one layer."""
+    rng = np.random.default_rng(1)
+    tunable = family.tunable()
+    if isinstance(family, LearnedMaps):
+        maps, places = family.maps_and_places(images)
+        slopes = rng.normal(size=maps.shape).astype(np.float32)
+        return (
+            lambda: tunable._own_gradients(images, places, slopes, 1),
+            lambda: tunable._below(images, places, slopes, 1),
+        )
+    values, seen = tunable.forward(images)
+    G = rng.normal(size=values.shape).astype(np.float32)
+    return (
+        lambda: tunable.backward(images, values, seen, G),
+        lambda: tunable.image_gradients(images, values, seen, G),
+    )
+
+
+def _pieces(name: str) -> dict[str, Piece]:
+    images, stack = _fitted(name)
+    tunable = stack.tunable()
+    values, seen = tunable.forward(images)
+    G, macs = np.ones_like(values), float(stack.macs()) * BATCH
+    pieces = {
+        "forward": Piece(partial(stack.transform, images), macs, None),
+        "forward of one": Piece(partial(stack.transform, images[:1]), macs / BATCH, None),
+        "backward": Piece(partial(tunable.backward, images, values, seen, G), 2 * macs, None),
+    }
+    family, level = stack.part_, 1
+    while isinstance(family, LearnedMaps):
+        asked = 2.5 if family.n_maps >= 16 else None
+        forward = Piece(partial(family.maps_and_places, images), family.shared_macs * BATCH, asked)
+        below = family.maps(images)
+        pieces |= _of_layer(f"maps {level}", forward, *_gradients(family, images))
+        family, images, level = family.part_, below, level + 1
+    features = family.tunable()
+    forward = Piece(partial(features.forward, images), float(family.macs()) * BATCH, 2.5)
+    return pieces | _of_layer("patches", forward, *_gradients(family, images))
+
+
+def _of_layer(name: str, forward: Piece, own: Call, below: Call) -> dict[str, Piece]:
+    return {
+        f"{name} forward": forward,
+        f"{name} template gradients": Piece(own, forward.macs, None),
+        f"{name} image gradients": Piece(below, forward.macs, None),
+    }
+
+
+NAMES = {
+    "digits": ["maps 1", "maps 2", "patches"],
+    "photographs": ["maps 1", "maps 2", "maps 3", "patches"],
+}
+CASES = [
+    (stack, piece)
+    for stack, layers in NAMES.items()
+    for piece in [
+        "forward", "forward of one", "backward",
+        *(f"{layer} {what}" for layer in layers
+          for what in ("forward", "template gradients", "image gradients")),
+    ]
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stacks() -> dict[str, dict[str, Piece]]:
+    return {name: _pieces(name) for name in NAMES}
+
+
+def _compare(paired: Paired, piece: Piece) -> None:
+    calls = max(1, round(MACS / piece.macs))
+    rows = round(piece.macs * calls / SIDE**2)
+    rng = np.random.default_rng(1)
+    left, right = rng.random((rows, SIDE), np.float32), rng.random((SIDE, SIDE), np.float32)
+    out = np.empty((rows, SIDE), np.float32)
+
+    def ours() -> None:
+        for _ in range(calls):
+            piece.call()
+
+    with threadpool_limits(1):
+        paired(ours, lambda: np.dot(left, right, out=out), piece.asked, rounds=5)
+
+
+@pytest.mark.parametrize(("stack", "piece"), CASES)
+def test_against_a_product(
+    paired: Paired, stacks: dict[str, dict[str, Piece]], stack: str, piece: str
+) -> None:
+    _compare(paired, stacks[stack][piece])
+
+
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+@pytest.mark.parametrize("stack", list(NAMES))
+def test_c_against_a_product(paired: Paired, stack: str, quantize: str) -> None:
+    """The stack's own C, image by image, called for a batch."""
+    images, family = _fitted(stack)
+    weights = np.random.default_rng(2).normal(size=(10, family.n_features_)).astype(np.float32)
+    model = CompactClassifier(family, weights, np.zeros(10), np.arange(10))
+    compiled = compile_classifier(model, "float32", quantize)
+    macs = float(model.macs) * BATCH
+    _compare(paired, Piece(lambda: compiled.decision_function(images), macs, None))

@@ -1,4 +1,4 @@
-"""Images as rows of numbers, and the scaling of each number."""
+"""Images as rows or lines of numbers, and the scaling of each number."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import numpy as np
 
 from visionshare.generators.checks import check_choice
 
-__all__ = ["check_scaling", "fit_scaling", "flattened", "pixel_position", "rows_of"]
+__all__ = ["as_lines", "check_scaling", "fit_scaling", "flattened", "pixel_position", "rows_of"]
 
 
 def flattened(images: np.ndarray) -> np.ndarray:
     """Return checked images as rows (n, p) of their own dtype."""
     return images.reshape(len(images), int(np.prod(images.shape[1:])))
+
+
+def as_lines(images: np.ndarray) -> np.ndarray:
+    """Return images or templates (n, H, W, C) with the values of a line together, (n, H, W · C).
+
+    A view where they lie in memory as they are indexed.
+
+    Examples
+    --------
+    >>> as_lines(np.zeros((2, 5, 4, 3))).shape
+    (2, 5, 12)
+    """
+    n, rows, cols, channels = images.shape
+    return np.ascontiguousarray(images).reshape(n, rows, cols * channels)
 
 
 def rows_of(images: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.chains.gradient_kernels import image_gradients, template_gradients
 from visionshare.generators.maps.kernels import maps_of_block
+from visionshare.generators.maps.tuning_kernels import image_gradients, template_gradients
 
 __all__ = ["cell_columns", "cell_gradients", "map_gradients", "maps_of_maps"]
 
@@ -203,11 +203,16 @@ def map_gradients(
     of_templates, of_biases, of_maps : ndarray, float32
         Of the shapes of templates, biases and maps.
     """
-    for p in range(maps.shape[3]):
+    n, rows, cols, n_before = maps.shape
+    q = templates.shape[1]
+    below = np.empty((n, rows, cols), np.float32)
+    for p in range(n_before):
         a, b = starts[p], starts[p + 1]
         if a < b:
-            places, slopes = seen[..., a:b], G[..., a:b]
-            template_gradients(_alone(maps, p), places, slopes, 0, pool,
-                               of_templates[a:b], of_biases[a:b])  # fmt: skip
-            below = of_maps[..., p : p + 1]
-            image_gradients(places, slopes, templates[a:b], 0, pool, below)
+            places, slopes = seen[..., a:b].copy(), G[..., a:b].copy()
+            alone = _alone(maps, p).reshape((n, rows, cols))
+            added = of_templates[a:b].reshape((b - a, q, q))
+            template_gradients(alone, places, slopes, 0, pool, added, of_biases[a:b])
+            flat = templates[a:b].copy().reshape((b - a, q, q))
+            image_gradients(places, slopes, flat, 0, pool, below)
+            of_maps[..., p] += below

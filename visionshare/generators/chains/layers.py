@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from visionshare.generators.inputs import as_lines
+
 __all__ = ["Layer", "cell_bounds", "columns", "layer", "maps_of", "restricted"]
 
 
@@ -105,9 +107,8 @@ def maps_of(
         if number:
             maps_of_maps(below, *own[:2], own.starts, own.pool, out, seen)
         else:
-            lines = np.ascontiguousarray(images).reshape(*images.shape[:2], -1)
-            templates = own.templates.reshape(*own.templates.shape[:2], -1)
-            maps_of_block(lines, templates, own.biases, 0, own.pool, out, seen)
+            templates = as_lines(own.templates)
+            maps_of_block(as_lines(images), templates, own.biases, 0, own.pool, out, seen)
         all_maps.append(out)
         all_places.append(seen)
     return all_maps, all_places

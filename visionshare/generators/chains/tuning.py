@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.chains.layers import maps_of
+from visionshare.generators.inputs import as_lines
 from visionshare.resources import run_blocks
 
 if TYPE_CHECKING:
@@ -92,19 +93,21 @@ class TunableChains:
         n_jobs : int, default 1
             Threads.
         """
-        from visionshare.generators.chains.gradient_kernels import template_gradients
+        from visionshare.generators.maps.tuning_kernels import template_gradients
 
         raster = check_images(images, self._family.image_shape_)
         blocks = -(-len(raster) // _AT_ONCE)
         out = [np.zeros((blocks, *values.shape), np.float32) for values in self.parameters]
-        first = self._family.layers_[0]
+        first, lines = self._family.layers_[0], as_lines(raster)
 
         def block(start: int, stop: int) -> None:
             part, of_block = slice(start, stop), [sums[start // _AT_ONCE] for sums in out]
             below = self._below(raster[part], seen[part], G[part], of_block)
+            templates = as_lines(of_block[0])
             template_gradients(
-                raster[part], below.places[0], below.gradients[0], 0, first.pool, *of_block[:2]
-            )
+                lines[part], below.places[0], below.gradients[0], 0, first.pool,
+                templates, of_block[1],
+            )  # fmt: skip
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         gradients = [sums.sum(axis=0) for sums in out]
@@ -120,16 +123,17 @@ class TunableChains:
 
         For images of floats, such as the maps of :class:`visionshare.LearnedMaps`.
         """
-        from visionshare.generators.chains.gradient_kernels import image_gradients
+        from visionshare.generators.maps.tuning_kernels import image_gradients
 
         raster = check_images(images, self._family.image_shape_)
         out, first = np.zeros(raster.shape, np.float32), self._family.layers_[0]
+        lines, templates = as_lines(out), as_lines(first.templates)
 
         def block(start: int, stop: int) -> None:
             part, unused = slice(start, stop), [np.zeros_like(v) for v in self.parameters]
             below = self._below(raster[part], seen[part], G[part], unused)
             places, gradients = below.places[0], below.gradients[0]
-            image_gradients(places, gradients, first.templates, 0, first.pool, out[part])
+            image_gradients(places, gradients, templates, 0, first.pool, lines[part])
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         return out

@@ -9,7 +9,7 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
-from visionshare.generators.cells_c import CellMaxima, emit_cells
+from visionshare.generators.cells.c import CellMaxima, emit_cells
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer

@@ -12,6 +12,7 @@ from visionshare.errors import InputError
 from visionshare.generators.around import FamilyAround
 from visionshare.generators.base import FeatureFamily, check_images
 from visionshare.generators.checks import check_memory, check_whole
+from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers import LayerSummary
 from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
@@ -180,9 +181,7 @@ class LearnedMaps(FamilyAround):
         from visionshare.generators.maps.kernels import maps_of_block
 
         raster = check_images(images, self.image_shape_)
-        n, rows, cols, channels = raster.shape
-        lines = np.ascontiguousarray(raster).reshape(n, rows, cols * channels)
-        templates = self.templates_.reshape(self.n_maps, self.size, -1)
+        lines, templates = as_lines(raster), as_lines(self.templates_)
         out = np.empty((len(raster), *self.map_shape_), np.float32)
         places = np.empty(out.shape if with_places else (0, 0, 0, 0), np.int8)
 

@@ -12,10 +12,10 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import aligned
+from visionshare.generators.cells.kernels import aligned
+from visionshare.generators.cells.steps import maxima_of_four
+from visionshare.generators.cells.vectors import LANES
 from visionshare.generators.patches.record_kernels import pixel_unit
-from visionshare.generators.vector_steps import maxima_of_four
-from visionshare.generators.vectors import LANES
 
 __all__ = ["few_maps_of_block", "fill_vectors"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from visionshare.generators.cell_kernels import (
+from visionshare.generators.cells.kernels import (
     Cells,
     aligned,
     canvas_of,

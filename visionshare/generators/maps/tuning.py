@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from visionshare.generators.base import check_images
+from visionshare.generators.inputs import as_lines
 from visionshare.generators.tuning import both_gradients
 from visionshare.resources import run_blocks
 
@@ -88,7 +89,7 @@ class TunableMaps:
         from visionshare.generators.maps.tuning_kernels import template_gradients
 
         family, raster = self._family, check_images(images, self._family.image_shape_)
-        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        lines = as_lines(raster)
         blocks, q = -(-len(raster) // _AT_ONCE), family.size
         templates = np.zeros((blocks, family.n_maps, q, family.templates_[0, 0].size), np.float32)
         biases = np.zeros((blocks, len(family.biases_)), np.float32)
@@ -112,8 +113,8 @@ class TunableMaps:
 
         family = self._family
         out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
-        lines = out.reshape(*out.shape[:2], -1)
-        templates = family.templates_.reshape(family.n_maps, family.size, -1)
+        lines = as_lines(out)
+        templates = as_lines(family.templates_)
 
         def block(start: int, stop: int) -> None:
             image_gradients(

@@ -6,8 +6,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import Canvas, aligned, canvas_of, cut_out, draw
-from visionshare.generators.gradient_kernels import (
+from visionshare.generators.cells.gradients import (
     Entries,
     Rows,
     add_apart,
@@ -16,6 +15,7 @@ from visionshare.generators.gradient_kernels import (
     filled,
     rows_of,
 )
+from visionshare.generators.cells.kernels import Canvas, aligned, canvas_of, cut_out, draw
 from visionshare.generators.maps.kernels import cells_of
 from visionshare.generators.patches.record_kernels import pixel_unit
 

@@ -10,7 +10,7 @@ from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
 from visionshare.errors import InputError
-from visionshare.generators.cells_c import CellMaxima, emit_cells
+from visionshare.generators.cells.c import CellMaxima, emit_cells
 from visionshare.generators.patches.cells import cell_grid
 from visionshare.generators.patches.masks import mask_spans
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from visionshare.generators.inputs import as_lines
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.resources import run_blocks
 
@@ -118,7 +119,7 @@ class CellPlan:
         col_masks: np.ndarray,
         layout: np.ndarray,
     ) -> None:
-        from visionshare.generators.cell_kernels import lanes_of
+        from visionshare.generators.cells.kernels import lanes_of
 
         self.n_features = len(layout)
         self._used, template = np.unique(layout[:, 0], return_inverse=True)
@@ -141,7 +142,7 @@ class CellPlan:
         self, templates: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
     ) -> None:
         """Take on other templates; cells stay as they are."""
-        from visionshare.generators.cell_kernels import taps_of
+        from visionshare.generators.cells.kernels import taps_of
 
         used = np.ascontiguousarray(templates[self._used], np.float32)
         flat = used.reshape(len(used), used.shape[1], -1)
@@ -166,7 +167,7 @@ class CellPlan:
         from visionshare.generators.patches.chosen_cell_kernels import chosen_features_of_cells
 
         out = np.empty((len(images), self.n_features), np.float32)
-        lines = np.ascontiguousarray(images).reshape(*images.shape[:2], -1)
+        lines = as_lines(images)
 
         def block(start: int, stop: int) -> None:
             chosen_features_of_cells(

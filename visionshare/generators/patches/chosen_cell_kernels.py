@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import (
+from visionshare.generators.cells.kernels import (
     Cells,
     Taps,
     aligned,
@@ -38,7 +38,7 @@ def chosen_features_of_cells(
         cell and the number of all, the positions (row · columns + column),
         and for each feature where its maximum is among those of (cells, templates).
     taps : ndarray of float32
-        As :func:`visionshare.generators.cell_kernels.taps_of` wrote them.
+        As :func:`visionshare.generators.cells.kernels.taps_of` wrote them.
     out : ndarray of shape (n, n_features), float32
     maxima : ndarray of shape (n, n_features), int32, or (0, 0)
         Where each maximum is, row · columns + column; −1 where the feature is zero. Not written

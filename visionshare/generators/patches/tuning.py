@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.generators.base import check_images
+from visionshare.generators.inputs import as_lines
 from visionshare.generators.patches.restricted import plan_of
 from visionshare.resources import run_blocks
 
@@ -107,7 +108,7 @@ class TunableTemplates:
         from visionshare.generators.patches.tuning_kernels import mask_gradients, template_gradients
 
         family, raster = self._family, check_images(images, self._family.image_shape_)
-        lines = np.ascontiguousarray(raster).reshape(*raster.shape[:2], -1)
+        lines = as_lines(raster)
         blocks, G = -(-len(raster) // _AT_ONCE), np.asarray(G, np.float32)
         n_templates, q, _, channels = family.templates_.shape
         templates = np.empty((blocks, n_templates, q, q * channels), np.float32)
@@ -139,7 +140,7 @@ class TunableTemplates:
 
         family = self._family
         out = np.empty(check_images(images, family.image_shape_).shape, np.float32)
-        rows = out.reshape(*out.shape[:2], -1)
+        rows = as_lines(out)
         q, channels = family.templates_.shape[1], family.templates_.shape[3]
         flat = family.templates_.reshape(-1, q, q * channels)
         G = np.asarray(G, np.float32)

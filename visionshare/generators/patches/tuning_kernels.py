@@ -8,8 +8,7 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import Canvas, aligned, canvas_of, cut_out, draw
-from visionshare.generators.gradient_kernels import (
+from visionshare.generators.cells.gradients import (
     Entries,
     Rows,
     add_apart,
@@ -18,6 +17,7 @@ from visionshare.generators.gradient_kernels import (
     filled,
     rows_of,
 )
+from visionshare.generators.cells.kernels import Canvas, aligned, canvas_of, cut_out, draw
 from visionshare.generators.patches.record_kernels import margin, pixel_unit
 
 __all__ = ["add_templates", "mask_gradients", "template_gradients"]

@@ -1,6 +1,6 @@
 """Steps of kernels over vectors of floats: responses, maxima, and sums of rows.
 
-Each is a function for kernels; see :mod:`visionshare.generators.vectors`.
+Each is a function for kernels; see :mod:`visionshare.generators.cells.vectors`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from visionshare.generators.vectors import (
+from visionshare.generators.cells.vectors import (
     FLOAT,
     INT32,
     LANES,

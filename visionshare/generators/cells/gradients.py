@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.cell_kernels import aligned
-from visionshare.generators.vector_steps import gather_rows, scatter_rows
-from visionshare.generators.vectors import LANES, MOST_ROWS, MOST_VECTORS
+from visionshare.generators.cells.kernels import aligned
+from visionshare.generators.cells.steps import gather_rows, scatter_rows
+from visionshare.generators.cells.vectors import LANES, MOST_ROWS, MOST_VECTORS
 
 __all__ = [
     "Entries",

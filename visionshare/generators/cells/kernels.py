@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from visionshare.generators.borrowed import borrowed
-from visionshare.generators.vector_steps import largest, respond
-from visionshare.generators.vectors import LANES, POSITIONS, WIDEST
+from visionshare.generators.cells.steps import largest, respond
+from visionshare.generators.cells.vectors import LANES, POSITIONS, WIDEST
 
 __all__ = [
     "Canvas",

@@ -5,14 +5,14 @@ import pytest
 from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare.generators.vector_steps import (
+from visionshare.generators.cells.steps import (
     gather_rows,
     largest,
     maxima_of_four,
     respond,
     scatter_rows,
 )
-from visionshare.generators.vectors import LANES, MOST_ROWS, MOST_VECTORS, POSITIONS, WIDEST
+from visionshare.generators.cells.vectors import LANES, MOST_ROWS, MOST_VECTORS, POSITIONS, WIDEST
 
 rng = np.random.default_rng(0)
 

@@ -58,7 +58,7 @@ class Step(NamedTuple):
 
 _THREE = "features.parameters={size=5, layered={n_maps=12, size=5, patches=PATCHES}}"
 _PATCHES = "{n_templates=100, grid=2}"
-_PLAIN = "fine_tuning.standardized_filters=false"
+_PLAIN = "fine_tuning.weight_standardization=false"
 _LAST = "fine_tuning.averaging=0"
 # Epochs of every step that is fine-tuned.
 EPOCHS = 20
@@ -85,9 +85,9 @@ STEPS = (
         tuned=False,
     ),
     Step("images without slant", tuned=False),
-    Step("fine-tuned, plain filters", ("fine_tuning.deformed=false", _PLAIN, _LAST)),
+    Step("fine-tuned, on images as they are", ("fine_tuning.deformed=false", _PLAIN, _LAST)),
     Step("on images deformed anew each epoch", (_PLAIN, _LAST)),
-    Step("filters of zero mean", (_LAST,)),
+    Step("weight standardization", (_LAST,)),
     Step("averaged parameters"),
     Step("24 hidden units", ("fine_tuning.head=hidden", "fine_tuning.n_units=24")),
 )  # fmt: skip

@@ -133,7 +133,7 @@ class TunableAround:
 
     def __init__(self, family: FamilyAround) -> None:
         self._family, self._part = family, family.part_.tunable()
-        self.parameters, self.filters = self._part.parameters, self._part.filters
+        self.parameters, self.templates = self._part.parameters, self._part.templates
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
         """Return features (n, n_features), float32, and what :meth:`backward` needs."""

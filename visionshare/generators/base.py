@@ -1,4 +1,4 @@
-"""What every feature family offers, and the checks of images and ids that all share."""
+"""What every feature family offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
-from visionshare.generators.checks import Ids, check_feature, check_features
+from visionshare.generators.checks import (
+    Ids,
+    check_dtype,
+    check_feature,
+    check_features,
+    check_images,
+    checked_images,
+)
 from visionshare.generators.costs import Costs
 from visionshare.generators.layers import LayerSummary, n_floats
 from visionshare.resources import product
@@ -371,50 +378,3 @@ class FeatureFamily(BaseEstimator, Costs):
             if error.name != name:
                 raise
         raise InputError("family", self.name, accepted)
-
-
-def check_dtype(dtype: str) -> None:
-    """Raise an InputError unless columns can be of a dtype."""
-    if dtype not in ("float32", "float16"):
-        raise InputError("dtype", dtype, "'float32' or 'float16'")
-
-
-def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """Return images as (n, H, W, C), uint8 or float32; vectors become (n, 1, p, 1).
-
-    Parameters
-    ----------
-    images : ndarray
-        (n, p), (n, H, W) or (n, H, W, C), numbers.
-    shape : tuple of int, optional
-        The shape of one image that is expected.
-
-    Raises
-    ------
-    InputError
-        If the array has another shape, its images are empty, or a value is no finite float32.
-    """
-    images = np.asarray(images)
-    if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
-        given = f"{images.dtype} of shape {images.shape}"
-        raise InputError("images", given, "numbers of shape (n, H, W), (n, H, W, C) or (n, p)")
-    if 0 in images.shape[1:]:
-        raise InputError("images", images.shape, "images of at least one pixel")
-    if shape is not None and images.shape[1:] != tuple(shape):
-        raise InputError("images", images.shape, f"images of shape {(len(images), *shape)}")
-    if images.dtype not in (np.uint8, np.float32):
-        # What is beyond float32 becomes infinite, and is refused.
-        with np.errstate(over="ignore"):
-            images = images.astype(np.float32)
-    if images.dtype == np.float32 and not np.isfinite(images).all():
-        raise InputError("images", "NaN or infinity", "finite values")
-    if images.ndim == 2:
-        return images[:, None, :, None]
-    return images[..., None] if images.ndim == 3 else images
-
-
-def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return images as they were given, after :func:`check_images`: for a family inside."""
-    images = np.asarray(images)
-    check_images(images, shape)
-    return images

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from visionshare.generators.base import check_images
+from visionshare.generators.checks import check_images
 
 __all__ = ["SHOWN", "Field", "Pictures", "Plate", "Row", "Seen", "Stack", "Tile", "template_tile"]
 

@@ -21,13 +21,13 @@ class Tunable(Protocol):
     parameters : list of ndarray, float32
         In units in which all can move at one rate; moved in place, then taken on by
         :meth:`moved`.
-    filters : tuple of int
-        Positions of the parameters that are filters, the first axis one for each: templates,
-        whose responses are features or maps.
+    templates : tuple of int
+        Positions of the parameters that are templates, the first axis one for each:
+        their responses are features or maps.
     """
 
     parameters: list[np.ndarray]
-    filters: tuple[int, ...]
+    templates: tuple[int, ...]
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
         """Return features (n, n_features), float32, and what :meth:`backward` needs of them."""

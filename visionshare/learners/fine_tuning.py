@@ -22,7 +22,7 @@ from visionshare.learners.checkpoint import Run
 from visionshare.learners.heads import UNITS, with_units
 from visionshare.learners.mixing import Mixture
 from visionshare.learners.product_scores import ProductScores
-from visionshare.learners.standardized_filters import StandardizedFilters
+from visionshare.learners.standardized_templates import StandardizedTemplates
 from visionshare.learners.tuning_loss import Batch, TuningLoss
 from visionshare.learners.tuning_settings import FineTuning
 from visionshare.resources import thread_limit
@@ -217,7 +217,7 @@ class _Steps:
     def _tunable(self, family: Any) -> Tunable:
         """Return a family's features as the settings move them."""
         features: Tunable = family.tunable()
-        return StandardizedFilters(features) if self.settings.standardized_filters else features
+        return StandardizedTemplates(features) if self.settings.weight_standardization else features
 
     def _measured(self, images: np.ndarray) -> np.ndarray:
         """Return the features of some images, by which features are measured."""

@@ -37,11 +37,10 @@ class FineTuning:
     max_products : int, optional
         Products that stay after half of the epochs, those with the largest weights. All when
         omitted.
-    standardized_filters : bool, default False
-        Move templates as directions of zero mean, each with a gain, see
-        :class:`visionshare.learners.standardized_filters.StandardizedFilters`: layers of templates
-        on maps learn faster so. ``rate`` is then of directions with a mean square of 2/d at the
-        start, for d taps.
+    weight_standardization : bool, default False
+        Move templates as directions of zero mean, each with a gain: layers of templates on maps
+        learn faster so. ``rate`` is then of directions with a mean square of 2/d at the start, for
+        d taps; see :class:`visionshare.learners.standardized_templates.StandardizedTemplates`.
     product_rate : float, default 3e-4
         Peak rate of the weights of standardized products.
     warm_up : float, default 0.2
@@ -88,7 +87,7 @@ class FineTuning:
     head: str = "products"
     n_units: int = 48
     max_products: int | None = None
-    standardized_filters: bool = False
+    weight_standardization: bool = False
     product_rate: float = 3e-4
     warm_up: float = 0.2
     alpha: float = 1e-4

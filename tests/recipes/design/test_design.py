@@ -15,7 +15,7 @@ from visionshare.recipes.stages import images as stage
 TINY = [
     "data.limit=300", "design.images=150", "design.n_patches=2000", "design.n_layers=[0,1]",
     "design.n_templates=[4,8]", "design.n_maps=[2,3]", "design.n_units=[5]", "design.held_out=0.2",
-    "fine_tuning={epochs=4, batch=32, rate=0.02, standardized_filters=true}", "preprocessing={}",
+    "fine_tuning={epochs=4, batch=32, rate=0.02, weight_standardization=true}", "preprocessing={}",
     "design.n_rungs=2",
 ]  # fmt: skip
 BUDGET = Budget(macs=15_000)

@@ -71,7 +71,7 @@ class TunableChains:
             size = np.sqrt(np.mean(np.square(own.templates), axis=(1, 2, 3), keepdims=True))
             self._sizes.append(np.where(size > 0, size, 1).astype(np.float32))
             self.parameters += [own.templates / self._sizes[-1], own.biases.copy()]
-        self.filters = tuple(range(0, len(self.parameters), 2))
+        self.templates = tuple(range(0, len(self.parameters), 2))
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Return features (n, n_features), float32, and where each maximum is."""

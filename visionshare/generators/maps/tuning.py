@@ -49,7 +49,7 @@ class TunableMaps:
         self._templates = self._family.templates_ / self._size
         self._biases = self._family.biases_.copy()
         self.parameters = [self._templates, self._biases, *self._part.parameters]
-        self.filters = (0, *(2 + position for position in self._part.filters))
+        self.templates = (0, *(2 + position for position in self._part.templates))
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
         """Return features (n, n_features), float32, and what :meth:`backward` needs."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.generators.inputs import as_lines
+from visionshare.generators.patches.chosen_plan import ChosenPlan
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.resources import run_blocks
 
@@ -100,7 +101,7 @@ def cell_grid(layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray) 
     )
 
 
-class CellPlan:
+class CellPlan(ChosenPlan):
     """Everything about features of cells that does not depend on the image, made once.
 
     Parameters
@@ -147,21 +148,6 @@ class CellPlan:
         used = np.ascontiguousarray(templates[self._used], np.float32)
         flat = used.reshape(len(used), used.shape[1], -1)
         self._taps = taps_of(flat, np.zeros(len(flat), np.float32)).values
-
-    def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return features (n, n_features), float32, of images (n, H, W, C)."""
-        return self._transform(images, n_jobs, np.empty((0, 0), np.int32))
-
-    def transform_with_positions(
-        self, images: np.ndarray, n_jobs: int = 1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return features, and where each maximum is: (n, n_features), int32.
-
-        A position is row · columns + column of the template's response; −1 where the feature
-        is 0.
-        """
-        positions = np.empty((len(images), self.n_features), np.int32)
-        return self._transform(images, n_jobs, positions), positions
 
     def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
         from visionshare.generators.patches.chosen_cell_kernels import chosen_features_of_cells

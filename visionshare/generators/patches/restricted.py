@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from visionshare.generators.patches.cells import CellPlan, serves
+from visionshare.generators.patches.chosen_plan import ChosenPlan
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.generators.patches.tables import Tables
 from visionshare.resources import run_blocks
@@ -220,7 +221,7 @@ def _strips(windows: np.ndarray, q: int, column: int) -> tuple[np.ndarray, np.nd
     return np.column_stack([strips, np.cumsum(sizes) - sizes]), np.stack(rectangle, axis=1)
 
 
-class RestrictedPlan:
+class RestrictedPlan(ChosenPlan):
     """Everything about chosen features that does not depend on the image, made once.
 
     Parameters
@@ -264,21 +265,6 @@ class RestrictedPlan:
         self.taps[..., : templates.shape[1]] = templates[self._used].transpose(0, 3, 1, 2)
         self.row_masks, self.col_masks = row_masks, col_masks
 
-    def transform(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return features (n, n_features), float32, of images (n, H, W, C)."""
-        return self._transform(images, n_jobs, np.empty((0, 0), np.int32))
-
-    def transform_with_positions(
-        self, images: np.ndarray, n_jobs: int = 1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return features, and where each maximum is: (n, n_features), int32.
-
-        A position is row · columns + column of the template's response; −1 where the feature
-        is 0.
-        """
-        positions = np.empty((len(images), self.n_features), np.int32)
-        return self._transform(images, n_jobs, positions), positions
-
     def _transform(self, images: np.ndarray, n_jobs: int, positions: np.ndarray) -> np.ndarray:
         from visionshare.generators.patches.restricted_kernels import chosen_features_alone
         from visionshare.generators.patches.side_by_side_kernels import chosen_features_side_by_side
@@ -298,9 +284,6 @@ class RestrictedPlan:
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
-
-
-ChosenPlan = RestrictedPlan | CellPlan
 
 
 def plan_of(

@@ -72,7 +72,7 @@ class TunableTemplates:
         self._moving_masks = family.masks != "cells"
         self.parameters: list[np.ndarray] = [copy.templates_ / self._size]
         self.parameters += logs if self._moving_masks else []
-        self.filters = (0,)
+        self.templates = (0,)
         self._plan = plan_of(copy.templates_, copy.row_masks_, copy.col_masks_, copy.layout_)
         template = copy.layout_[:, 0]
         order = np.argsort(template, kind="stable")

@@ -41,7 +41,7 @@ class TunableUnits:
         self._directions = family.directions_ / self._size
         self._offsets = family.offsets_.copy()
         self.parameters = [self._directions, self._offsets, *self._part.parameters]
-        self.filters = tuple(2 + position for position in self._part.filters)
+        self.templates = tuple(2 + position for position in self._part.templates)
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
         """Return units (n, n_features), float32, and what :meth:`backward` needs."""

@@ -15,7 +15,7 @@ from visionshare.recipes.schema import Recipe, recipe_model
 __all__ = ["check_base", "recipe_of", "toml_text", "trial_recipe"]
 
 # Where a recipe has no fine-tuning: layers of templates learn by it.
-_TUNING = {"epochs": 20, "rate": 0.01, "standardized_filters": True}
+_TUNING = {"epochs": 20, "rate": 0.01, "weight_standardization": True}
 _LONGEST_NAME = 100
 
 

@@ -1,4 +1,4 @@
-"""Filters of zero mean and a length of their own: a normalization that leaves no trace."""
+"""Weight standardization: templates of zero mean, each with a gain."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 
 from visionshare.generators.tuning import Tunable
 
-__all__ = ["StandardizedFilters"]
+__all__ = ["StandardizedTemplates"]
 
-# Below this length a filter has no direction.
+# Below this length a template has no direction.
 _SHORTEST = 1e-8
 
 
-class StandardizedFilters:
-    """Features whose filters move as directions of zero mean, each with a gain.
+class StandardizedTemplates:
+    """Features whose templates move as directions of zero mean, each with a gain.
 
-    A filter is w = g · √d · (v − mean v) / ‖v − mean v‖ for d taps; the steps move v and g. The
-    length of v does not matter, so that steps turn a filter by less the longer it has moved, and
-    all layers learn at one rate. No image or batch is measured, and the filters w are all that a
+    A template is w = g · √d · (v − mean v) / ‖v − mean v‖ for d taps; the steps move v and g. The
+    length of v does not matter, so that steps turn a template by less the longer it has moved, and
+    all layers learn at one rate. No image or batch is measured, and the templates w are all that a
     classifier keeps: nothing is computed for it later.
 
     Parameters
     ----------
     features : Tunable
-        With ``filters``, the positions of those parameters that are filters.
+        With ``templates``, the positions of those parameters that are templates.
 
     Attributes
     ----------
     parameters : list of ndarray, float32
-        Those of the features, v in place of filters w; then gains (n,), one array for each. v has
+        Those of the features, v in place of templates w; then gains (n,), one array for each. v has
         a mean square of 2/d at the start, as units have: a rate turns all layers alike.
 
     References
@@ -45,22 +45,22 @@ class StandardizedFilters:
     >>> from visionshare import LearnedMaps, PatchTemplates
     >>> images = (load_digits().images[:9] * 15).astype(np.uint8)
     >>> pool = LearnedMaps(PatchTemplates(3, 4, masks="cells", n_patches=500), 2, 3, n_patches=500)
-    >>> features = StandardizedFilters(pool.fit(images).tunable())
+    >>> features = StandardizedTemplates(pool.fit(images).tunable())
     >>> [p.shape for p in features.parameters]
     [(2, 3, 3, 1), (2,), (4, 3, 3, 2), (2,), (4,)]
     """
 
     def __init__(self, features: Tunable) -> None:
-        self._features, self._filters = features, tuple(features.filters)
-        self.filters: tuple[int, ...] = ()
+        self._features, self._templates = features, tuple(features.templates)
+        self.templates: tuple[int, ...] = ()
         gains = []
         self.parameters = list(features.parameters)
-        for position in self._filters:
-            filters = features.parameters[position]
-            centered = _centered(filters)
+        for position in self._templates:
+            templates = features.parameters[position]
+            centered = _centered(templates)
             size = _root_mean_square(centered)
             gains.append(size.ravel().copy())
-            length = np.float32(np.sqrt(2 / filters[0].size))
+            length = np.float32(np.sqrt(2 / templates[0].size))
             self.parameters[position] = centered / np.maximum(size, _SHORTEST) * length
         self.parameters += gains
         self.moved()
@@ -85,7 +85,7 @@ class StandardizedFilters:
         """Take on the current parameters."""
         for position, gain in self._with_gains():
             direction, _ = _direction(self.parameters[position])
-            self._features.parameters[position][...] = direction * _per_filter(gain, direction)
+            self._features.parameters[position][...] = direction * _per_template(gain, direction)
         self._features.moved()
 
     def family(self) -> Any:
@@ -94,35 +94,35 @@ class StandardizedFilters:
 
     def _with_gains(self) -> list[tuple[int, np.ndarray]]:
         gains = self.parameters[len(self._features.parameters) :]
-        return list(zip(self._filters, gains, strict=True))
+        return list(zip(self._templates, gains, strict=True))
 
 
-def _per_filter(values: np.ndarray, filters: np.ndarray) -> np.ndarray:
-    return values.reshape(-1, *(1,) * (filters.ndim - 1))
+def _per_template(values: np.ndarray, templates: np.ndarray) -> np.ndarray:
+    return values.reshape(-1, *(1,) * (templates.ndim - 1))
 
 
-def _mean(filters: np.ndarray) -> np.ndarray:
-    return np.mean(filters, axis=tuple(range(1, filters.ndim)), keepdims=True)
+def _mean(templates: np.ndarray) -> np.ndarray:
+    return np.mean(templates, axis=tuple(range(1, templates.ndim)), keepdims=True)
 
 
-def _centered(filters: np.ndarray) -> np.ndarray:
-    return np.asarray(filters - _mean(filters))
+def _centered(templates: np.ndarray) -> np.ndarray:
+    return np.asarray(templates - _mean(templates))
 
 
-def _root_mean_square(filters: np.ndarray) -> np.ndarray:
-    return np.asarray(np.sqrt(_mean(np.square(filters))))
+def _root_mean_square(templates: np.ndarray) -> np.ndarray:
+    return np.asarray(np.sqrt(_mean(np.square(templates))))
 
 
 def _direction(v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return filters of zero mean and a mean square of 1, and what they were divided by."""
+    """Return templates of zero mean and a mean square of 1, and what they were divided by."""
     centered = _centered(v)
     size = np.maximum(_root_mean_square(centered), _SHORTEST)
     return centered / size, size
 
 
 def _gradients(v: np.ndarray, gain: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gradients in v and in the gains, from those in the filters."""
+    """Return the gradients in v and in the gains, from those in the templates."""
     direction, size = _direction(v)
     along = _mean(G * direction)
-    of_v = _per_filter(gain, G) * (_centered(G) - along * direction) / size
+    of_v = _per_template(gain, G) * (_centered(G) - along * direction) / size
     return np.asarray(of_v, np.float32), np.asarray(along.ravel() * G[0].size, np.float32)

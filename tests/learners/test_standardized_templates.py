@@ -1,4 +1,4 @@
-"""Filters of zero mean with gains: the same start, gradients, and what fine-tuning leaves."""
+"""Templates of zero mean with gains: the same start, gradients, and what fine-tuning leaves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from visionshare import CompactClassifier, LearnedMaps, PatchTemplates
 from visionshare.learners import FineTuning, fine_tune
-from visionshare.learners.standardized_filters import StandardizedFilters
+from visionshare.learners.standardized_templates import StandardizedTemplates
 
 
 @pytest.fixture(scope="module")
@@ -22,17 +22,17 @@ def family(images: np.ndarray) -> LearnedMaps:
     return LearnedMaps(part, 3, 3, n_patches=800).fit(images)
 
 
-def test_features_of_filters_of_zero_mean_stay_the_same(family, images):
+def test_features_of_templates_of_zero_mean_stay_the_same(family, images):
     parts = (family.templates_, family.part_.templates_)
-    for filters in parts:
-        filters -= filters.mean(axis=(1, 2, 3), keepdims=True)
-    features = StandardizedFilters(family.tunable())
+    for templates in parts:
+        templates -= templates.mean(axis=(1, 2, 3), keepdims=True)
+    features = StandardizedTemplates(family.tunable())
     assert_allclose(features.forward(images)[0], family.transform(images), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("position", range(5))
 def test_gradients_are_those_of_finite_differences(family, images, position):
-    features = StandardizedFilters(family.tunable())
+    features = StandardizedTemplates(family.tunable())
     rng = np.random.default_rng(position)
     for parameter in features.parameters:
         parameter += 0.2 * rng.standard_normal(parameter.shape).astype(np.float32)
@@ -51,13 +51,13 @@ def test_gradients_are_those_of_finite_differences(family, images, position):
     assert_allclose((sums[0] - sums[1]) / (2 * step), found, rtol=0.03)
 
 
-def test_filters_of_a_fine_tuned_classifier_have_zero_mean(family, images):
+def test_templates_of_a_fine_tuned_classifier_have_zero_mean(family, images):
     y = np.arange(40) % 2
     n = family.n_features_
     before = CompactClassifier(family, np.zeros((2, n)), np.zeros(2), np.array([0, 1]))
-    settings = FineTuning(2, 16, 1e-2, head="linear", standardized_filters=True)
+    settings = FineTuning(2, 16, 1e-2, head="linear", weight_standardization=True)
     after = fine_tune(before, images, y, settings)
-    for filters in (after.family.templates_, after.family.part_.templates_):
-        assert_allclose(filters.mean(axis=(1, 2, 3)), 0, atol=1e-6)
+    for templates in (after.family.templates_, after.family.part_.templates_):
+        assert_allclose(templates.mean(axis=(1, 2, 3)), 0, atol=1e-6)
     assert not np.allclose(after.family.templates_, family.templates_)
     assert after.macs == before.macs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.store.writer_lock import writer_lock
 from visionshare.tensor_file import tensor_file_format
 
-__all__ = ["IDENTITY", "LOCK", "MARK", "RESULTS", "WORK", "run_folder"]
+__all__ = ["IDENTITY", "LOCK", "MARK", "RESULTS", "WORK", "locked_folder", "run_folder"]
 
 MARK = "run.json"
 LOCK = "run.lock"
@@ -62,21 +62,43 @@ def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
         ...
     visionshare.errors.InputError: out: got ...
     """
-    folder = Path(out)
-    _check(folder)
+    with locked_folder(Path(out), LOCK, _check, {MARK}) as folder:
+        mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
+        write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
+        yield folder
+        remove_folder(folder / WORK)
+
+
+@contextmanager
+def locked_folder(
+    folder: Path, lock: str, check: Callable[[Path], None], marks: Collection[str] = ()
+) -> Iterator[Path]:
+    """Make a folder, and keep others out of it while a block runs.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    lock : str
+        Name of the lock file.
+    check : callable
+        Raises an error where the folder is not to be taken.
+    marks : collection of str
+        Files of a folder in which nothing was done: it is removed where an error refuses it.
+
+    Yields
+    ------
+    pathlib.Path
+    """
+    check(folder)
     is_new = not folder.exists()
     make_folder(folder)
     try:
-        with writer_lock(folder, LOCK):
-            # Another run may have come first.
-            _check(folder)
-            mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
-            write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
+        with writer_lock(folder, lock):
+            # Another process may have come first.
+            check(folder)
             yield folder
-            remove_folder(folder / WORK)
     except VisionshareError:
-        # A run that was refused before it wrote anything leaves no folder.
-        if is_new and {path.name for path in folder.iterdir()} <= {MARK, LOCK}:
+        if is_new and {path.name for path in folder.iterdir()} <= {lock, *marks}:
             remove_folder(folder)
         raise
 

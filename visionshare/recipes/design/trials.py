@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from visionshare.durable import is_partial, make_folder, remove_folder, write_text
-from visionshare.errors import InputError, VisionshareError
+from visionshare.durable import is_partial, write_text
+from visionshare.errors import InputError
 from visionshare.recipes.design.cost import Cost
 from visionshare.recipes.design.structure import Structure
-from visionshare.store.writer_lock import writer_lock
+from visionshare.recipes.folder import locked_folder
 
 __all__ = [
     "LOCK",
@@ -183,19 +183,8 @@ def design_folder(out: str | os.PathLike[str]) -> Iterator[Path]:
     StoreError
         If another process designs in it.
     """
-    folder = Path(out)
-    _check(folder)
-    is_new = not folder.exists()
-    make_folder(folder)
-    try:
-        with writer_lock(folder, LOCK):
-            _check(folder)
-            yield folder
-    except VisionshareError:
-        # A design that was refused leaves no folder.
-        if is_new and {path.name for path in folder.iterdir()} <= {LOCK}:
-            remove_folder(folder)
-        raise
+    with locked_folder(Path(out), LOCK, _check) as folder:
+        yield folder
 
 
 def _check(folder: Path) -> None:

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 
 from visionshare.learners.averaging import Averages
-from visionshare.learners.mixing import Mixture
+from visionshare.learners.mixup import Mixture
 from visionshare.learners.tuning_loss import Batch, TuningLoss
 from visionshare.learners.tuning_settings import FineTuning
 

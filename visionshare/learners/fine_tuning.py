@@ -20,7 +20,7 @@ from visionshare.learners.averaging import Averages
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
 from visionshare.learners.heads import UNITS, with_units
-from visionshare.learners.mixing import Mixture
+from visionshare.learners.mixup import Mixture
 from visionshare.learners.product_scores import ProductScores
 from visionshare.learners.standardized_templates import StandardizedTemplates
 from visionshare.learners.tuning_loss import Batch, TuningLoss
@@ -315,14 +315,14 @@ class _Steps:
         batch, epochs = self.settings.batch, self.settings.epochs
         steps, total = -(-len(order) // batch), 0.0
         Z = np.empty((len(self.scores.c), len(order)), np.float32)
-        probabilities, mixing = self.taught(images), self.settings.mixing
+        probabilities, mixup = self.taught(images), self.settings.mixup
         rng = np.random.default_rng([self.settings.random_state, 3, number])
         for s in range(steps):
             positions = slice(s * batch, (s + 1) * batch)
             part = order[positions]
             rate = one_cycle(number * steps + s, epochs * steps, self.settings.warm_up)
             taught = None if probabilities is None else probabilities[:, part]
-            mixture = Mixture.drawn(len(part), mixing, rng) if mixing else None
+            mixture = Mixture.drawn(len(part), mixup, rng) if mixup else None
             seen = images[part] if mixture is None else mixture.of(images[part])
             known = Batch(self.y[part], taught, mixture)
             value, Z[:, positions] = self._step(seen, known, rate)
@@ -335,7 +335,7 @@ class _Steps:
         None where the scores of before the steps do: they are those of the parameters that moved,
         and of the images themselves.
         """
-        alike = not (self.settings.mixing or self.settings.averaging)
+        alike = not (self.settings.mixup or self.settings.averaging)
         if len(self.validation) or alike or not last:
             return self.validation
         return self.training[:: max(1, len(self.training) // _MEASURED)]

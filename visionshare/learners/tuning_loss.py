@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visionshare.learners.mixing import Mixture
+from visionshare.learners.mixup import Mixture
 from visionshare.learners.tuning_settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SoftTargets
 

@@ -51,7 +51,7 @@ class FineTuning:
         Of the loss, as in :class:`visionshare.learners.ShareBoost`.
     label_smoothing : float, default 0.0
         Fraction of the labels' loss that is the distance to equal probabilities of all classes.
-    mixing : float, default 0.0
+    mixup : float, default 0.0
         Both parameters of the Beta distribution of λ, by which each image of a batch is mixed with
         another one (mixup), and their losses with them. With 0 no image is mixed. A training
         error is that of the mixtures.
@@ -93,7 +93,7 @@ class FineTuning:
     alpha: float = 1e-4
     margin: float = 1.0
     label_smoothing: float = 0.0
-    mixing: float = 0.0
+    mixup: float = 0.0
     averaging: float = 0.0
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
@@ -113,7 +113,7 @@ class FineTuning:
         if some_go and self.epochs < 2:
             accepted = "a whole number of at least 2, where features or products go after half"
             raise InputError("epochs", self.epochs, accepted)
-        check_numbers(self, "rate", "product_rate", "alpha", "margin", "mixing")
+        check_numbers(self, "rate", "product_rate", "alpha", "margin", "mixup")
         check_numbers(self, "teacher_temperature", positive=True)
         check_fraction("warm_up", self.warm_up)
         check_fraction("teacher_weight", self.teacher_weight, zero=True, one=True)

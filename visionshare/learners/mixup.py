@@ -1,4 +1,4 @@
-"""Mixing: each image of a batch is laid over another one, and so are their classes."""
+"""Mixup: each image of a batch is laid over another one, and so are their classes."""
 
 from __future__ import annotations
 

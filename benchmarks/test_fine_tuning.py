@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.data import synthetic
 from benchmarks.measuring import Paired
 from visionshare.datasets import elastic_deformations
+from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
 from visionshare.generators.patches.tuning import TunableTemplates
@@ -18,7 +19,9 @@ from visionshare.resources import thread_limit
 
 def test_features_with_their_positions(paired: Paired) -> None:
     """128 images side by side against one after the other, by the kernel of few images."""
-    features = TunableTemplates(synthetic(0.5).family)
+    family = synthetic(0.5).family
+    assert isinstance(family, PatchTemplates)
+    features = TunableTemplates(family)
     plan = features._plan
     assert isinstance(plan, RestrictedPlan)
     images = np.random.default_rng(1).integers(0, 256, (128, 28, 28, 1), np.uint8)

@@ -9,10 +9,11 @@ ROOT = Path(__file__).parent.parent
 # Modules that are named otherwise than their package.
 PACKAGES = {
     "PIL": "pillow", "cv2": "opencv-python-headless", "fontTools": "fonttools",
-    "pydantic_core": "pydantic", "skimage": "scikit-image", "sklearn": "scikit-learn",
+    "elftools": "pyelftools", "pydantic_core": "pydantic", "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
 }  # fmt: skip
-# Imported by starlette, for forms.
-INDIRECT = {"python-multipart"}
+# Imported by starlette, for forms; run as a program.
+INDIRECT = {"python-multipart", "ziglang"}
 
 
 def _declared():
@@ -27,7 +28,10 @@ def _declared():
         *project["dependencies"],
         *extras["onnx"],
         *extras["serve"],
+        *extras["dask"],
         *extras["parquet"],
+        *extras["edge"],
+        *extras["hub"],
         "onnxruntime",
     ]
     return {re.match(r"[\w-]+", line)[0].lower() for line in lines}

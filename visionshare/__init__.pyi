@@ -2,6 +2,8 @@
 
 from .classifier import CompactClassifier as CompactClassifier
 from .classifier import load as load
+from .distributed import DistributedColumns as DistributedColumns
+from .distributed import PartitionedColumns as PartitionedColumns
 from .generators.anchors import KernelAnchors as KernelAnchors
 from .generators.chains import Chains as Chains
 from .generators.channels import ChannelMaps as ChannelMaps
@@ -13,10 +15,14 @@ from .generators.monomials import Monomials as Monomials
 from .generators.patches import PatchTemplates as PatchTemplates
 from .generators.pixels import Pixels as Pixels
 from .generators.products import Products as Products
+from .generators.quantized import QuantizedLayers as QuantizedLayers
 from .generators.sources import SourceClassifiers as SourceClassifiers
 from .generators.stumps import Stumps as Stumps
 from .generators.union import UnionOfFamilies as UnionOfFamilies
 from .generators.units import Units as Units
+from .image_classifier import ImageClassifier as ImageClassifier
+from .image_classifier import compare as compare
+from .learners.dask_estimators import DaskShareBoost as DaskShareBoost
 from .learners.fine_tuning import FineTuning as FineTuning
 from .learners.fine_tuning import fine_tune as fine_tune
 from .learners.forward_greedy import ForwardGreedyClassifier as ForwardGreedyClassifier
@@ -32,5 +38,6 @@ from .learners.structural_boosting import (
     StructuralBoostingClassifier as StructuralBoostingClassifier,
 )
 from .learners.structural_boosting import StructuralBoostingRegressor as StructuralBoostingRegressor
+from .learners.tuning_settings import Quantization as Quantization
 
 __version__: str

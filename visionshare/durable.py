@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from visionshare.errors import StorageError
+from visionshare.errors import InputError, StorageError
 
 __all__ = [
     "is_partial",
     "make_folder",
+    "new_folder",
     "remove_folder",
     "replace_file",
     "storage_errors",
@@ -144,6 +145,56 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.replace(partial, final)
         except BaseException:
             partial.unlink(missing_ok=True)
+            raise
+        _sync_folder(final.parent)
+
+
+@contextmanager
+def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a temporary folder beside ``path``; it gets that name when the block succeeds.
+
+    A process that is killed leaves the temporary folder behind: the next call for the same name
+    removes it.
+
+    Parameters
+    ----------
+    path : path-like
+        The final name. Nothing may be there.
+
+    Yields
+    ------
+    pathlib.Path
+        An empty folder, for the block to fill.
+
+    Raises
+    ------
+    InputError
+        If there is something of this name.
+    StorageError
+        If the disk is full or cannot be written to.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     with new_folder(f"{parent}/letters") as folder:
+    ...         _ = (folder / "a.txt").write_text("a")
+    ...     sorted(path.name for path in Path(parent).iterdir())
+    ['letters']
+    """
+    final = Path(path).absolute()
+    if os.path.lexists(final):
+        raise InputError("folder", str(path), "a name that nothing has yet")
+    make_folder(final.parent)
+    partial = final.with_name(f".{final.name}.{os.getpid()}-{next(_numbers)}.partial")
+    with storage_errors(final):
+        _remove_stale(final)
+        partial.mkdir()
+        try:
+            yield partial
+            os.replace(partial, final)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
             raise
         _sync_folder(final.parent)
 

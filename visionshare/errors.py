@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 __all__ = [
+    "BudgetError",
     "ClassifierFileError",
+    "ClusterError",
     "DataError",
     "ExportError",
+    "HubError",
     "InputError",
+    "MemoryLimitError",
     "RecipeError",
     "ServiceError",
     "StorageError",
@@ -55,6 +59,16 @@ class InputError(VisionshareError, ValueError):
         return type(self), (self.argument, self.given, self.accepted)
 
 
+class ClusterError(VisionshareError, RuntimeError):
+    """A cluster has lost its workers or its scheduler, or does not answer in time.
+
+    Examples
+    --------
+    >>> issubclass(ClusterError, RuntimeError)
+    True
+    """
+
+
 class DataError(VisionshareError, ValueError):
     """A data file is missing, broken, too large, or of another format.
 
@@ -65,6 +79,20 @@ class DataError(VisionshareError, ValueError):
     Traceback (most recent call last):
         ...
     visionshare.errors.DataError: no data set 'mnits'; known: ...
+    """
+
+
+class MemoryLimitError(VisionshareError, MemoryError):
+    """A stage needs more memory than it may use; the message names what would help.
+
+    Examples
+    --------
+    >>> from visionshare.memory import check_fits, memory_limit
+    >>> with memory_limit("1GiB", "--memory"):
+    ...     check_fits("images", 3 << 30, "a smaller size")
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.MemoryLimitError: images: about 3.0 GiB; --memory allows 1.0 GiB: ...
     """
 
 
@@ -104,6 +132,26 @@ class ExportError(VisionshareError, RuntimeError):
     Examples
     --------
     >>> issubclass(ExportError, RuntimeError)
+    True
+    """
+
+
+class BudgetError(VisionshareError, ValueError):
+    """A classifier takes more than it may: flash, memory or instructions of a core.
+
+    Examples
+    --------
+    >>> issubclass(BudgetError, ValueError)
+    True
+    """
+
+
+class HubError(VisionshareError, RuntimeError):
+    """A hub of models refuses, cannot be reached, or its package is not installed.
+
+    Examples
+    --------
+    >>> issubclass(HubError, RuntimeError)
     True
     """
 

@@ -89,7 +89,7 @@ def use_recipe(content: bytes, rng: np.random.Generator) -> None:
     path.write_bytes(content)
     try:
         recipe = load_recipe(path)
-        check_run(Run(recipe, path.with_suffix(".work"), None, 1, False))
+        check_run(Run(recipe, path.with_suffix(".work"), None, 1))
     finally:
         path.unlink()
 

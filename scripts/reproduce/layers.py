@@ -37,7 +37,6 @@ class Asked(NamedTuple):
 ASKED = {
     "mnist-200k": Asked(0.40, 0.2e6, 12_000),
     "mnist-quick": Asked(0.50),
-    "mnist-compact": Asked(0.30, 1.0e6),
     "fashion-400k": Asked(8.5, 0.4e6),
     "fashion-1m": Asked(7.5, 1.0e6),
     "cifar10-500k": Asked(35.0, 0.5e6),

@@ -31,7 +31,6 @@ ASKED: dict[str, tuple[float, int | None, float | None]] = {
     "mnist-266": (0.71, 266, None),
     "mnist-deformed": (0.47, 305, 3.3e6),
     "mnist-compact": (0.40, None, 1.0e6),
-    "mnist-quick": (0.70, None, 0.4e6),
 }
 
 # The data sets that the recipes are read on; each has a page.

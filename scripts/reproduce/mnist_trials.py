@@ -67,7 +67,6 @@ _QUICK: Trial = {
     "rate": 1e-3, "products": True, "rate of products": 3e-4, "ridge": 1e-4, "margin": 1.0,
     "deformed": True, **_WEAK,
 }  # fmt: skip
-_PLAIN: Trial = {**_QUICK, "deformed": False}
 _TWENTY: Trial = {**_QUICK, "epochs": 20, "rate": 4e-3, "rate of products": 1e-3}
 _MASKS: Trial = {"patches": 7, "masks a side": 4, "cut of masks": 0.45}
 _COMPACT: Trial = {**_TWENTY, **_MASKS, "members": 1, "epochs": 40}
@@ -95,29 +94,6 @@ _DESLANTED: Trial = {**_COSTLY, "pool": "deslanted-patches"}
 
 TRIED: dict[str, list[Trial]] = {
     "mnist-266": [{"rounds": 266}],
-    "mnist-quick": [
-        _QUICK,
-        {**_QUICK, "ridge": 1e-3},
-        {**_QUICK, "batch": 64},
-        {**_QUICK, "rate": 2e-3, "rate of products": 6e-4},
-        {**_QUICK, "rate": 4e-3, "rate of products": 1e-3},
-        {**_QUICK, "rate": 4e-3, "rate of products": 2e-3},
-        {**_QUICK, "rate": 8e-3, "rate of products": 2e-3},
-        {**_QUICK, "rate": 8e-3, "rate of products": 4e-3},
-        {**_QUICK, "rate": 1.6e-2, "rate of products": 4e-3},
-        _PLAIN,
-        {**_PLAIN, "products": False},
-        {**_PLAIN, "margin": 0.0},
-        {**_PLAIN, "ridge": 1e-3},
-        {**_PLAIN, "ridge": 3e-3},
-        {**_PLAIN, "ridge": 1e-2},
-        {**_TWENTY, "deformed": False, "ridge": 3e-3},
-        _TWENTY,
-        {**_TWENTY, "rounds": 100},
-        {**_TWENTY, "rounds": 100, "rate": 8e-3},
-        {**_TWENTY, "rounds": 90, "epochs": 18, "ridge": 1e-3},
-        {**_TWENTY, "rounds": 90, "epochs": 15},
-    ],
     "mnist-compact": [
         {**_COMPACT, "rounds": 160, "templates": 1000, "search images": 20_000, "epochs": 30},
         {**_COMPACT, "rounds": 100, **_STRONG},

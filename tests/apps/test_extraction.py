@@ -254,7 +254,7 @@ def test_the_command_learns_a_pool_and_gives_it_to_other_images(paths, tmp_path,
     ("changed", "word"),
     [
         (["--size", "big"], "--size"), (["--sample", "0"], "--sample"), (["--dtype", "x"], "dtype"),
-        (["--jobs", "0"], "--jobs"), (["--memory", "-1"], "memory"),
+        (["--jobs", "0"], "--jobs"), (["--memory", "-1"], "--memory"),
     ],
 )  # fmt: skip
 def test_the_command_names_what_is_wrong(paths, tmp_path, capsys, changed, word):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import visionshare
 from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 
@@ -22,7 +23,8 @@ def trained(tmp_path_factory):
 
 
 def test_train_says_what_matters(tmp_path, capsys):
-    assert main(["train", "digits", "--out", str(tmp_path), "--seed", "3", *SMALL]) == 0
+    words = ["--quiet", "train", "digits", "--out", str(tmp_path), "--seed", "3", *SMALL]
+    assert main(words) == 0
     said = capsys.readouterr()
     for word in ("test error", "features     6", "multiply-accumulates", "report.html"):
         assert word in said.out
@@ -136,9 +138,107 @@ def test_help_and_version(capsys):
 
 
 def test_interrupt_is_one_line(monkeypatch, capsys, tmp_path):
-    def stopped(*_):
+    def stopped(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("visionshare.recipes.train", stopped)
     assert main(["train", "digits", "--out", str(tmp_path)]) == 130
     assert "--resume" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Return a folder of two classes of digits, without parts."""
+    folder = tmp_path_factory.mktemp("own") / "photos"
+    digits = load_dataset("digits", "train")
+    for name in "01":
+        (folder / name).mkdir(parents=True)
+        for i in np.flatnonzero(digits.labels == int(name))[:40]:
+            Image.fromarray(digits.images[i]).save(folder / name / f"{i}.png")
+    return folder
+
+
+QUICK = ["--recipe", "digits", "--rounds", "3", "--set", "features.parameters.n_templates=10"]
+
+
+def test_train_on_pictures_says_what_it_decided(photos, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", str(photos), *QUICK, "--balanced", "--gray", "--size", "12x10"]) == 0
+    said = capsys.readouterr().out
+    for text in (
+        "80 pictures of 2 classes", "size 12×10", "gray: as asked for", "recipe digits",
+        "balanced: each class", "16 of 80, about 20% of each class, are kept aside",
+        "of 16 kept aside)", "out/photos/classifier.safetensors",
+    ):  # fmt: skip
+        assert text in said
+    figures = json.loads((tmp_path / "out" / "photos" / "metrics.json").read_text())
+    assert figures["test_origin"] == "held out"
+    assert main(["train", str(photos), *QUICK, "--test-fraction", "0"]) == 0
+    assert "test error   none: there are no test pictures" in capsys.readouterr().out
+
+
+def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_path, capsys):
+    # No layers of templates cost as little: what is tried is learned in a moment.
+    call = ["train", str(photos), "--out", str(tmp_path / "out"), "--budget", "150"]
+    assert main(call) == 0
+    said = capsys.readouterr().out
+    for text in ("tried  ", "chosen  ", "because  ", "recipe  ", "of 16 kept aside)"):
+        assert text in said
+    figures = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert figures["macs"] <= 150
+    names = {"classifier.safetensors", "metrics.json", "path.csv", "report.html", "recipe.toml"}
+    assert names <= {path.name for path in (tmp_path / "out").iterdir()}
+    before = visionshare.load(tmp_path / "out" / "classifier.safetensors")
+    assert main([*call, "--resume"]) == 0
+    said = capsys.readouterr().out
+    assert "tried" not in said
+    assert "chosen before" in said
+    again = visionshare.load(tmp_path / "out" / "classifier.safetensors")
+    np.testing.assert_array_equal(again.weights, before.weights)
+    assert main([*call[:-1], "200", "--resume"]) == 2
+    assert "another budget" in capsys.readouterr().err
+
+
+def test_options_that_are_not_used_are_errors(photos, tmp_path, capsys):
+    def said(*arguments):
+        assert main(["train", *arguments, "--out", str(tmp_path / "out")]) == 2
+        return capsys.readouterr().err
+
+    assert f"visionshare train {photos}" in said("digits", "--data", str(photos))
+    assert "--data" in said(str(photos), "--data", str(tmp_path))
+    assert f"visionshare train {photos}" in said("mnist", "--data", str(photos))
+    for option in (["--balanced"], ["--gray"], ["--size", "9"], ["--skip-broken"]):
+        assert option[0] in said("digits", *option)
+    assert "no such file or folder" in said("no/such/folder")
+    assert "did you mean 'photos'" in said("photoz")
+    assert "--size: got '0x3'" in said(str(photos), "--size", "0x3")
+    for option in (["--time", "5m"], ["--budget", "200k"]):
+        assert "visionshare train FOLDER" in said("digits", *option)
+        assert "without --recipe" in said(str(photos), "--recipe", "photos", *option)
+    assert "--time: got 'soon'" in said(str(photos), "--time", "soon")
+    assert "--budget: got '3 apples'" in said(str(photos), "--budget", "3 apples")
+    assert "--recipe photos" in said(str(photos), "--rounds", "3")
+    assert not (tmp_path / "out").exists()
+
+
+def test_check_tells_problems_and_draws_a_sheet(photos, tmp_path, capsys):
+    sheet = tmp_path / "sheet.png"
+    assert main(["data", "check", str(photos), "--sheet", str(sheet)]) == 0
+    said = capsys.readouterr().out
+    for text in ("80 of 2 classes", "0: 40", "8×8", "modes        L 80", "broken       0"):
+        assert text in said
+    with Image.open(sheet) as picture:
+        assert picture.size == (950, 140)
+    messy = tmp_path / "messy"
+    for i, part in enumerate(("train/a", "train/b", "test/a", "test/b")):
+        (messy / part).mkdir(parents=True)
+        Image.new("L", (20, 20), 50 * min(i, 2)).save(messy / part / "1.png")
+    Image.new("L", (20, 20)).save(messy / "test" / "b" / "copy.png")
+    (messy / "train" / "a" / "broken.png").write_bytes(b"x")
+    assert main(["data", "check", str(messy), "--sheet", str(sheet), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["classes"]["b"] == {"train": 1, "test": 2, "unused": 0}
+    assert (len(found["broken"]), len(found["copies"])) == (1, 2)
+    assert (len(found["train_and_test"]), len(found["several_classes"])) == (1, 2)
+    assert main(["data", "check", str(messy), "--sheet", str(sheet)]) == 1
+    assert "broken.png: cannot be read" in capsys.readouterr().out

@@ -117,6 +117,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(classifier, folder, tmp_p
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
-        assert process.returncode in (0, 130)
+        # Python itself ends by the signal once it has given up its handlers: 130 in a shell.
+        assert process.returncode in (0, 130, -signal.SIGINT)
         assert b"Traceback" not in said
         assert said in (b"", b"stopped\n")

@@ -251,3 +251,23 @@ def test_any_picture_becomes_a_raster(picture, steps, height, width):
     if steps.fit in ("box", "character") and steps.margin and steps.center == "box":
         assert made[0].max() == made[-1].max() == made[:, 0].max() == made[:, -1].max() == 0
     assert Preprocessing.from_values(steps.to_values()) == steps
+
+
+@pytest.mark.parametrize(("side", "pixels"), [(16, 2), (28, 4), (32, 4), (8, 1)])
+def test_a_margin_may_be_a_share_of_the_side(side, pixels):
+    picture = np.full((20, 20), 255, np.uint8)
+    share = Preprocessing(fit="box", margin=0.125).apply(picture, (side, side))
+    assert_array_equal(share, Preprocessing(fit="box", margin=pixels).apply(picture, (side, side)))
+    assert np.flatnonzero(share.any(axis=0))[0] == pixels
+    with pytest.raises(InputError, match="margin"):
+        Preprocessing(fit="box", margin=0.5)
+
+
+def test_a_ground_travels_and_its_default_is_left_out():
+    steps = Preprocessing("automatic", fit="box", margin=0.125, ground="white")
+    assert Preprocessing.from_values(steps.to_values()) == steps
+    assert "white" in " ".join(steps.describe())
+    assert "0.125 of its shorter side" in " ".join(steps.describe())
+    assert "ground" not in Preprocessing().to_values()
+    with pytest.raises(InputError, match="ground"):
+        Preprocessing(ground="red")

@@ -1,5 +1,6 @@
 """The C of every family against Python, under sanitizers, with every compiler there is."""
 
+import re
 import shutil
 import subprocess
 
@@ -248,3 +249,17 @@ def test_small_cores_stop_too(gcc, stopping, tmp_path):
 def test_a_rule_is_needed_to_stop(classifier):
     with pytest.raises(InputError, match="rule"):
         c_program(classifier("patches"), early_exit=True)
+
+
+@pytest.mark.parametrize("kind", ["gabor-at", "maps-of-maps", "patches", "stumps", "union"])
+@pytest.mark.parametrize("quantize", ["none", "int8"])
+def test_no_warnings_where_compilers_look_far(kind, quantize, gcc, classifier, tmp_path):
+    """Of loops that they unroll, compilers warn at -O2 and -O3 alone; nothing calls for memory."""
+    program = c_program(classifier(kind), quantize=quantize, probabilities=True)
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text, encoding="ascii")
+    assert not re.search(r"\b(malloc|calloc|realloc|alloca|free)\b", program.files["classifier.c"])
+    for level in ("-O2", "-O3"):
+        command = [gcc, *STRICT[:-1], level, "-c", "classifier.c", "-o", "classifier.o"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

@@ -71,7 +71,8 @@ def test_tables_of_nothing_are_c():
     [
         ({"name": "Int"}, "name"), ({"name": "int"}, "name"), ({"name": "a-b"}, "name"),
         ({"name": "a\n"}, "name"), ({"name": "x" * 32}, "name"), ({"name": "size_t"}, "name"),
-        ({"pixel": "int8"}, "pixel"), ({"quantize": "int4"}, "quantize"),
+        ({"pixel": "int8"}, "pixel"), ({"quantize": "int4"}, "examples"),
+        ({"quantize": "int2"}, "quantize"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(arguments, argument, classifier):

@@ -310,6 +310,7 @@ def test_mixed_images_are_no_sure_ones(greedy, digits):
         ("averaging", "0.9"),
         ("validation_fraction", 1.0),
         ("random_state", True),
+        ("class_weight", "equal"),
     ],
 )
 def test_settings_are_checked(name, value):
@@ -349,3 +350,21 @@ def test_units_follow_the_features(greedy, digits, head):
 def test_heads_out_of_range_are_refused(settings, name):
     with pytest.raises(InputError, match=name):
         FineTuning(**settings)
+
+
+def test_a_rare_class_is_found_where_classes_are_balanced(digits):
+    images, y = digits
+    rng = np.random.default_rng(0)
+    # Of two classes that are hard to tell apart, one has a twentieth of the images.
+    eights, ones = (np.flatnonzero(y == name) for name in ("n8", "n1"))
+    training = np.concatenate([eights[:100], ones[:5]])
+    rows = rng.permutation(training)
+    pool = PatchTemplates(3, 10, grid=2, widths=(2.0,), n_patches=500).fit(images[rows])
+    plain = ShareBoost(rounds=3).fit(pool.transform(images[rows]), y[rows]).to_classifier(pool)
+    settings = {"epochs": 10, "batch": 32, "rate": 0.02, "head": "linear", "margin": 0.0}
+    found = []
+    for weight in (None, "balanced"):
+        made = FineTuning(**settings, validation_fraction=0.0, class_weight=weight)
+        tuned = fine_tune(plain, images[rows], y[rows], made)
+        found.append(np.mean(tuned.predict(images[ones[5:]]) == "n1"))
+    assert found[1] > found[0] + 0.1

@@ -46,6 +46,33 @@ def plain(Z, batch, settings):
 
 
 @pytest.mark.parametrize("given", SETTINGS)
+def test_weights_of_classes_are_repeated_images(given):
+    settings = FineTuning(**given)
+    Z, known = batch(False, "teacher_weight" in given)
+    weights = np.array([3, 1, 2, 1])
+    repeated = np.repeat(np.arange(6), weights[known.y])
+    taught = None if known.taught is None else known.taught[:, repeated]
+    total, _ = TuningLoss(settings).residual(Z[:, repeated], Batch(known.y[repeated], taught))
+    value, R = TuningLoss(settings, weights).residual(Z, known)
+    assert value == pytest.approx(total * len(repeated) / 6, rel=1e-6)
+    _, plain_R = TuningLoss(settings).residual(Z, known)
+    assert_allclose(R, plain_R * weights[known.y], rtol=1e-5, atol=1e-7)
+
+
+def test_both_images_of_a_mixture_have_the_weights_of_their_classes():
+    Z, known = batch(True, False)
+    weights = np.array([3.0, 1.0, 2.0, 0.5])
+    value, _ = TuningLoss(FineTuning(), weights).residual(Z, known)
+    one = TuningLoss(FineTuning())
+    expected = 0.0
+    for i, (partner, share) in enumerate(zip(*known.mixture, strict=True)):
+        for y, part in ((known.y[i], share), (known.y[partner], 1 - share)):
+            alone, _ = one.residual(Z[:, [i]], Batch(np.array([y])))
+            expected += part * weights[y] * alone / 6
+    assert value == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("given", SETTINGS)
 @pytest.mark.parametrize("mixed", [False, True])
 def test_loss_and_derivative_are_those_of_the_definition(given, mixed):
     settings = FineTuning(**given)

@@ -213,3 +213,42 @@ def test_teachers_of_nobody(tmp_path):
     with pytest.raises(InputError, match=r"^n_templates"):
         train(recipe, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+FEW_BITS = [
+    *SMALL, "fine_tuning.head=linear", "quantization.weight_bits=2",
+    'features.parameters.masks="cells"', "features.parameters.grid=2",
+]  # fmt: skip
+
+
+def test_few_bits_are_learned_and_written(tmp_path):
+    recipe = load_recipe("digits", [*FEW_BITS, 'quantization.template_bits="ternary"'])
+    result = train(recipe, tmp_path / "out")
+    model = visionshare.load(result.out / "classifier.safetensors")
+    assert [layer.bits for layer in model.family.layers_] == ["ternary"]
+    assert set(np.unique(model.weights)) <= {-3, -1, 1, 3}
+    test = load_dataset("digits", "test").images
+    scores = model.decision_function(test)
+    assert np.array_equal(scores, np.round(scores))
+    metrics = json.loads((result.out / "metrics.json").read_text())
+    assert metrics["features"] == model.n_features
+    settings = model.metadata["recipe"]["quantization"]
+    assert settings == {"template_bits": "ternary", "weight_bits": 2, "from_fraction": 0.5}
+    assert (
+        teacher_recipe(load_recipe("digits", [*FEW_BITS, "teacher.members=1"])).quantization is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ([*FEW_BITS, "quantization.template_bits=3"], "template_bits"),
+        ([*FEW_BITS, "fine_tuning.head=products"], "head"),
+        ([*SMALL, "fine_tuning.head=linear", "quantization.weight_bits=4"], "cells"),
+        (["quantization.weight_bits=4"], "needs"),
+    ],
+)
+def test_few_bits_that_do_not_fit_are_refused_before_work(settings, message, tmp_path):
+    with pytest.raises((InputError, RecipeError), match=message):
+        train(load_recipe("digits", settings), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

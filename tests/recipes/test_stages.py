@@ -116,8 +116,8 @@ def test_scores_of_sources_are_features_too(run, images):
 
 
 def test_the_learner_is_the_recipes_own(run):
-    learner = make_learner(Run(run.recipe, run.work, jobs=2, progress=True))
-    assert (learner.rounds, learner.n_jobs, learner.progress) == (5, 2, True)
+    learner = make_learner(Run(run.recipe, run.work, jobs=2))
+    assert (learner.rounds, learner.n_jobs, learner.progress) == (5, 2, False)
     assert learner.checkpoint == run.work / "rounds"
 
 
@@ -147,5 +147,5 @@ def test_evaluation_and_results_agree(run, images, classifier, tmp_path):
     written = write_results(run, tmp_path, measured, images, evaluation)
     assert set(written) == set(figures)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "classifier.safetensors", "metrics.json", "path.csv", "report.html",
+        "classifier.md", "classifier.safetensors", "metrics.json", "path.csv", "report.html",
     }  # fmt: skip

@@ -9,11 +9,13 @@ import pytest
 
 import visionshare
 from visionshare.datasets import load_images
-from visionshare.errors import InputError, RecipeError
+from visionshare.errors import InputError, MemoryLimitError, RecipeError
 from visionshare.recipes import load_recipe, train
+from visionshare.recipes.learning_curve import measure_learning_curve
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run
 from visionshare.recipes.stages.columns import make_columns
+from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import prepare_images
 
 SMALL = ["learner.rounds=6", "features.parameters.n_templates=20", "data.limit=400"]
@@ -51,7 +53,8 @@ def test_a_union_trains_from_end_to_end(tmp_path):
 def test_train_writes_everything(tmp_path):
     result = train(load_recipe("digits", SMALL), tmp_path / "out")
     names = {p.name for p in (tmp_path / "out").iterdir()}
-    results = {"classifier.safetensors", "metrics.json", "path.csv", "report.html"}
+    card = "classifier.md"
+    results = {card, "classifier.safetensors", "metrics.json", "path.csv", "report.html"}
     assert names == results | {"run.json", "run.lock"}
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert metrics["rounds"] == metrics["features"] == 6
@@ -64,6 +67,40 @@ def test_train_writes_everything(tmp_path):
     model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
     assert model.metadata["pipeline"] == "digits"
     assert len(model.metadata["training_data"]) == 64
+
+
+def test_a_learning_curve_is_that_of_smaller_trainings(tmp_path):
+    settings = ["learner.rounds=3", "features.parameters.n_templates=20", "data.limit=200"]
+    result = train(load_recipe("digits", settings), tmp_path / "whole", learning_curve=True)
+    points = result.metrics["learning_curve"]
+    assert [point["train_images"] for point in points] == [25, 50, 100, 200]
+    half = load_recipe("digits", [*settings[:2], "data.limit=100"])
+    alone = train(half, tmp_path / "half").metrics
+    assert points[2]["test_error_rate"] == alone["test_error_rate"]
+    assert points[3]["test_error_rate"] == result.metrics["test_error_rate"]
+    assert all(point["low"] < point["test_error_rate"] < point["high"] for point in points)
+    written = json.loads((tmp_path / "whole" / "metrics.json").read_text())
+    assert written == result.metrics
+    assert "training images</text>" in (tmp_path / "whole" / "report.html").read_text("utf-8")
+    assert not (tmp_path / "whole" / "work").exists()
+
+
+def test_sizes_that_cannot_be_trained_are_left_out(tmp_path, caplog):
+    trained = []
+
+    def some(recipe, out):
+        trained.append(recipe.data.limit)
+        if recipe.data.limit < 50:
+            raise InputError("n_templates", 60, "less")
+        return {"test_errors": 10}
+
+    run = Run(load_recipe("digits", ["data.limit=160"]), tmp_path)
+    images = prepare_images(run)
+    points = measure_learning_curve(run, images, Evaluation(None, 5, 5 / 599, None), some)
+    assert trained == [20, 40, 80]
+    assert [point.train_images for point in points] == [80, 160]
+    assert points[0].test_error_rate == 10 / 599
+    assert "no point of the learning curve at 20 images" in caplog.text
 
 
 def test_memory_disk_and_threads_give_the_same_bits(tmp_path):
@@ -317,5 +354,5 @@ def test_columns_that_no_disk_holds_stop_before_they_are_computed(tmp_path):
     with pytest.raises(RecipeError, match=r"their columns take about .* PiB of disk; there are"):
         make_columns(run, family, np.zeros((1000, 8, 8), np.uint8))
     run = Run(load_recipe("digits", ["store.where=memory"]), tmp_path / "work")
-    with pytest.raises(RecipeError, match=r"PiB of memory; there are"):
+    with pytest.raises(MemoryLimitError, match=r"PiB; this machine allows .* store.where="):
         make_columns(run, family, np.zeros((1000, 8, 8), np.uint8))

@@ -1,5 +1,7 @@
 """The report opens offline, says the figures, and shows what it should in a real browser."""
 
+import base64
+import io
 import json
 import re
 import shutil
@@ -7,12 +9,15 @@ import subprocess
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from visionshare import CompactClassifier, Pixels
-from visionshare.errors import InputError
+from visionshare import CompactClassifier, PatchTemplates, Pixels
+from visionshare.datasets import load_images
 from visionshare.generators.pictures import Pictures, Plate, Row, Stack, Tile
 from visionshare.recipes import load_recipe, train
-from visionshare.reports import write_report
+from visionshare.reports import Results, write_report
+from visionshare.reports.figures import CurvePoint, confusion_matrix
+from visionshare.reports.results import error_interval
 
 BROWSER = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -26,13 +31,83 @@ def report(tmp_path_factory):
     return result, result.out / "report.html"
 
 
+def _results(images, labels, predictions, classes, **more):
+    probabilities = np.eye(len(classes))[predictions] * 0.8 + 0.2 / len(classes)
+    return Results(images, labels, predictions, probabilities, tuple(classes), **more)
+
+
 def test_it_stands_alone(report):
     page = report[1].read_text("utf-8")
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert "<script" not in page
     assert f"{report[0].classifier.macs:,}" in page
-    for heading in ("first features", "Weights by class", "Confusion", "Misclassified", "Cost"):
+    headings = ("first features", "Weights by class", "Confusion", "Misclassified", "Cost")
+    for heading in (*headings, "Calibration", "By class", "What features said", "late rounds"):
         assert heading in page
+    assert "The test images came with the data" in page
+    results = _evaluated(report[0].classifier)
+    low, high = error_interval(results.errors, len(results))
+    assert f"<b>{100 * results.error_rate:.2f} %</b>test error ({results.errors} of 599)" in page
+    assert f"95 % interval {100 * low:.2f} to {100 * high:.2f} %" in page
+    assert f"<b>{100 * results.majority_error:.2f} %</b>error of always answering" in page
+    shown = re.findall(r'class="no">(\d)</i> (\d+)&nbsp;%<small>image (\d+)</small>', page)
+    expected = [
+        (results.classes[results.predictions[i]], f"{100 * results.confidences[i]:.0f}", str(i))
+        for i in results.mistakes[:100]
+    ]
+    assert shown == expected
+    assert len(page) < 400_000
+
+
+def _evaluated(classifier):
+    digits = load_images("digits", "test", None, (8, 8), "gray", classifier.preprocessing)
+    return Results.of(classifier, digits.images, np.array(digits.classes)[digits.labels])
+
+
+def test_without_honest_images_there_is_no_figure(report, tmp_path):
+    examples = np.random.default_rng(0).integers(0, 256, (20, 8, 8), np.uint8)
+    curve = [CurvePoint(50, 0.4, 0.3, 0.5), CurvePoint(100, 0.2, 0.1, 0.3)]
+    write_report(
+        tmp_path / "r.html", report[0].classifier, None, metrics={}, settings={},
+        examples=examples, learning_curve=curve,
+    )  # fmt: skip
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "No test figure" in page
+    assert "training images" in page
+    for missing in ("Confusion", "Calibration", "Misclassified", "% error with", "95 %"):
+        assert missing not in page
+
+
+@pytest.mark.parametrize("origin", ["given", "held out", "unknown"])
+def test_it_says_where_the_images_come_from(report, tmp_path, origin):
+    images, labels = np.zeros((4, 8, 8), np.uint8), np.array([0, 1, 2, 2])
+    results = _results(
+        images, labels, labels[::-1], "0123456789", origin=origin, source="my photos",
+        names=("a/1.png", "b/2.png", "<c>.png", "d.png"),
+    )  # fmt: skip
+    write_report(tmp_path / "r.html", report[0].classifier, results, metrics={}, settings={})
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "4 images of my photos." in page
+    assert ("kept aside" in page, "came with the data" in page, "not known here" in page) == (
+        origin == "held out", origin == "given", origin == "unknown",
+    )  # fmt: skip
+    assert "<small>a/1.png</small>" in page
+    assert "<c>" not in page
+
+
+@pytest.mark.parametrize(("k", "numbered"), [(2, True), (30, False), (100, False)])
+def test_a_confusion_matrix_is_drawn_for_few_and_for_many_classes(k, numbered):
+    rng = np.random.default_rng(0)
+    labels, predictions = rng.integers(0, k, (2, 2000))
+    classes = [f"a long name {c}" for c in range(k)]
+    svg = confusion_matrix(_results(np.zeros((2000, 1)), labels, predictions, classes))
+    for c in (0, k - 1):
+        assert svg.count(f">{classes[c]}<") == 2
+    count = np.sum((labels == 0) & (predictions == 1))
+    assert (f">{count}<" in svg) == numbered
+    width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
+    assert max(width, height) < 1100
+    assert len(svg) < 150_000
 
 
 def test_it_says_that_images_are_deslanted(report, tmp_path):
@@ -81,10 +156,8 @@ def test_what_families_say_is_escaped(family, tmp_path):
     labels = np.arange(3)
     fitted = family().fit(images)
     classifier = CompactClassifier(fitted, np.ones((3, 64)), np.zeros(3), labels)
-    write_report(
-        tmp_path / "r.html", classifier, images=images, labels=labels, predictions=labels,
-        classes=["0", "1", "2"], metrics={}, settings={},
-    )  # fmt: skip
+    results = _results(images, labels, labels, "012")
+    write_report(tmp_path / "r.html", classifier, results, metrics={}, settings={})
     page = (tmp_path / "r.html").read_text("utf-8")
     for markup in ("<b>odd", "<i>label", "<h1>\n", "<p>caption", "<u>title"):
         assert markup not in page
@@ -94,20 +167,35 @@ def test_what_families_say_is_escaped(family, tmp_path):
 def test_names_from_strangers_are_escaped(report, tmp_path):
     result = report[0]
     images = np.zeros((3, 8, 8), np.uint8)
-    labels = np.array([0, 1, 2])
+    labels, classes = np.array([0, 1, 2]), ["<script>x</script>", *"123456789"]
+    results = _results(images, labels, labels[::-1], classes, source="<u>")
     write_report(
-        tmp_path / "r.html", result.classifier, images=images, labels=labels,
-        predictions=labels[::-1], classes=["<script>x</script>", *"123456789"],
-        metrics={"pipeline": "<b>bold</b>"}, settings={"a": {"b": "<i>"}},
+        tmp_path / "r.html", result.classifier, results,
+        metrics={"pipeline": "<b>bold</b>"}, settings={"a": {"b": "<em>"}},
     )  # fmt: skip
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "<script>" not in page
     assert "<b>bold</b>" not in page
-    with pytest.raises(InputError, match=r"^predictions"):
-        write_report(
-            tmp_path / "r.html", result.classifier, images=images, labels=labels,
-            predictions=labels[:2], classes=list("0123456789"), metrics={}, settings={},
-        )  # fmt: skip
+    assert "<em>" not in page
+    assert "<u>" not in page
+
+
+def test_color_is_drawn_in_color(tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (60, 9, 9, 3), np.uint8)
+    labels = np.arange(60) % 3
+    images[labels == 0, :, :, 0] = 255
+    family = PatchTemplates(3, 4, 2, (2.0,), n_patches=500).fit(images)
+    weights = rng.normal(size=(3, family.n_features_))
+    classifier = CompactClassifier(family, weights, np.zeros(3), np.array(["x", "y", "z"]))
+    results = Results.of(classifier, images, classifier.classes_[labels])
+    write_report(tmp_path / "r.html", classifier, results, metrics={}, settings={})
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "Templates: gray is zero." in page
+    template = re.search(r'<div><img alt="" src="data:image/png;base64,([^"]+)"', page).group(1)
+    shown = np.asarray(Image.open(io.BytesIO(base64.b64decode(template))).convert("RGB"))
+    drawn = family.templates_[0] / np.abs(family.templates_[0]).max()
+    np.testing.assert_allclose(shown, 127.5 * (1 + drawn), atol=1)
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
@@ -120,8 +208,6 @@ def test_a_browser_shows_it(report, tmp_path):
         f"--screenshot={picture}", report[1].as_uri(),
     ]  # fmt: skip
     subprocess.run(command, check=True, timeout=120, capture_output=True)
-    from PIL import Image
-
     page = np.asarray(Image.open(picture).convert("RGB")).astype(int)
     assert page.shape[:2] == (2400, 1100)
     saturated = (page.max(axis=2) - page.min(axis=2)) > 60

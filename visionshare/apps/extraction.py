@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +34,8 @@ from visionshare.fingerprints import (
     spec_fingerprint,
 )
 from visionshare.generators import FeatureFamily
+from visionshare.memory import check_fits, memory_limit
+from visionshare.progress import shown, stage, track
 from visionshare.resources import parse_size, resolve_jobs
 from visionshare.store import StoreColumns, create_empty_store, open_store
 from visionshare.store.manifest import MANIFEST
@@ -103,7 +104,7 @@ def extract_features(
         How images are brought to the family's size.
     dtype : {"float32", "float16"}, default "float32"
     memory : str or int, default "1GiB"
-        Bound of the columns that are in memory at once.
+        Bound of the images and columns that are in memory at once.
     n_jobs : int, default 1
         Threads.
     skip_broken : bool, default False
@@ -117,6 +118,8 @@ def extract_features(
         If an argument is not accepted.
     DataError
         If there is no image, or one cannot be read.
+    MemoryLimitError
+        If a part of the images and their features do not fit into the memory.
     StoreError
         If the folder holds something else, or features of other images under the same names.
 
@@ -144,8 +147,19 @@ def extract_features(
         raise DataError("no images to extract features from")
     check_extraction_folder(job.folder)
     make_folder(job.folder)
-    with writer_lock(job.folder, _LOCK):
-        return _extracted(job, bound, progress)
+    with shown(progress), memory_limit(bound), writer_lock(job.folder, _LOCK):
+        _check_fits(job)
+        return _extracted(job, bound)
+
+
+def _check_fits(job: _Job) -> None:
+    """See that the images of a part, decoded one by one, and their columns fit into memory."""
+    height, width, *channels = (*job.family.image_shape_, 1)
+    image = float(height * width * channels[0])
+    features = np.dtype(job.dtype).itemsize * job.family.n_features_
+    ways = "a smaller size, fewer features"
+    # While a part is read there are its images twice.
+    check_fits("a part of the images", IMAGE_BLOCK * (2 * image + 2.0 * features), ways)
 
 
 def check_extraction_folder(out: str | os.PathLike[str]) -> None:
@@ -172,10 +186,10 @@ def check_extraction_folder(out: str | os.PathLike[str]) -> None:
         raise StoreError(f"{folder}: not empty, and no extraction; choose another folder")
 
 
-def _extracted(job: _Job, bound: int, progress: bool) -> Extraction:
+def _extracted(job: _Job, bound: int) -> Extraction:
     _claim(job)
     store = _begun_store(job) if (job.folder / MANIFEST).exists() else None
-    parts = [] if store is not None and not len(store.missing) else _all_parts(job, progress)
+    parts = [] if store is not None and not len(store.missing) else _all_parts(job)
     return _assembled(job, store, parts, bound)
 
 
@@ -224,28 +238,21 @@ def _begun_store(job: _Job) -> StoreColumns:
     return open_store(job.folder, job.family)
 
 
-def _all_parts(job: _Job, progress: bool) -> list[Part]:
+def _all_parts(job: _Job) -> list[Part]:
     """Return all parts: those that are committed, intact and of the same images, then new ones."""
     work = job.folder / _PARTS_FOLDER
     parts = committed_parts(work, job.paths, job.threads)
     start = parts[-1].stop if parts else 0
-    bar: Any = None
-    if progress:
-        from tqdm import tqdm
-
-        bar = tqdm(desc="images", total=len(job.paths), initial=start)
-    while start < len(job.paths):
-        images, stop, broken, contents = _block(job, start)
-        columns = np.empty((job.family.n_features_, 0), job.dtype)
-        if len(images):
-            columns = job.family.transform_columns(images, None, job.threads, job.dtype)
-        block = Part(start, stop, len(images), array_fingerprint(images), broken, contents)
-        parts.append(write_part(work, len(parts), block, columns))
-        if bar is not None:
-            bar.update(stop - start)
-        start = stop
-    if bar is not None:
-        bar.close()
+    with stage("images", len(job.paths), start) as advance:
+        while start < len(job.paths):
+            images, stop, broken, contents = _block(job, start)
+            columns = np.empty((job.family.n_features_, 0), job.dtype)
+            if len(images):
+                columns = job.family.transform_columns(images, None, job.threads, job.dtype)
+            block = Part(start, stop, len(images), array_fingerprint(images), broken, contents)
+            parts.append(write_part(work, len(parts), block, columns))
+            advance(stop - start)
+            start = stop
     return parts
 
 
@@ -281,7 +288,8 @@ def _assembled(
     if len(missing) and sum(part.count for part in parts) != m:
         raise StoreError(f"{job.folder}: parts are missing; delete the folder and restart")
     step = max(1, bound // 4 // (m * np.dtype(job.dtype).itemsize))
-    for ids in (missing[i : i + step] for i in range(0, len(missing), step)):
+    batches = [missing[i : i + step] for i in range(0, len(missing), step)]
+    for ids in track(batches, "writing columns"):
         values, start = np.empty((len(ids), m), job.dtype), 0
         for number, part in enumerate(parts):
             stop = start + part.count

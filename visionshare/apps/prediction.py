@@ -40,6 +40,8 @@ class BatchLimits:
         Pictures of a later batch.
     batch_bytes : int, default 8 MiB
         A batch ends when its files have this size: large pictures take long.
+    raster_bytes : int, default 64 MiB
+        Of the images of a batch, as the classifier takes them: fewer of large ones are together.
     sequential : int, default 2048
         Processes are started only if there are more pictures than these after the first batch;
         this process classifies them while the others start.
@@ -53,6 +55,7 @@ class BatchLimits:
     first: int = 16
     batch: int = 256
     batch_bytes: int = 8 << 20
+    raster_bytes: int = 64 << 20
     sequential: int = 2048
 
     def __post_init__(self) -> None:
@@ -128,6 +131,8 @@ def classify_files(
     if classifier.picture_size is None:
         raise DataError("the classifier classifies vectors, not images")
     limits = BatchLimits() if limits is None else limits
+    fitting = max(1, limits.raster_bytes // max(1, int(np.prod(classifier.image_shape))))
+    limits = replace(limits, first=min(limits.first, fitting), batch=min(limits.batch, fitting))
     jobs, remaining = resolve_jobs(n_jobs), iter(paths)
     # This also compiles the kernels: other processes then find them in the cache.
     first = tuple(islice(remaining, limits.first))

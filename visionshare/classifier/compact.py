@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from visionshare.classifier.card import model_card
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.durable import write_text
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
+from visionshare.progress import track
 from visionshare.scores import predict_labels, softmax
 
 __all__ = ["CompactClassifier"]
@@ -205,7 +209,9 @@ class CompactClassifier:
         if len(images) <= _BATCH:
             return self._scores(images, n_jobs)
         parts = range(0, len(images), _BATCH)
-        return np.concatenate([self._scores(images[i : i + _BATCH], n_jobs) for i in parts])
+        return np.concatenate(
+            [self._scores(images[i : i + _BATCH], n_jobs) for i in track(parts, "classifying")]
+        )
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
         # Numbers of an untrusted file may overflow: scores are then inf or nan.
@@ -267,8 +273,16 @@ class CompactClassifier:
             "metadata": dict(self.metadata),
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], card: bool | Mapping[str, Any] = False) -> None:
         """Write the classifier to one data-only file, atomically.
+
+        Parameters
+        ----------
+        path : path-like
+        card : bool or mapping, default False
+            Whether a model card is written beside it, under the same name with the ending
+            ``.md``; a mapping is what was measured, see
+            :func:`visionshare.classifier.model_card`.
 
         Raises
         ------
@@ -277,7 +291,14 @@ class CompactClassifier:
         StorageError
             If the file cannot be written.
         """
+        text = None
+        if card is not False:
+            name = str(self.metadata.get("pipeline") or Path(path).stem)
+            figures = None if card is True else card
+            text = model_card(self, name, figures, file=Path(path).name)
         write_fields(path, {f.name: getattr(self, f.name) for f in fields(self)})
+        if text is not None:
+            write_text(Path(path).with_suffix(".md"), text)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> CompactClassifier:

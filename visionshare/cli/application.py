@@ -10,10 +10,12 @@ from visionshare.cli import (
     data,
     design,
     evaluation,
+    explanation,
     export,
     extraction,
     prediction,
     reading,
+    samples,
     segmentation,
     serving,
     stores,
@@ -36,9 +38,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 training.register(app)
+samples.register(app)
 design.register(app)
 evaluation.register(app)
 prediction.register(app)
+explanation.register(app)
 extraction.register(app)
 segmentation.register(app)
 reading.register(app)
@@ -63,7 +67,8 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log progress.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log what is done.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     if verbose:
         import logging

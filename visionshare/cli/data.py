@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.cli.options import DataFolder
+from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
+
+if TYPE_CHECKING:
+    from visionshare.datasets.checking import PictureCheck
 
 __all__ = ["app"]
 
-app = typer.Typer(help="List, verify and download data sets.", no_args_is_help=True)
+app = typer.Typer(help="Check pictures; list, verify and fetch data sets.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare data list`.")]
 
@@ -74,3 +78,114 @@ def fetch(
 
     for path in fetch_dataset(name, data, mirror, sys.stderr.isatty()):
         typer.echo(path)
+
+
+# Files, and classes, that are shown of each kind of problem.
+_SHOWN, _CLASSES = 5, 60
+
+
+@app.command()
+def check(
+    pictures: Annotated[
+        str,
+        typer.Argument(help="A folder of class folders, .csv, .jsonl, .npz, .parquet or .tar."),
+    ],
+    sheet: Annotated[
+        Path | None,
+        typer.Option("--sheet", help="Contact sheet (PNG); default NAME-check.png."),
+    ] = None,
+    size: ImageSize = None,
+    color: Color = None,
+    jobs: Jobs = -1,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with your pictures, and show them as a classifier will see them.
+
+    Every picture is read. The exit code is 1 where some are broken, train and test at once, or
+    stand in several classes.
+
+    Example: visionshare data check photos/
+    """
+    from PIL import Image
+
+    from visionshare.datasets.checking import check_pictures, contact_sheet
+    from visionshare.datasets.picture_sources import find_pictures
+    from visionshare.durable import replace_file
+    from visionshare.resources import resolve_jobs
+
+    found = find_pictures(pictures)
+    made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
+    path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
+    with replace_file(path) as partial:
+        rows = contact_sheet(made.images, made.labels, found.classes)
+        Image.fromarray(rows).save(partial, "PNG")
+    if as_json:
+        typer.echo(json.dumps(_values(made, path), indent=2))
+    else:
+        _show(made, path)
+    if made.broken or made.leaked or made.ambiguous:
+        raise typer.Exit(1)
+
+
+def _values(made: PictureCheck, sheet: Path) -> dict[str, Any]:
+    sizes = made.survey.sizes
+    return {
+        "pictures": made.n,
+        "classes": {
+            entry.name: {"train": entry.train, "test": entry.test, "unused": entry.unused}
+            for entry in made.classes
+        },
+        "has_test": made.has_test,
+        "imbalance": round(made.imbalance, 2),
+        "smallest": sizes.min(axis=0).tolist(),
+        "largest": sizes.max(axis=0).tolist(),
+        "modes": dict(made.survey.modes),
+        "formats": dict(made.survey.formats),
+        "broken": list(made.broken),
+        "copies": [list(group) for group in made.copies],
+        "train_and_test": [list(group) for group in made.leaked],
+        "several_classes": [list(group) for group in made.ambiguous],
+        "size": list(made.preparation.size),
+        "mode": made.preparation.mode,
+        "preprocessing": made.preparation.preprocessing.to_values(),
+        "reasons": list(made.preparation.reasons),
+        "notes": list(made.notes),
+        "sheet": str(sheet),
+    }
+
+
+def _show(made: PictureCheck, sheet: Path) -> None:
+    from visionshare.datasets.checking import describe_sizes
+
+    survey, tested = made.survey, made.has_test
+    where = "with test pictures" if tested else "no test pictures: a part will be kept aside"
+    typer.echo(f"pictures     {made.n} of {len(made.classes)} classes, {where}")
+    for entry in made.classes[:_CLASSES]:
+        counts = f"{entry.train} train, {entry.test} test" if tested else f"{entry.train}"
+        typer.echo(f"             {entry.name}: {counts}")
+    if len(made.classes) > _CLASSES:
+        typer.echo(f"             and {len(made.classes) - _CLASSES} more")
+    if made.imbalance > 1:
+        hint = "; --balanced gives them the same weight" if made.imbalance >= _SHOWN else ""
+        typer.echo(f"imbalance    {made.imbalance:.1f} times as many in the largest class{hint}")
+    typer.echo(f"sizes        {describe_sizes(survey.sizes)} (height × width)")
+    for name, counter in (("modes", survey.modes), ("formats", survey.formats)):
+        kinds = ", ".join(f"{kind} {n}" for kind, n in counter.most_common(10))
+        typer.echo(f"{name:12} {kinds}")
+    _show_problem("broken", "", [(text,) for text in made.broken])
+    _show_problem("copies", "groups of equal pictures", made.copies)
+    _show_problem("leaks", "groups of equal pictures train and test", made.leaked)
+    _show_problem("ambiguous", "groups of equal pictures in several classes", made.ambiguous)
+    for note in made.notes:
+        typer.echo(f"note         {note}")
+    for reason in made.preparation.reasons:
+        typer.echo(f"prepared     {reason}")
+    typer.echo(f"sheet        {sheet}")
+
+
+def _show_problem(name: str, what: str, groups: Any) -> None:
+    typer.echo(f"{name:12} {len(groups)} {what}".rstrip())
+    for group in groups[:_SHOWN]:
+        typer.echo(f"             {' = '.join(group[:_SHOWN])}")
+    if len(groups) > _SHOWN:
+        typer.echo(f"             and {len(groups) - _SHOWN} more (--json lists all)")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.options import DataFolder, Jobs, Json
+from visionshare.cli.quantities import count_of, seconds_of
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ __all__ = ["register"]
 
 # Trials that are shown.
 _SHOWN = 10
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
-_TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
 
 def register(app: typer.Typer) -> None:
@@ -75,11 +72,10 @@ def design(
         raise InputError("--time", None, "a time such as 30m; or --structures, or both")
     if structures is not None and structures < 1:
         raise InputError("--structures", structures, "a whole number of at least 1")
-    seconds = None if time is None else _parsed(time, _SECONDS, "--time", "a time such as 30m")
-    accepted = "a number such as 400k or 1.5M"
+    seconds = None if time is None else seconds_of(time, "--time")
     budget = Budget(
-        None if macs is None else int(_parsed(macs, _TIMES, "--macs", accepted)),
-        None if parameters is None else int(_parsed(parameters, _TIMES, "--parameters", accepted)),
+        None if macs is None else count_of(macs, "--macs"),
+        None if parameters is None else count_of(parameters, "--parameters"),
         None if memory is None else parse_size(memory, "--bytes"),
     )
     changes = [*(settings or []), *([] if seed is None else [f"seed={seed}"])]
@@ -93,24 +89,8 @@ def design(
         n_structures=structures,
         data_dir=data,
         jobs=threads,
-        progress=sys.stderr.isatty(),
     )
     _say(found, as_json)
-
-
-def _parsed(text: str, units: dict[str, int], option: str, accepted: str) -> float:
-    """Return a positive number with a unit.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?) ?([a-zA-Z]?)", text, flags=re.ASCII)
-    value = float(match[1]) * units.get(match[2], 0) if match else 0.0
-    if value <= 0 or (units is _TIMES and value < 1):
-        raise InputError(option, text, accepted)
-    return value
 
 
 def _say(found: DesignResult, as_json: bool) -> None:

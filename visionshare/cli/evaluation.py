@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from visionshare.cli.images import labeled_images
 from visionshare.cli.options import Classifier, DataFolder, Jobs, Json, SkipPreprocessing
+from visionshare.cli.text import cell, portable
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from visionshare.classifier import CompactClassifier, ExitFigures
+    from visionshare.reports import Results
 
 __all__ = ["register"]
 
@@ -25,48 +34,140 @@ def evaluate(
     dataset: Annotated[str, typer.Argument(help="Name of the catalog, a folder or a file.")],
     data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split of the data set: test or train.")] = "test",
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Page of results to write (.html).")
+    ] = None,
+    errors: Annotated[
+        Path | None,
+        typer.Option("--errors", help="Table of misclassified images to write (.csv)."),
+    ] = None,
     jobs: Jobs = -1,
     skip_preprocessing: SkipPreprocessing = False,
     as_json: Json = False,
 ) -> None:
     """Measure a classifier on labeled images.
 
-    Example: visionshare evaluate out/digits/classifier.safetensors digits
+    Example: visionshare evaluate out/digits/classifier.safetensors digits --report digits.html
+
+    Misclassified images are listed by name, or by number where they have none, the most confident
+    first.
     """
     from dataclasses import replace
-
-    import numpy as np
 
     from visionshare import load
     from visionshare.classifier import EarlyExit
     from visionshare.datasets import Preprocessing
+    from visionshare.reports import Results
     from visionshare.resources import resolve_jobs
 
+    _check_suffixes(report, errors)
     threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
-    images, indexes = labeled_images(model, dataset, data, split)
-    truth = model.classes_.astype(str)[indexes]
-    predicted = model.predict(images, threads).astype(str)
-    n, errors = len(images), int(np.sum(predicted != truth))
+    images = labeled_images(model, dataset, data, split)
+    truth = model.classes_.astype(str)[images.labels]
+    results = Results.of(
+        model, images.images, truth, threads, images.names, source=f"{images.name} ({split})"
+    )
     early = None
     if model.exit_rule is not None:
-        early = EarlyExit(model).measure(images, model.classes_[indexes], threads)
-    by_class = {str(c): float(np.mean(predicted[truth == c] != c)) for c in np.unique(truth)}
+        early = EarlyExit(model).measure(images.images, model.classes_[images.labels], threads)
+    if errors is not None:
+        _write(errors, "--errors", _errors_table(results))
+    if report is not None:
+        _write_report(report, model, results, classifier)
     if as_json:
-        figures = {"images": n, "errors": errors, "error_rate": errors / n}
-        stopped = {} if early is None else {"early_exit": asdict(early)}
-        typer.echo(json.dumps({**figures, "error_rate_by_class": by_class, **stopped}))
-        return
-    typer.echo(f"{100 * errors / n:.2f} % error ({errors} of {n})")
+        typer.echo(json.dumps(_figures(results, early)))
+    else:
+        typer.echo("\n".join(_lines(results, early, model.macs)))
+
+
+def _check_suffixes(report: Path | None, errors: Path | None) -> None:
+    for option, path, suffix in (("--report", report, ".html"), ("--errors", errors, ".csv")):
+        if path is not None and path.suffix.lower() != suffix:
+            raise InputError(option, str(path), f"a file {suffix}")
+
+
+def _write(path: Path, option: str, text: str) -> None:
+    from visionshare.durable import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise InputError(option, str(path), f"a file to write ({error.strerror})") from None
+
+
+def _write_report(path: Path, model: CompactClassifier, results: Results, file: Path) -> None:
+    from visionshare.reports import write_report
+
+    name = portable(file.parent.name or file.stem)
+    try:
+        write_report(path, model, results, metrics={"pipeline": name}, settings={})
+    except OSError as error:
+        raise InputError("--report", str(path), f"a file to write ({error.strerror})") from None
+
+
+def _errors_table(results: Results) -> str:
+    """Return the misclassified images as comma-separated values, the most confident first."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["image", "true", "predicted", "confidence", "probability_of_true"])
+    for i in results.mistakes.tolist():
+        true, predicted = int(results.labels[i]), int(results.predictions[i])
+        name = str(i) if results.names is None else results.names[i]
+        cells = (name, results.classes[true], results.classes[predicted])
+        probabilities = (results.confidences[i], results.probabilities[i, true])
+        writer.writerow([*map(cell, cells), *(f"{p:.6f}" for p in probabilities)])
+    return text.getvalue()
+
+
+def _figures(results: Results, early: ExitFigures | None) -> dict[str, Any]:
+    from visionshare.reports.results import calibration, error_interval, figures_by_class
+
+    rows = [row for row in figures_by_class(results) if row.images]
+    figures = {
+        "images": len(results),
+        "errors": results.errors,
+        "error_rate": results.error_rate,
+        "error_interval": error_interval(results.errors, len(results)),
+        "majority_class": results.classes[results.majority],
+        "majority_error": results.majority_error,
+        "calibration_error": calibration(results).ece,
+        "error_rate_by_class": {row.name: 1 - (row.recall or 0.0) for row in rows},
+        "by_class": {row.name: row._asdict() for row in rows},
+    }
+    return figures if early is None else {**figures, "early_exit": asdict(early)}
+
+
+def _lines(results: Results, early: ExitFigures | None, macs: int) -> list[str]:
+    from visionshare.reports.results import calibration, error_interval, figures_by_class
+
+    n, majority = len(results), portable(results.classes[results.majority])
+    low, high = (100 * end for end in error_interval(results.errors, n))
+    lines = [
+        f"{100 * results.error_rate:.2f} % error ({results.errors} of {n}); "
+        f"95 % interval {low:.2f} to {high:.2f} %",
+        f"{100 * results.majority_error:.2f} % error of always answering {majority}",
+        f"{100 * calibration(results).ece:.2f} % expected calibration error",
+    ]
     if early is not None:
-        typer.echo(
+        lines.append(
             f"{100 * early.errors / n:.2f} % error with early exit: on average "
-            f"{early.average_macs:,.0f} of {model.macs:,} macs, {early.max_macs:,} at most"
+            f"{early.average_macs:,.0f} of {macs:,} macs, {early.max_macs:,} at most"
         )
-    for name, rate in by_class.items():
-        typer.echo(f"  {name:>12}  {100 * rate:6.2f} %")
+    rows = [row for row in figures_by_class(results) if row.images]
+    width = max(12, *(len(portable(row.name)) for row in rows))
+    lines.append(f"  {'class':>{width}}  images  precision   recall       F1")
+    for row in rows:
+        shares = [
+            "–" if v is None else f"{100 * v:.2f} %" for v in (row.precision, row.recall, row.f1)
+        ]
+        name = portable(row.name)
+        lines.append(
+            f"  {name:>{width}}  {row.images:6}   {shares[0]:>8} {shares[1]:>8} {shares[2]:>8}"
+        )
+    return lines
 
 
 def inspect(classifier: Classifier, as_json: Json = False) -> None:

@@ -11,16 +11,26 @@ import typer
 
 from visionshare.cli.images import labeled_images
 from visionshare.cli.options import Classifier, DataFolder, Json
+from visionshare.cli.targets import (
+    CheckedTarget,
+    TargetOptions,
+    checked_target,
+    images_for,
+    report_target,
+)
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.classifier import CompactClassifier
+    from visionshare.export import CProgram
 
 __all__ = ["register"]
 
 _FORMS = ("c", "onnx")
+# Images of the self-test of a package.
+_OF_SELFTEST = 4
 
 
 def register(app: typer.Typer) -> None:
@@ -30,12 +40,21 @@ def register(app: typer.Typer) -> None:
 
 def export(
     classifier: Classifier,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write to; or a file *.onnx.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder to write to; or a file *.onnx.")
+    ] = None,
     to: Annotated[str, typer.Option(help="Form: c or onnx.")] = "c",
     identifier_prefix: Annotated[
         str, typer.Option(help="Prefix of all C identifiers and files; name of the ONNX graph.")
     ] = "classifier",
-    quantize: Annotated[str, typer.Option(help="C tables: none, int8 or int16.")] = "none",
+    quantize: Annotated[str, typer.Option(help="C tables: none, int16, int8 or int4.")] = "none",
+    calibrate: Annotated[
+        str | None,
+        typer.Option(
+            help="Training images on which int4 and int8 round: a name of the catalog, a folder "
+            "or a file."
+        ),
+    ] = None,
     pixel: Annotated[
         str | None,
         typer.Option(help="Type of a pixel: uint8 or float32; uint8 unless examples are vectors."),
@@ -63,6 +82,40 @@ def export(
     ] = None,
     data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split to measure on: test or train.")] = "test",
+    package: Annotated[
+        str | None,
+        typer.Option(
+            help="Write a package with a self-test: arduino, platformio, zephyr, esp-idf, "
+            "micropython or npm."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure flash, memory, stack and instructions on a core: cortex-m0plus, "
+            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc, wasm or host."
+        ),
+    ] = None,
+    optimize: Annotated[
+        str, typer.Option(help="What is compiled for a core: size, speed or more-speed.")
+    ] = "speed",
+    images: Annotated[
+        str | None,
+        typer.Option(
+            help="Labeled images that the core classifies: a name of the catalog, a folder or a "
+            "file; bundled digits when omitted."
+        ),
+    ] = None,
+    count: Annotated[int, typer.Option(help="How many of them at most.")] = 100,
+    max_flash: Annotated[
+        str | None, typer.Option(help='Fail if it takes more flash, such as "10KiB".')
+    ] = None,
+    max_ram: Annotated[
+        str | None, typer.Option(help='Fail if it takes more memory, such as "2KiB".')
+    ] = None,
+    max_instructions: Annotated[
+        str | None, typer.Option(help='Fail if an image takes more in the mean, such as "1M".')
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a classifier as C99 (header, source, Makefile and example), or as an ONNX model.
@@ -72,16 +125,37 @@ def export(
     Example: visionshare export CLASSIFIER --out small --quantize int8 --measure digits
 
     Example: visionshare export CLASSIFIER --to onnx --out digits.onnx
+
+    Example: visionshare export CLASSIFIER --quantize int8 --target cortex-m4 --max-flash 10KiB
+
+    Example: visionshare export CLASSIFIER --package npm --out digits-npm
     """
     from visionshare import load
     from visionshare.codegen.c_text import check_identifier
+    from visionshare.export import c_program, write_program
+    from visionshare.export.packages import PACKAGES
 
     if to not in _FORMS:
         raise InputError("--to", to, " or ".join(map(repr, _FORMS)))
     if to == "onnx" and quantize != "none":
         raise InputError("--quantize", quantize, "'none' with --to onnx")
+    if quantize == "int4" and calibrate is None:
+        raise InputError("--calibrate", None, "training images, with --quantize int4")
+    if calibrate is not None and quantize not in ("int4", "int8"):
+        raise InputError("--calibrate", calibrate, "nothing without --quantize int4 or int8")
     if to == "onnx" and early_exit:
         raise InputError("--early-exit", "set", "--to c; for ONNX, --rounds")
+    if out is None and target is None:
+        raise InputError("--out", None, "a folder, or --target")
+    if package is not None:
+        if package not in PACKAGES:
+            raise InputError("--package", package, ", ".join(PACKAGES))
+        if out is None or to != "c":
+            raise InputError("--package", package, "--out FOLDER, and --to c")
+    limits = (max_flash, max_ram, max_instructions)
+    core = _core(
+        TargetOptions(target, optimize, images, count, data, *limits), to, measure, package
+    )
     check_identifier("--identifier-prefix", identifier_prefix)
     model = load(classifier)
     if rounds is not None:
@@ -89,12 +163,62 @@ def export(
             raise InputError("--rounds", rounds, "no rounds: this classifier has no path")
         model = model.at(rounds)
     labeled = None if measure is None else _Labeled(measure, data, split)
-    if to == "onnx":
+    if to == "onnx" and out is not None:
         figures = _export_onnx(model, out, identifier_prefix, pixel, labeled)
-    else:
-        options = _COptions(identifier_prefix, pixel, quantize, probabilities, early_exit)
-        figures = _export_c(model, out, options, labeled)
-    _print_figures(figures, to, as_json)
+        _print_figures(figures, to, as_json)
+        return
+    examples = None
+    if calibrate is not None:
+        examples = labeled_images(model, calibrate, data, "train").images
+    options = _COptions(identifier_prefix, pixel, quantize, probabilities, early_exit, examples)
+    if core is None and package is None and out is not None:
+        _print_figures(_export_c(model, out, options, labeled), to, as_json)
+        return
+    program = c_program(model, **options._asdict())
+    if core is not None:
+        report_target(model, program, core, as_json)
+    # Written only if it fits.
+    if package is not None and out is not None:
+        paths = _write_package(package, model, program, out, images, data)
+        if core is None:
+            files = [str(path) for path in paths]
+            typer.echo(json.dumps({"files": files}) if as_json else "\n".join(files))
+    elif out is not None:
+        write_program(program, out, "--out")
+
+
+def _write_package(
+    kind: str,
+    model: CompactClassifier,
+    program: CProgram,
+    out: Path,
+    images: str | None,
+    data: Path | None,
+) -> list[Path]:
+    """Write a package, its self-test with a few images."""
+    from visionshare.export.packages import package, write_package
+
+    few = images_for(model, program.pixel, images, data, _OF_SELFTEST)[0]
+    return write_package(package(kind, model, program, few), out, "--out")
+
+
+def _core(
+    options: TargetOptions, to: str, measure: str | None, package: str | None
+) -> CheckedTarget | None:
+    """Return checked options of a core, or None where none is named."""
+    if options.target is not None:
+        if to != "c":
+            raise InputError("--target", options.target, "--to c")
+        if measure is not None:
+            raise InputError("--measure", measure, "--images with --target")
+        return checked_target(options)
+    for name in ("images", "max_flash", "max_ram", "max_instructions"):
+        given = getattr(options, name)
+        if given is not None and not (name == "images" and package is not None):
+            raise InputError("--" + name.replace("_", "-"), given, "nothing without --target")
+    if measure is not None and package is not None:
+        raise InputError("--measure", measure, "nothing with --package")
+    return None
 
 
 class _COptions(NamedTuple):
@@ -105,6 +229,7 @@ class _COptions(NamedTuple):
     quantize: str
     probabilities: bool
     early_exit: bool
+    examples: np.ndarray | None
 
 
 class _Labeled(NamedTuple):
@@ -136,8 +261,9 @@ def _export_c(
         # Compiled only when the images are loaded.
         def predict(images: np.ndarray) -> np.ndarray:
             compiled = compile_classifier(
-                model, program.pixel, program.quantize, options.early_exit
-            )
+                model, program.pixel, program.quantize, options.early_exit,
+                examples=options.examples,
+            )  # fmt: skip
             return compiled.predict(images)
 
         ours = EarlyExit(model) if options.early_exit else model
@@ -185,8 +311,8 @@ def _measure(
     """Return errors of the classifier and of its export on labeled images, and how they differ."""
     import numpy as np
 
-    images, indexes = labeled_images(model, *labeled)
-    truth = model.classes_.astype(str)[indexes]
+    given = labeled_images(model, *labeled)
+    images, truth = given.images, model.classes_.astype(str)[given.labels]
     if exported.pixel == "float32":
         unit = np.float32(255 if images.dtype == np.uint8 else 1)
         images = images.astype(np.float32) / unit

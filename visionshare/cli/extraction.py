@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +44,7 @@ def extract(
         int, typer.Option(help="Number of images that a pool is fitted to.")
     ] = 10_000,
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
-    memory: Annotated[str, typer.Option(help="Memory for columns.")] = "1GiB",
+    memory: Annotated[str, typer.Option(help="Memory for images and columns.")] = "1GiB",
     jobs: Jobs = -1,
     seed: Annotated[int, typer.Option(help="Seed of the pool and of the sample.")] = 0,
     skip_broken: Annotated[
@@ -60,12 +59,14 @@ def extract(
     OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
     """
     from visionshare.apps import extract_features
+    from visionshare.memory import memory_limit
     from visionshare.resources import resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
     paths = list(image_paths(images))
     options = _PoolOptions(size, color, fit or "resize", sample, seed, threads)
-    family, steps = _family(features, paths, out, options)
+    with memory_limit(memory, "--memory"):
+        family, steps = _family(features, paths, out, options)
     extraction = extract_features(
         family,
         paths,
@@ -75,7 +76,6 @@ def extract(
         memory=memory,
         n_jobs=threads,
         skip_broken=skip_broken,
-        progress=sys.stderr.isatty(),
     )
     for path in extraction.broken:
         typer.echo(f"skipped      {portable(path)}", err=True)
@@ -131,6 +131,7 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     import numpy as np
 
     from visionshare.datasets.folders import read_image, read_images
+    from visionshare.memory import check_fits
     from visionshare.recipes.pools import read_pool
     from visionshare.recipes.schema import FeaturePart
 
@@ -141,6 +142,9 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     rng = np.random.default_rng(options.seed)
     chosen = [paths[i] for i in np.sort(rng.permutation(len(paths))[: options.sample])]
     shape = _size(options.size) if options.size else read_image(paths[0], None, mode).shape[:2]
+    # Of a sample that does not fit the error names the ways out that images have; here one more.
+    needed = len(chosen) * float(np.prod(shape)) * (3 if options.color else 1)
+    check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
     sample = read_images(chosen, shape, mode, options.fit, options.threads, broken=[])
     return family.fit(sample)
 

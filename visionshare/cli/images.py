@@ -15,9 +15,8 @@ import typer
 from visionshare.errors import DataError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from visionshare.classifier import CompactClassifier
+    from visionshare.datasets import ImageSet
 
 __all__ = ["Images", "image_paths", "labeled_images"]
 
@@ -61,14 +60,16 @@ def image_paths(entries: list[str]) -> Iterator[str]:
 
 def labeled_images(
     model: CompactClassifier, source: str, data: Path | None, split: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return images as a classifier takes them, and indexes into its classes.
+) -> ImageSet:
+    """Return images as a classifier takes them, with its classes.
 
     Raises
     ------
     DataError
         If a class of theirs is unknown to the classifier.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from visionshare.datasets import load_images
@@ -80,4 +81,6 @@ def labeled_images(
     if unknown:
         raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier")
     of_class = np.array([position.get(name, -1) for name in loaded.classes])
-    return loaded.images, of_class[loaded.labels]
+    classes = tuple(str(name) for name in model.classes_)
+    labels = of_class[loaded.labels]
+    return replace(loaded, labels=labels, classes=classes)

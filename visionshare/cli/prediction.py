@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -18,6 +18,7 @@ from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Classifier, Jobs, Json, SkipPreprocessing
 from visionshare.cli.text import cell, one_line, portable
 from visionshare.errors import DataError, InputError
+from visionshare.progress import stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +71,9 @@ def predict(
     if out is not None:
         form = out.suffix[1:]
     lines, read, broken = _LINES[form], 0, 0
-    with _output(out) as file:
+    # Where results are lines on the terminal, they say themselves how far it is.
+    progress = nullcontext(_nothing) if out is None else stage("classifying pictures")
+    with _output(out) as file, progress as advance:
         if form == "csv":
             file.write("image,class,probability\n")
         for part in classify_files(model, paths, threads):
@@ -81,10 +84,15 @@ def predict(
                 typer.echo(f"error: {one_line(problem)}", err=True)
             broken += len(problems)
             read += len(part.paths) - len(problems)
+            advance(len(part.paths))
     if broken:
         if read:
             typer.echo(f"error: {broken} of {read + broken} images skipped", err=True)
         raise typer.Exit(_SKIPPED if read else 2)
+
+
+def _nothing(steps: int) -> None:
+    """Count nothing."""
 
 
 def _check(model: CompactClassifier, path: Path) -> None:

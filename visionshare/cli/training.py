@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.cli.options import DataFolder, Jobs
+from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, image_size
+from visionshare.cli.searching import SearchOptions, chosen_recipe
+from visionshare.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from visionshare.classifier import CompactClassifier
+    from visionshare.recipes import Recipe
+    from visionshare.recipes.own_pictures import OwnPictures, PictureOptions
 
 __all__ = ["register"]
 
@@ -20,17 +29,58 @@ def register(app: typer.Typer) -> None:
 
 
 def train(
-    pipeline: Annotated[str, typer.Argument(help="Name of a pipeline, or a recipe file (.toml).")],
+    pipeline: Annotated[
+        str,
+        typer.Argument(
+            help="Your pictures (a folder of class folders, .csv, .jsonl, .npz, .parquet, .tar); "
+            "or the name of a pipeline, or a recipe file (.toml).",
+            metavar="PICTURES|PIPELINE",
+        ),
+    ],
     data: DataFolder = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Folder: new, empty or of a run; default out/PIPELINE."),
+        typer.Option("--out", help="Folder: new, empty or of a run; default out/NAME."),
     ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            "--recipe", help="Train your pictures by this recipe (photos, glyphs, …); no search."
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            help="What a classifier of your pictures may cost an image: multiply-accumulates "
+            "(200k), bytes (64KiB), microseconds (20us); default: 1M.",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            "--time", help="Search and training on your pictures, such as 90s, 5m or 2h, roughly."
+        ),
+    ] = None,
+    size: ImageSize = None,
+    color: Color = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Give rare classes the weight of frequent ones.")
+    ] = False,
+    test_fraction: Annotated[
+        float | None,
+        typer.Option(
+            "--test-fraction", help="Part of your pictures that is kept aside and tests; 0: none."
+        ),
+    ] = None,
+    skip_broken: Annotated[
+        bool, typer.Option("--skip-broken", help="Leave out pictures that cannot be read.")
+    ] = False,
     rounds: Annotated[
         int | None, typer.Option(help="Rounds of the learner at most (learner.rounds).")
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(help='Memory for columns, such as "2GiB" (store.memory).')
+        str | None, typer.Option(help='Memory for images, columns and work, such as "2GiB".')
     ] = None,
     jobs: Jobs = -1,
     seed: Annotated[int | None, typer.Option(help="Seed of all random draws.")] = None,
@@ -38,20 +88,48 @@ def train(
         list[str] | None,
         typer.Option("--set", help="Change a setting, such as learner.alpha=1e-3."),
     ] = None,
+    learning_curve: Annotated[
+        bool,
+        typer.Option(
+            "--learning-curve", help="Also train on 1/8, 1/4 and 1/2 of the images, for the report."
+        ),
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", help="Learn on so many processes: a Dask cluster of this machine."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", help='Learn on a Dask cluster: "tcp://host:8786".'),
+    ] = None,
 ) -> None:
     """Train a classifier; write it with its figures and a report.
+
+    For your pictures it searches features, layers, heads and augmentation, on training pictures.
+
+    Example: visionshare train photos/
+
+    Example: visionshare train photos/ --time 5m --budget 64KiB
+
+    Example: visionshare train photos/ --recipe photos
+
+    Example: visionshare train photos/ --size 48 --balanced --skip-broken
 
     Example: visionshare train digits --out out/digits
 
     Example: visionshare train mnist --data ~/data --memory 2GiB
 
-    Example: visionshare train textures --data ~/data --set data.source=brodatz
+    Example: visionshare train digits --workers 2
     """
-    from visionshare.recipes import load_recipe
+    from visionshare.distributed import cluster_client
     from visionshare.recipes import train as run
+    from visionshare.recipes.own_pictures import PictureOptions, names_pictures
     from visionshare.resources import parse_size, resolve_jobs
 
+    n_jobs = resolve_jobs(jobs, "--jobs")
     changes = list(settings or [])
     if rounds is not None:
         changes.append(f"learner.rounds={rounds}")
@@ -60,14 +138,115 @@ def train(
         changes.append(f'store.memory="{memory}"')
     if seed is not None:
         changes.append(f"seed={seed}")
-    recipe = load_recipe(pipeline, changes)
-    folder = out if out is not None else Path("out") / recipe.name
-    result = run(recipe, folder, data, resolve_jobs(jobs, "--jobs"), resume, sys.stderr.isatty())
-    figures = result.metrics
-    percent = 100 * figures["test_error_rate"]
-    typer.echo(
-        f"test error   {percent:.2f} % ({figures['test_errors']} of {figures['test_images']})"
-    )
+    search = SearchOptions.of(budget, time)
+    options = PictureOptions(recipe, image_size(size), color, test_fraction, balanced, skip_broken)
+    if names_pictures(pipeline):
+        own = _own_pictures(pipeline, data, options, search, changes, n_jobs)
+        chosen = own.recipe
+        folder = out if out is not None else Path("out") / chosen.name
+        if recipe is None:
+            chosen = chosen_recipe(chosen, folder, search, resume, n_jobs)
+    else:
+        chosen = _pipeline(pipeline, data, options, search, changes)
+        folder = out if out is not None else Path("out") / chosen.name
+    with cluster_client(workers, scheduler, n_jobs) as client:
+        result = run(
+            chosen, folder, data, n_jobs, resume, learning_curve=learning_curve, client=client
+        )
+        addresses = [] if client is None else sorted(client.nthreads())
+    _show(result.metrics, folder)
+    if addresses:
+        typer.echo(f"workers      {len(addresses)}: {', '.join(addresses)}")
+
+
+def _own_pictures(
+    source: str,
+    data: Path | None,
+    options: PictureOptions,
+    search: SearchOptions,
+    changes: list[str],
+    jobs: int,
+) -> OwnPictures:
+    """Return the recipe for pictures, which a search changes; say what was found in them."""
+    from visionshare.recipes.own_pictures import recipe_for_pictures
+
+    if data is not None:
+        accepted = f"nothing beside {source}, which is read from its own place"
+        raise InputError("--data", str(data), accepted)
+    if options.recipe is not None and search.given:
+        accepted = f"the search: visionshare train {source} without --recipe"
+        raise InputError(", ".join(search.given), f"--recipe {options.recipe}", accepted)
+    if options.recipe is None:
+        from visionshare.image_classifier.recipe_search import check_settings
+
+        check_settings(changes)
+    own = recipe_for_pictures(source, options, changes, jobs)
+    for reason in own.reasons:
+        typer.echo(reason)
+    if options.recipe is not None:
+        typer.echo(own.base)
+    return own
+
+
+def _pipeline(
+    name: str,
+    data: Path | None,
+    options: PictureOptions,
+    search: SearchOptions,
+    changes: list[str],
+) -> Recipe:
+    """Return the recipe of a name or a file; options of pictures are refused."""
+    from visionshare.recipes import list_pipelines, load_recipe
+    from visionshare.recipes.own_pictures import PictureOptions, check_data_folder
+
+    if name not in list_pipelines() and not name.lower().endswith(".toml") and _is_path(name):
+        raise DataError(f"{name}: no such file or folder")
+    recipe = load_recipe(name, changes)
+    if options != PictureOptions() or search.given:
+        given = [
+            _OPTIONS[key] for key, value in vars(options).items() if value not in (None, False)
+        ]
+        raise InputError(
+            ", ".join(given + search.given) or "--gray",
+            name,
+            "pictures of your own, visionshare train FOLDER; a pipeline takes --set",
+        )
+    check_data_folder(recipe, data)
+    if os.path.isdir(name):
+        typer.echo(f"{name} is the pipeline of this name; the folder is ./{name}", err=True)
+    return recipe
+
+
+_OPTIONS = {
+    "recipe": "--recipe",
+    "size": "--size",
+    "color": "--color",
+    "test_fraction": "--test-fraction",
+    "balanced": "--balanced",
+    "skip_broken": "--skip-broken",
+}
+
+
+def _is_path(name: str) -> bool:
+    return os.sep in name or "/" in name or bool(os.path.splitext(name)[1])
+
+
+def _show(figures: dict[str, Any], folder: Path) -> None:
+    """Write what a user wants to know first of a run."""
+    for note in figures.get("notes", []):
+        typer.echo(f"note         {note}")
+    if figures["test_error_rate"] is None:
+        typer.echo("test error   none: there are no test pictures")
+    else:
+        origin = " kept aside" if figures["test_origin"] == "held out" else ""
+        typer.echo(
+            f"test error   {100 * figures['test_error_rate']:.2f} % "
+            f"({figures['test_errors']} of {figures['test_images']}{origin})"
+        )
+    for point in figures.get("learning_curve", []):
+        typer.echo(
+            f"  after {point['train_images']:>8,} images  {100 * point['test_error_rate']:.2f} %"
+        )
     typer.echo(f"features     {figures['features']}")
     typer.echo(f"macs         {figures['macs']:,} multiply-accumulates per image")
     typer.echo(f"classifier   {folder / 'classifier.safetensors'}")
@@ -84,21 +263,33 @@ def warmup() -> None:
     from visionshare.columns import ArrayColumns
     from visionshare.generators.patches import PatchTemplates
     from visionshare.learners import FineTuning, ShareBoost, fine_tune
+    from visionshare.progress import stage
 
     rng = np.random.default_rng(0)
     labels = np.arange(40) % 2
-    for images in (
-        rng.integers(0, 255, (40, 8, 8), np.uint8),
-        rng.random((40, 8, 8), np.float32),
-    ):
-        family = PatchTemplates(3, 16, 2, (2.0,), n_patches=500).fit(images)
-        for dtype in ("float32", "float16"):
-            columns = ArrayColumns.from_family(family, images, dtype)
-            model = ShareBoost(rounds=2).fit(columns, labels)
-            classifier = model.to_classifier(family)
-            classifier.decision_function(images)
-        # A single image has kernels of its own.
-        classifier.decision_function(images[:1])
-        tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1))
-        tuned.decision_function(images[:1])
+    pictures = (rng.integers(0, 255, (40, 8, 8), np.uint8), rng.random((40, 8, 8), np.float32))
+    with stage("compiling", 4 * len(pictures)) as advance:
+        for images in pictures:
+            family = PatchTemplates(3, 16, 2, (2.0,), n_patches=500).fit(images)
+            for dtype in ("float32", "float16"):
+                columns = ArrayColumns.from_family(family, images, dtype)
+                classifier = ShareBoost(rounds=2).fit(columns, labels).to_classifier(family)
+                classifier.decision_function(images)
+                advance(1)
+            _classify_as_predict(classifier, images)
+            advance(1)
+            tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1))
+            _classify_as_predict(tuned, images)
+            advance(1)
     typer.echo("the kernels are compiled")
+
+
+def _classify_as_predict(classifier: CompactClassifier, images: np.ndarray) -> None:
+    """Classify one image and many, from a file: its arrays are read-only, and have kernels."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        classifier.save(f"{folder}/classifier.safetensors")
+        written = type(classifier).load(f"{folder}/classifier.safetensors")
+    for part in (images[:1], images):
+        written.decision_function(part)

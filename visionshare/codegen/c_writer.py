@@ -16,7 +16,7 @@ from visionshare.errors import InputError
 __all__ = ["QUANTIZATIONS", "Unit", "WorkArray", "Writer"]
 
 # Bits of the tables, by the name of the variant.
-QUANTIZATIONS = {"none": None, "int8": 8, "int16": 16}
+QUANTIZATIONS = {"none": None, "int4": 4, "int8": 8, "int16": 16}
 _DEEPEST = 16
 
 
@@ -80,10 +80,12 @@ class Writer:
         First part of every name.
     pixel : {"uint8_t", "float"}
         C type of a pixel.
-    bits : {8, 16}, optional
+    bits : {4, 8, 16}, optional
         Bits of quantized tables; floats when omitted.
     units : list of Unit
         Those written so far.
+    examples : ndarray, optional
+        Images on which tables of few bits are rounded.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class Writer:
     pixel: str
     bits: int | None
     units: list[Unit] = field(default_factory=list)
+    examples: np.ndarray | None = None
     _depth: int = field(default=0, init=False, repr=False)
     _on_floats: bool = field(default=False, init=False, repr=False)
 
@@ -156,12 +159,31 @@ class Writer:
 
     def ram(self, unit: Unit) -> int:
         """Return the bytes of a unit's structure on a small core, with sums in floats."""
+        return self._layout(unit)[0]
+
+    def _layout(self, unit: Unit) -> tuple[int, int]:
+        """Return the bytes of a unit's structure and of the largest number in it."""
         sizes = {
+            "int8_t": 1,
             f"{self.prefix}_cell": 4 if self.bits is None else 1,
             f"{self.prefix}_pixel": 1 if self.pixel == "uint8_t" else 4,
+            "uint8_t": 1,
+            "uint16_t": 2,
         }
-        members = [-(-sizes.get(kind, 4) * length // 4) * 4 for kind, length in unit.work.values()]
-        return sum(members) + max((self.ram(inner) for inner in unit.inner), default=0)
+        members = [(sizes.get(kind, 4), length) for kind, length in unit.work.values()]
+        parts = [(size * length, size) for size, length in members]
+        inner = [self._layout(other) for other in unit.inner]
+        if inner:
+            # A union: as large as the largest, and as aligned.
+            widest = max(align for _, align in inner)
+            parts.append((max(-(-size // widest) * widest for size, _ in inner), widest))
+        if not parts:
+            # The member without a use that C asks for.
+            return 1, 1
+        total, alignment = 0, max(align for _, align in parts)
+        for size, align in parts:
+            total = -(-total // align) * align + size
+        return -(-total // alignment) * alignment, alignment
 
     def unit(
         self,

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Quantized", "quantize_rows"]
+__all__ = ["Quantized", "quantize_clipped", "quantize_rows"]
+
+# Parts of the largest value of a row that become the largest integer.
+_CLIPS = np.linspace(0.25, 1, 31)
 
 
 class Quantized(NamedTuple):
@@ -54,3 +57,35 @@ def quantize_rows(values: np.ndarray, bits: int, limits: np.ndarray | None = Non
     scales = np.where(largest > 0, largest / bound, 1)
     integers = np.rint(rows / scales[:, None]).astype(np.int64)
     return Quantized(integers.reshape(np.shape(values)), scales)
+
+
+def quantize_clipped(values: np.ndarray, bits: int) -> Quantized:
+    """Return integers of few bits whose rows are nearest to those of a table.
+
+    A row's largest values may be cut: the scale is that of the least squared error.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, p)
+    bits : int
+        Integers are at most 2^(bits − 1) − 1, and as far below 0.
+
+    Examples
+    --------
+    >>> integers, scales = quantize_clipped(np.array([[0.5, -1.0, 0.25, 0.3]]), 4)
+    >>> integers.tolist(), scales.round(3).tolist()
+    ([[4, -7, 2, 2]], [0.139])
+    """
+    values = np.asarray(values, np.float64)
+    bound = 2 ** (bits - 1) - 1
+    largest = np.abs(values).max(axis=1, initial=0)
+    largest = np.where(largest > 0, largest, 1)
+    best, scales = np.full(len(values), np.inf), np.ones(len(values))
+    for clip in _CLIPS:
+        scale = clip * largest / bound
+        rounded = np.clip(np.rint(values / scale[:, None]), -bound, bound) * scale[:, None]
+        error = np.square(rounded - values).sum(axis=1)
+        scales = np.where(error < best, scale, scales)
+        best = np.minimum(error, best)
+    integers = np.clip(np.rint(values / scales[:, None]), -bound, bound).astype(np.int64)
+    return Quantized(integers, scales)

@@ -9,6 +9,7 @@ import numpy as np
 
 from visionshare.columns.base import Columns, Span
 from visionshare.errors import InputError
+from visionshare.progress import track
 from visionshare.resources import thread_limit
 
 __all__ = ["ArrayColumns", "sampled"]
@@ -16,6 +17,7 @@ __all__ = ["ArrayColumns", "sampled"]
 _DTYPES = ("float16", "float32", "float64")
 # Of columns that a family evaluates at a time.
 _BATCH_BYTES = 64 << 20
+_BATCH_IMAGES = 256
 
 
 class ArrayColumns(Columns):
@@ -75,7 +77,6 @@ class ArrayColumns(Columns):
         images: np.ndarray,
         dtype: str = "float32",
         n_jobs: int = 1,
-        progress: bool = False,
     ) -> ArrayColumns:
         """Evaluate all features of a fitted family on images.
 
@@ -86,17 +87,12 @@ class ArrayColumns(Columns):
         images : ndarray of shape (m, H, W[, C])
         dtype : {"float32", "float16"}, default "float32"
         n_jobs : int, default 1
-        progress : bool, default False
-            Show a progress bar.
         """
         values = np.empty((family.n_features_, len(images)), dtype)
         step = max(1, _BATCH_BYTES // max(1, values.itemsize * family.n_features_))
-        starts: Any = range(0, len(images), step)
-        if progress:
-            from tqdm import tqdm
-
-            starts = tqdm(starts, "columns")
-        for i in starts:
+        # Some dozen batches of many images: it is seen how far it is.
+        step = min(step, max(_BATCH_IMAGES, -(-len(images) // 50)))
+        for i in track(range(0, len(images), step), "columns"):
             batch = images[i : i + step]
             values[:, i : i + step] = family.transform_columns(batch, n_jobs=n_jobs, dtype=dtype)
         return cls(columns=values, dtype=dtype, groups=family.groups, n_jobs=n_jobs, family=family)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from visionshare.resources import thread_limit
 
 __all__ = ["Columns", "Span", "check_ids", "example_weights", "flat_noise"]
 
+T = TypeVar("T")
 SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
 
 
@@ -126,6 +127,9 @@ class Columns(ABC):
         Columns of one number enter a model together; None: each enters alone.
     n_jobs : int
         Threads of the scans; no result depends on it.
+    partitioned : bool
+        Whether the examples lie in several places: only sums over them then meet in one, and
+        :meth:`columns_of` returns what stands for the columns.
 
     Examples
     --------
@@ -140,6 +144,7 @@ class Columns(ABC):
     dtype: str
     groups: np.ndarray | None
     n_jobs: int
+    partitioned: ClassVar[bool] = False
     # The family of the columns, or something that costs what a family does; None for none.
     _family: Any = None
 
@@ -196,6 +201,27 @@ class Columns(ABC):
     @abstractmethod
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield the columns ``ids`` (all for None), each in exactly one span."""
+
+    def active_set(
+        self,
+        make: Callable[..., T],
+        y: np.ndarray,
+        omega: np.ndarray,
+        n_classes: int,
+        executor: Any = None,
+    ) -> T:
+        """Return an empty active set for chosen columns, where their examples are.
+
+        Parameters
+        ----------
+        make : callable
+            Such as :class:`visionshare.solvers.ActiveSet`.
+        y, omega : ndarray of shape (m,)
+            Class indexes, and weights of the examples.
+        n_classes : int
+        executor : concurrent.futures.Executor, optional
+        """
+        return make(y, omega, n_classes, 16, self.compute_dtype, executor)
 
     def macs(self, ids: np.ndarray) -> int | None:
         """Return the multiply-accumulates per image of these features, None where unknown."""
@@ -290,6 +316,10 @@ class Columns(ABC):
         """
         return None
 
+    def scores_of(self, ids: np.ndarray, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Return scores (m, T) of weights (T, n) of unscaled columns, and of intercepts (T,)."""
+        return np.asarray(self.columns_of(ids, scaled=False).T @ coef.T + intercept)
+
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
 
@@ -336,13 +366,13 @@ class Columns(ABC):
         R = np.asarray(R)
         if R.ndim != 2 or len(R) != self.shape[0]:
             raise InputError("R", R.shape, f"an array of shape ({self.shape[0]}, k)")
-        G = self._products(R, ids)
+        G = self.products(R, ids)
         offset, scale = self.scaling_of(ids)
         G -= np.outer(offset, R.sum(axis=0, dtype=np.float64))
         G *= scale[:, None]
         return G
 
-    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+    def products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
         """Return XᵀR (n, k), float64, for unscaled columns."""
         from visionshare.columns.kernels import correlate
 
@@ -360,7 +390,11 @@ class Columns(ABC):
         other : Columns
             The same features, of more examples.
         """
-        self._scaling = other.offset, other.scale, other.variance
+        self.set_scaling(other.offset, other.scale, other.variance)
+
+    def set_scaling(self, offset: np.ndarray, scale: np.ndarray, variance: np.ndarray) -> None:
+        """Take offset, scale and variance (d,) of each column."""
+        self._scaling = offset, scale, variance
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
         """Choose offset and scale of every column.

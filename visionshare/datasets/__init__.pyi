@@ -11,6 +11,8 @@ from .catalog import load_plates as load_plates
 from .catalog import verify_dataset as verify_dataset
 from .glyphs import Fonts as Fonts
 from .imageset import ImageSet as ImageSet
+from .preparation import Preparation as Preparation
+from .preparation import propose_preparation as propose_preparation
 from .preprocessing import Preprocessing as Preprocessing
 from .sources import load_images as load_images
 from .textures import Cut as Cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CENTERS", "box_size", "on_canvas", "to_gray"]
+__all__ = ["CENTERS", "box_size", "canvas_place", "on_canvas", "to_gray"]
 
 CENTERS = ("box", "mass")
 
@@ -71,13 +71,29 @@ def on_canvas(picture: np.ndarray, size: tuple[int, int], center: str = "box") -
     >>> on_canvas(np.full((1, 1), 9, np.uint8), (3, 3)).tolist()
     [[0, 0, 0], [0, 9, 0], [0, 0, 0]]
     """
+    top, bottom, left, right = canvas_place(picture, size, center)
+    canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
+    canvas[top:bottom, left:right] = picture
+    return canvas
+
+
+def canvas_place(
+    picture: np.ndarray, size: tuple[int, int], center: str = "box"
+) -> tuple[int, int, int, int]:
+    """Return where :func:`on_canvas` lays a picture: first and last row, first and last column.
+
+    The last ones are exclusive.
+
+    Examples
+    --------
+    >>> canvas_place(np.full((1, 2), 9, np.uint8), (3, 6))
+    (1, 2, 2, 4)
+    """
     height, width = picture.shape[:2]
     y, x = (size[0] - height) // 2, (size[1] - width) // 2
     if center == "mass":
         y, x = _mass_offsets(picture, size)
-    canvas = np.zeros((*size, *picture.shape[2:]), np.uint8)
-    canvas[y : y + height, x : x + width] = picture
-    return canvas
+    return y, y + height, x, x + width
 
 
 def _mass_offsets(picture: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:

@@ -33,6 +33,7 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "load_plates",
+    "uses_folder",
     "verify_dataset",
 ]
 
@@ -124,6 +125,36 @@ def data_roots(data_dir: Folder = None) -> list[Path]:
     if os.environ.get("VISIONSHARE_DATA"):
         roots.append(Path(os.environ["VISIONSHARE_DATA"]))
     return [*roots, cache_folder()]
+
+
+def uses_folder(name: str, data_dir: str | os.PathLike[str], catalog: Catalog = None) -> bool:
+    """Return whether a data set would be read from a folder of data sets.
+
+    It is not where it comes inside a package, or where the folder does not have it.
+
+    Parameters
+    ----------
+    name : str
+    data_dir : path-like
+    catalog : path-like, optional
+        As in :func:`list_datasets`.
+
+    Examples
+    --------
+    >>> uses_folder("digits", "/data")
+    False
+    """
+    from visionshare.datasets.parquet import has_parquet
+
+    info, root = dataset_info(name, catalog), Path(data_dir)
+    if info.kind == "bundled":
+        # Of fonts the folder has more.
+        return info.name == "fonts"
+    if info.kind == "parquet":
+        return bool(info.folder) and has_parquet(root / info.folder)
+    files = {file.path for file in info.files} | {plate.image for plate in info.plates}
+    files |= {path for part in info.splits.values() for path in (part.images, part.labels)}
+    return any(os.path.isfile(root / path) for path in files)
 
 
 def _find(info: DataSetInfo, path: str, data_dir: Folder) -> Path:

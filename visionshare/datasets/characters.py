@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from visionshare.datasets.canvas import box_size, on_canvas
+from visionshare.datasets.canvas import box_size, canvas_place, on_canvas
+from visionshare.datasets.placement import Placement
 
-__all__ = ["ink_alone", "normalize_character", "without_specks"]
+__all__ = ["ink_alone", "normalize_character", "place_character", "without_specks"]
 
 # Ink fainter than this is not stretched to full white.
 _MIN_LIGHTEST = 64.0
@@ -79,18 +80,41 @@ def normalize_character(
     >>> np.ptp(rows) + 1, np.ptp(cols) + 1, image.max()
     (np.int64(22), np.int64(2), np.uint8(255))
     """
+    return place_character(darkness, mask, size, margin, center)[0]
+
+
+def place_character(
+    darkness: np.ndarray,
+    mask: np.ndarray,
+    size: tuple[int, int] = (28, 28),
+    margin: int = 3,
+    center: str = "box",
+) -> tuple[np.ndarray, Placement]:
+    """Return what :func:`normalize_character` does, and where the character lies in it.
+
+    Examples
+    --------
+    >>> mask = np.zeros((60, 40), bool)
+    >>> mask[10:54, 20:24] = True
+    >>> place_character(np.where(mask, 200, 0).astype(np.uint8), mask)[1]
+    Placement(part=(10, 54, 20, 24), place=(3, 25, 13, 15))
+    """
     import cv2
 
     values, inside = _cut(darkness, mask)
     if not inside.any():
-        return np.zeros(size, np.uint8)
+        height, width = mask.shape
+        whole = Placement((0, height, 0, width), (0, size[0], 0, size[1]))
+        return np.zeros(size, np.uint8), whole
     lightest = max(_MIN_LIGHTEST, float(np.percentile(values[inside], 75)))
     (height, width), scale = box_size(values.shape, size, margin)
     # Means of areas where it shrinks; interpolated where it grows.
     interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
     shrunk = cv2.resize(values, (width, height), interpolation=interpolation).astype(np.float32)
     white = np.minimum(np.round(shrunk * (255 / lightest)), 255).astype(np.uint8)
-    return on_canvas(white, size, center)
+    rows, cols = _box(mask)
+    part = (rows.start, rows.stop, cols.start, cols.stop)
+    return on_canvas(white, size, center), Placement(part, canvas_place(white, size, center))
 
 
 def without_specks(mask: np.ndarray, ratio: int = 50) -> np.ndarray:
@@ -124,11 +148,16 @@ def _cut(darkness: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Return a character's darkness without neighbors and its mask, both cut to its box."""
     import cv2
 
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if len(rows) == 0:
+    if not mask.any():
         return np.zeros((1, 1), np.uint8), np.zeros((1, 1), bool)
-    box = slice(rows[0], rows[-1] + 1), slice(cols[0], cols[-1] + 1)
+    box = _box(mask)
     inside = mask[box]
     # One pixel around the mask is still edge, not neighbor.
     near = cv2.dilate(np.ascontiguousarray(inside, np.uint8), _NEIGHBORHOOD)
     return darkness[box] * near, inside
+
+
+def _box(mask: np.ndarray) -> tuple[slice, slice]:
+    """Return the smallest box that holds all of a mask, which is not empty."""
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(cols[0]), int(cols[-1]) + 1)

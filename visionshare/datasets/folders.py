@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import os
-import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 
+from visionshare.datasets.decoding import MAX_PIXELS, decode_image
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
+from visionshare.memory import check_fits
+from visionshare.progress import track
 from visionshare.resources import resolve_jobs
 
-if TYPE_CHECKING:
-    from PIL import Image
-
 __all__ = [
-    "EXTENSIONS", "NAMED_FITS", "Fit", "as_preprocessing", "find_images", "iter_images",
-    "read_folder", "read_image", "read_images",
+    "EXTENSIONS", "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images",
+    "iter_images", "read_folder", "read_image", "read_images",
 ]  # fmt: skip
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
-# Formats that Pillow may try: it knows others that start programs.
-_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-_MAX_PIXELS = 1 << 26
+_WAYS_OUT = "a smaller size, fewer images, or gray ones"
 Fit: TypeAlias = "str | Preprocessing"
 NAMED_FITS = ("resize", "center")
 
@@ -37,7 +33,7 @@ def read_image(
     size: tuple[int, int] | None = None,
     mode: str = "gray",
     fit: Fit = "resize",
-    max_pixels: int = _MAX_PIXELS,
+    max_pixels: int = MAX_PIXELS,
     background: int | None = None,
 ) -> np.ndarray:
     """Read one image; its EXIF orientation is respected.
@@ -54,8 +50,7 @@ def read_image(
     max_pixels : int, default 67108864
         Pixels that are accepted at most, checked before they are decoded.
     background : int, optional
-        Gray value on which transparent pixels are laid; black when omitted, or white where the
-        steps look for dark ink and find it.
+        Gray value on which transparent pixels are laid, whatever the steps say.
 
     Returns
     -------
@@ -75,60 +70,8 @@ def read_image(
     >>> read_image(file, size=(1, 2)).tolist()
     [[76, 76]]
     """
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    if mode not in ("gray", "color"):
-        raise InputError("mode", mode, "'gray' or 'color'")
     steps = as_preprocessing(fit)
-    name = source if isinstance(source, (str, os.PathLike)) else "image"
-    try:
-        with _quiet, Image.open(source, formats=_FORMATS) as opened:
-            if opened.width * opened.height > max_pixels:
-                raise DataError(f"{name}: {opened.width}×{opened.height} pixels are too many")
-            upright: Image.Image = ImageOps.exif_transpose(opened)
-            if upright.mode in ("I;16", "I", "F"):
-                upright = _to_bytes(upright)
-            elif "A" in upright.mode or "transparency" in upright.info:
-                upright = _on_background(upright.convert("RGBA"), steps.polarity, background)
-            image = upright.convert("L" if mode == "gray" else "RGB")
-    except (DataError, MemoryError):
-        raise
-    except UnidentifiedImageError:
-        raise DataError(f"{name}: cannot be read as an image (unknown format)") from None
-    except Exception as error:  # decoders raise anything for broken files
-        line = " ".join(str(error).split())
-        raise DataError(f"{name}: cannot be read as an image ({line})") from None
-    return steps.apply(np.asarray(image), size)
-
-
-class _Quiet:
-    """Silences warnings while any thread decodes.
-
-    ``warnings.catch_warnings`` is not made for threads that enter and leave in any order: the
-    first one in saves the filters, the last one out restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._filters: warnings.catch_warnings[Any] | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
-                warnings.simplefilter("ignore")
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._filters is not None:
-                self._filters.__exit__(None, None, None)
-
-
-_quiet = _Quiet()
+    return steps.apply(decode_image(source, mode, steps, background, max_pixels), size)
 
 
 def as_preprocessing(fit: Fit) -> Preprocessing:
@@ -149,35 +92,6 @@ def as_preprocessing(fit: Fit) -> Preprocessing:
     if fit not in NAMED_FITS:
         raise InputError("fit", fit, "'resize', 'center' or a Preprocessing")
     return Preprocessing(fit=fit)
-
-
-def _to_bytes(image: Image.Image) -> Image.Image:
-    from PIL import Image
-
-    values = np.asarray(image)
-    largest = values.max(initial=0, where=np.isfinite(values))
-    top = 65535.0 if largest > 255 else 255.0
-    scaled = np.empty(values.shape, np.uint8)
-    # Some rows at a time: floats of a large picture would fill the memory.
-    for i in range(0, len(values), 256):
-        rows = np.nan_to_num(values[i : i + 256].astype(np.float64))
-        scaled[i : i + 256] = np.clip(rows / top * 255, 0, 255)
-    return Image.fromarray(scaled)
-
-
-def _on_background(image: Image.Image, polarity: str, background: int | None) -> Image.Image:
-    """Return the picture without transparency: on black, or on white where its ink is dark."""
-    from PIL import Image, ImageStat
-
-    if background is None:
-        white = polarity == "dark_on_light"
-        if polarity == "automatic":
-            # Where opaque pixels are dark, transparent ones are paper.
-            ink = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
-            white = ink.count[0] > 0 and ink.mean[0] < 127.5
-        background = 255 * white
-    canvas = Image.new("RGBA", image.size, (background, background, background, 255))
-    return Image.alpha_composite(canvas, image)
 
 
 def find_images(folder: str | os.PathLike[str]) -> list[Path]:
@@ -248,24 +162,27 @@ def read_images(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    def one(path: str | os.PathLike[str]) -> np.ndarray | DataError:
+    shape = (len(paths), *size, 3) if mode == "color" else (len(paths), *size)
+    check_fits("images", float(np.prod(shape)), _WAYS_OUT)
+    images, whole = np.empty(shape, np.uint8), np.ones(len(paths), bool)
+
+    def one(number: int) -> DataError | None:
         try:
-            return read_image(path, size, mode, fit)
+            images[number] = read_image(paths[number], size, mode, fit)
         except DataError as error:
             return error
+        return None
 
     with ThreadPoolExecutor(resolve_jobs(n_jobs)) as threads:
-        results = list(threads.map(one, paths))
-    images = []
-    for path, result in zip(paths, results, strict=True):
-        if not isinstance(result, DataError):
-            images.append(result)
-        elif broken is None:
-            raise result
-        else:
-            broken.append(str(path))
-    shape = (*size, 3) if mode == "color" else size
-    return np.stack(images) if images else np.zeros((0, *shape), np.uint8)
+        results = threads.map(one, range(len(paths)))
+        for number, error in enumerate(track(results, "reading", len(paths))):
+            whole[number] = error is None
+            if error is not None and broken is None:
+                threads.shutdown(cancel_futures=True)
+                raise error
+            if error is not None and broken is not None:
+                broken.append(str(paths[number]))
+    return images if whole.all() else images[whole]
 
 
 def read_folder(
@@ -309,25 +226,32 @@ def read_folder(
     files = {name: found for name in folders if (found := find_images(root / name))}
     if not files:
         raise DataError(f"{root}: no folders with images; it needs one for each class")
-    images: list[np.ndarray] = []
-    labels: list[int] = []
-    for label, paths in enumerate(files.values()):
-        for path in paths:
-            image = read_image(path, size, mode, fit)
-            if images and image.shape != images[0].shape:
-                raise DataError(f"{path}: shape {image.shape}, not {images[0].shape}; give a size")
-            images.append(image)
-            labels.append(label)
-    classes = tuple(map(_text_of, files))
-    return ImageSet(np.stack(images), np.array(labels, np.int64), classes, _text_of(root.name))
+    steps = as_preprocessing(fit)
+    labels = np.repeat(np.arange(len(files)), [len(paths) for paths in files.values()])
+    paths = [path for found in files.values() for path in found]
+    images = shape = None
+    for number, path in enumerate(track(paths, "reading")):
+        picture = decode_image(path, mode, steps)
+        if size is None and picture.shape != (shape := shape or picture.shape):
+            raise DataError(f"{path}: shape {picture.shape}, not {shape}; give a size")
+        # Steps that crop leave pictures of one size in several.
+        image = steps.apply(picture, size or (picture.shape[0], picture.shape[1]))
+        if images is None:
+            check_fits(f"the images of {root}", len(paths) * image.nbytes, _WAYS_OUT)
+            images = np.empty((len(paths), *image.shape), np.uint8)
+        images[number] = image
+    assert images is not None
+    names = tuple(file_text(os.path.relpath(path, root)) for path in paths)
+    classes = tuple(map(file_text, files))
+    return ImageSet(images, labels.astype(np.int64), classes, file_text(root.name), names)
 
 
-def _text_of(name: str) -> str:
+def file_text(name: str) -> str:
     """Return a file's name as text, the same in every locale; bytes that are no UTF-8 escaped.
 
     Examples
     --------
-    >>> print(_text_of("caf\\udce9"))
+    >>> print(file_text("caf\\udce9"))
     caf\\xe9
     """
     return os.fsencode(name).decode("utf-8", "backslashreplace")

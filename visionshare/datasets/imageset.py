@@ -25,6 +25,8 @@ class ImageSet:
     classes : tuple of str
         Names of the classes.
     name : str
+    names : tuple of str, optional
+        Of the images' files.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class ImageSet:
     labels: np.ndarray
     classes: tuple[str, ...]
     name: str
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
@@ -48,13 +51,21 @@ class ImageSet:
         )
         if self.labels.ndim != 1 or outside:
             raise DataError(f"{self.name}: labels outside of {len(self.classes)} classes")
+        if self.names is not None and len(self.names) != len(self.images):
+            raise DataError(f"{self.name}: {len(self.names)} names of {len(self.images)} images")
 
     def __len__(self) -> int:
         return len(self.images)
 
     def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
         """Return the images with these indices."""
-        return ImageSet(self.images[ids], self.labels[ids], self.classes, self.name)
+        names = self._names_of(ids)
+        return ImageSet(self.images[ids], self.labels[ids], self.classes, self.name, names)
+
+    def _names_of(self, ids: np.ndarray | slice | list[int]) -> tuple[str, ...] | None:
+        if self.names is None:
+            return None
+        return tuple(self.names[i] for i in np.arange(len(self.names))[ids])
 
     def of_classes(self, classes: Sequence[str]) -> ImageSet:
         """Return the images of these classes alone, and the classes in this order.
@@ -73,4 +84,5 @@ class ImageSet:
         new_labels[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
         kept = np.flatnonzero(new_labels[self.labels] >= 0)
         labels = new_labels[self.labels[kept]].astype(np.int64)
-        return ImageSet(self.images[kept], labels, tuple(classes), self.name)
+        names = self._names_of(kept)
+        return ImageSet(self.images[kept], labels, tuple(classes), self.name, names)

@@ -15,9 +15,11 @@ import numpy as np
 
 from visionshare.datasets.folders import Fit, read_image
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.picture_folders import role_of, roles_of
+from visionshare.datasets.pictures import Content, PictureSet
 from visionshare.errors import DataError
 
-__all__ = ["find_shards", "has_parquet", "read_parquet"]
+__all__ = ["find_shards", "has_parquet", "parquet_pictures", "read_parquet"]
 
 # Of all images and labels together.
 _MAX_BYTES = 8 << 30
@@ -160,6 +162,79 @@ def read_parquet(
         raise DataError(f"{first.path}: no images")
     name = first.path.stem if len(shards) == 1 else first.path.parent.name
     return ImageSet(rows.images, rows.labels, first.classes, name)
+
+
+def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
+    """Return the pictures of Parquet files, undecoded; needs pyarrow, the extra ``parquet``.
+
+    Parameters
+    ----------
+    source : sequence of path-like
+        A folder, see :func:`find_shards`, or files.
+    name : str
+
+    Raises
+    ------
+    DataError
+        As in :func:`read_parquet`, and for a label that is no class.
+
+    Examples
+    --------
+    >>> len(parquet_pictures(["cifar10"], "cifar10"))  # doctest: +SKIP
+    60000
+    """
+    first = Path(source[0])
+    shards: list[_Shard] = []
+    given: list[str | None] = []
+    labels: list[int] = []
+    for role, paths in _parts(first) if first.is_dir() else [(None, [Path(p) for p in source])]:
+        for path in paths:
+            shard = _described(path)
+            if shards and shard.classes != shards[0].classes:
+                raise DataError(f"{path}: other classes than those of {shards[0].path}")
+            shards.append(shard)
+            numbers = _labels(shard)
+            labels += numbers
+            given += [role] * len(numbers)
+    if not labels:
+        raise DataError(f"{first}: no images")
+    roles, notes = roles_of(given, str(first))
+
+    def contents() -> Iterator[Content]:
+        for shard in shards:
+            for row, (content, _) in enumerate(_rows(shard)):
+                # Bytes that are not in the file are those of no picture.
+                yield Content(f"{shard.path}: row {row}", content or b"")
+
+    classes = shards[0].classes
+    return PictureSet(name, classes, np.array(labels, np.int64), roles, contents, notes)
+
+
+def _parts(folder: Path) -> list[tuple[str | None, list[Path]]]:
+    """Return the role and the shards of each split of a folder."""
+    inner = {path.name: role_of(path.name) for path in _homes(folder) if path != folder}
+    if "train" in inner.values():
+        homes = [(role, folder / name) for name, role in inner.items() if role is not None]
+        return [(role, find_shards(home)) for role, home in homes]
+    names = {match[1] for path in find_shards(folder) if (match := _NAME.match(path.name))}
+    if "train" not in names:
+        return [(None, find_shards(folder))]
+    return [(role_of(name), find_shards(folder, name)) for name in sorted(names, reverse=True)]
+
+
+def _labels(shard: _Shard) -> list[int]:
+    """Return the labels of all rows; the pictures are not read."""
+    labels: list[int] = []
+    with _opened(shard.path) as file:
+        for batch in file.iter_batches(batch_size=1024, columns=[_LABELS], use_threads=False):
+            for label in batch.column(_LABELS).to_pylist():
+                where = f"{shard.path}: row {len(labels)}"
+                labels.append(_class(where, label, shard))
+            if len(labels) > shard.n_rows:
+                break
+    if len(labels) != shard.n_rows:
+        raise DataError(f"{shard.path}: other than the {shard.n_rows} rows that it tells of")
+    return labels
 
 
 class _Rows:

@@ -8,14 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.canvas import CENTERS, box_size, on_canvas, to_gray
-from visionshare.datasets.characters import ink_alone, normalize_character, without_specks
+from visionshare.datasets.canvas import CENTERS, box_size, canvas_place, on_canvas, to_gray
+from visionshare.datasets.characters import (
+    ink_alone,
+    normalize_character,
+    place_character,
+    without_specks,
+)
 from visionshare.datasets.ink import find_ink
+from visionshare.datasets.placement import Box, Placement
 from visionshare.errors import InputError
 
-__all__ = ["FITS", "POLARITIES", "PRINTED", "PRINTED_SIZE", "Preprocessing"]
+__all__ = ["FITS", "GROUNDS", "POLARITIES", "PRINTED", "PRINTED_SIZE", "Preprocessing"]
 
 POLARITIES = ("as_is", "light_on_dark", "dark_on_light", "automatic")
+GROUNDS = ("ink", "black", "white")
 FITS = ("resize", "center", "box", "character")
 _MAX_SIDE = 4096
 # Words of files that were written before.
@@ -47,10 +54,14 @@ class Preprocessing:
         printed character what a reader of pages does: its ink is told from paper by a local
         threshold, stretched in contrast, cut out, and brought to a box on a black canvas; see
         :func:`visionshare.datasets.characters.normalize_character`.
-    margin : int, default 0
-        Pixels between the box and each side of the canvas.
+    margin : int or float, default 0
+        Pixels between the box and each side of the canvas; a float is a share of the canvas's
+        shorter side, the same for every size.
     center : {"box", "mass"}, default "box"
         What lies in the middle of the canvas: the box's middle, or the ink's center of mass.
+    ground : {"ink", "black", "white"}, default "ink"
+        On what transparent pixels are laid; "ink" is white below dark ink, so that it shows, and
+        black below light ink.
 
     Raises
     ------
@@ -83,11 +94,14 @@ class Preprocessing:
     crop: bool = False
     threshold: float = 0.3
     fit: str = "resize"
-    margin: int = 0
+    margin: int | float = 0
     center: str = "box"
+    ground: str = "ink"
 
     def __post_init__(self) -> None:
-        for name, known in (("polarity", POLARITIES), ("fit", FITS), ("center", CENTERS)):
+        for name, known in (
+            ("polarity", POLARITIES), ("fit", FITS), ("center", CENTERS), ("ground", GROUNDS)
+        ):  # fmt: skip
             given = getattr(self, name)
             if not isinstance(given, str) or given not in known:
                 raise InputError(name, given, ", ".join(map(repr, known)))
@@ -96,8 +110,10 @@ class Preprocessing:
                 raise InputError(name, getattr(self, name), "True or False")
         if not isinstance(self.threshold, (int, float)) or not 0 < self.threshold < 1:
             raise InputError("threshold", self.threshold, "a number between 0 and 1")
-        if type(self.margin) is not int or not 0 <= self.margin <= _MAX_SIDE:
-            raise InputError("margin", self.margin, f"a number of pixels from 0 to {_MAX_SIDE}")
+        is_share = type(self.margin) is float and 0 <= self.margin < 0.5
+        if not is_share and (type(self.margin) is not int or not 0 <= self.margin <= _MAX_SIDE):
+            accepted = f"a number of pixels from 0 to {_MAX_SIDE}, or a share (a float) below 0.5"
+            raise InputError("margin", self.margin, accepted)
         self._check_together()
 
     def _check_together(self) -> None:
@@ -133,15 +149,34 @@ class Preprocessing:
         return Preprocessing(**values)
 
     def to_values(self) -> dict[str, Any]:
-        """Return plain values that JSON and TOML hold."""
-        return asdict(self)
+        """Return plain values that JSON and TOML hold.
+
+        What transparent pixels are laid on is left out where it is the default: versions that do
+        not know of it read the rest.
+        """
+        values = asdict(self)
+        if self.ground == "ink":
+            del values["ground"]
+        return values
+
+    def margin_in(self, size: tuple[int, int]) -> int:
+        """Return the margin's pixels in images of this height and width.
+
+        Examples
+        --------
+        >>> Preprocessing(fit="box", margin=0.125).margin_in((16, 20))
+        2
+        """
+        share = isinstance(self.margin, float)
+        return round(self.margin * min(size)) if share else int(self.margin)
 
     def describe(self, mode: str = "gray") -> list[str]:
         """Return all that is done to a picture in words, from the first step to the last."""
-        paper = {"dark_on_light": "white", "automatic": "black (on white if its ink is dark)"}
+        by_ink = {"dark_on_light": "white", "light_on_dark": "black"}
+        paper = by_ink.get(self.polarity, "black (on white if its ink is dark)")
         texts = [
             "turned upright",
-            f"laid, where it is transparent, on {paper.get(self.polarity, 'black')}",
+            f"laid, where it is transparent, on {paper if self.ground == 'ink' else self.ground}",
             "made gray (0.299 R + 0.587 G + 0.114 B)" if mode == "gray" else "made RGB",
         ]
         texts += _POLARITY_IN_WORDS[self.polarity]
@@ -161,7 +196,8 @@ class Preprocessing:
         elif self.fit == "center":
             texts.append(f"shrunk where it is larger ({mean}) and centered on black")
         else:
-            room = f" {self.margin} pixel(s) inside the image's sides" if self.margin else ""
+            unit = "of its shorter side" if isinstance(self.margin, float) else "pixel(s)"
+            room = f" {self.margin} {unit} inside the image's sides" if self.margin else ""
             middle = "the ink's center of mass" if self.center == "mass" else "its middle"
             texts.append(
                 f"brought to the largest box{room} that keeps its aspect ratio, {mean} "
@@ -187,6 +223,26 @@ class Preprocessing:
         InputError
             If the picture is no such array, or the margin leaves no room.
         """
+        return self.place(picture, size)[0]
+
+    def place(
+        self, picture: np.ndarray, size: tuple[int, int] | None = None
+    ) -> tuple[np.ndarray, Placement]:
+        """Return the raster of a picture, and where it lies in the picture.
+
+        Parameters
+        ----------
+        picture, size
+            As in :meth:`apply`.
+
+        Examples
+        --------
+        >>> picture = np.zeros((40, 60), np.uint8)
+        >>> picture[10:30, 20:24] = 200
+        >>> steps = Preprocessing("light_on_dark", crop=True, fit="box", margin=1)
+        >>> steps.place(picture, (7, 5))[1]
+        Placement(part=(10, 30, 20, 24), place=(1, 6, 2, 3))
+        """
         picture = np.asarray(picture)
         is_picture = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] == 3)
         if picture.dtype != np.uint8 or not is_picture or 0 in picture.shape:
@@ -196,9 +252,13 @@ class Preprocessing:
             self.check_size(size)
         if self.fit == "character":
             return self._character(picture, size)
+        part = (0, picture.shape[0], 0, picture.shape[1])
         if self.polarity != "as_is":
-            picture = self._ink(picture)
-        return picture if size is None else self._fitted(picture, size)
+            picture, part = self._ink(picture)
+        if size is None:
+            return picture, Placement(part, (0, part[1] - part[0], 0, part[3] - part[2]))
+        raster, place = self._fitted(picture, size)
+        return raster, Placement(part, place)
 
     def apply_to_ink(
         self, darkness: np.ndarray, mask: np.ndarray, size: tuple[int, int]
@@ -233,7 +293,7 @@ class Preprocessing:
             raise InputError("polarity", self.polarity, "one that says what is ink")
         self.check_size(size)
         if self.fit == "character":
-            return normalize_character(darkness, mask, size, self.margin, self.center)
+            return normalize_character(darkness, mask, size, self.margin_in(size), self.center)
         # A border of paper around the ink, which the steps look for.
         picture = np.pad(ink_alone(darkness, mask), 1)
         return replace(self, polarity="light_on_dark").apply(picture, size)
@@ -246,7 +306,7 @@ class Preprocessing:
         InputError
             If it does not.
         """
-        if 2 * self.margin >= min(size):
+        if 2 * self.margin_in(size) >= min(size):
             raise InputError("margin", self.margin, f"less than half of each side of {size}")
 
     def _is_dark_on_light(self, gray: np.ndarray) -> bool:
@@ -255,50 +315,63 @@ class Preprocessing:
             return float(gray.max()) - paper < paper - float(gray.min())
         return self.polarity == "dark_on_light"
 
-    def _character(self, picture: np.ndarray, size: tuple[int, int] | None) -> np.ndarray:
+    def _character(
+        self, picture: np.ndarray, size: tuple[int, int] | None
+    ) -> tuple[np.ndarray, Placement]:
         """Return the raster of a picture of one character; without a size, cut to its box."""
         gray = to_gray(picture)
         ink = find_ink(gray, light_on_dark=not self._is_dark_on_light(gray))
         mask = without_specks(ink.mask)
         if size is None:
             raster = ink_alone(ink.darkness, mask)
+            height, width = raster.shape
+            top, left = (int(mask.any(axis=1 - axis).argmax()) for axis in (0, 1))
+            place = (0, height, 0, width)
+            placement = Placement((top, top + height, left, left + width), place)
         else:
-            raster = self.apply_to_ink(ink.darkness, mask, size)
+            margin = self.margin_in(size)
+            raster, placement = place_character(ink.darkness, mask, size, margin, self.center)
         # Ink is gray: a raster of colors has it in each channel.
-        return raster if picture.ndim == 2 else np.repeat(raster[..., None], 3, axis=2)
+        colored = raster if picture.ndim == 2 else np.repeat(raster[..., None], 3, axis=2)
+        return colored, placement
 
-    def _ink(self, picture: np.ndarray) -> np.ndarray:
-        """Return the picture with light ink on dark paper, stretched and cut."""
+    def _ink(self, picture: np.ndarray) -> tuple[np.ndarray, Box]:
+        """Return the picture with light ink on dark paper, stretched and cut; and its box."""
+        part = (0, picture.shape[0], 0, picture.shape[1])
         gray = to_gray(picture)
         if self._is_dark_on_light(gray):
             picture, gray = 255 - picture, 255 - gray
         if not (self.contrast or self.crop):
-            return picture
+            return picture, part
         paper, lightest = _paper(gray), float(gray.max())
         if lightest <= paper:
             # Nothing but paper.
-            return np.zeros_like(picture) if self.contrast else picture
+            return (np.zeros_like(picture) if self.contrast else picture), part
         if self.crop:
             level = paper + self.threshold * (lightest - paper)
             # The lightest is ink, whatever rounding makes of a threshold next to 1.
             ink = (gray > level) | (gray == lightest)
             rows, columns = (_extent(ink, axis) for axis in (0, 1))
             picture = picture[rows, columns]
+            part = (rows.start, rows.stop, columns.start, columns.stop)
         if self.contrast:
             # Every value there is, once: pictures have millions of pixels.
             steps = (np.arange(256) - paper) * 255 / (lightest - paper)
             picture = np.rint(np.clip(steps, 0, 255)).astype(np.uint8)[picture]
-        return picture
+        return picture, part
 
-    def _fitted(self, picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    def _fitted(self, picture: np.ndarray, size: tuple[int, int]) -> tuple[np.ndarray, Box]:
+        """Return the raster of a picture, and where it lies there."""
+        whole = (0, size[0], 0, size[1])
         if picture.shape[:2] == size and self.margin == 0 and self.center == "box":
-            return picture
+            return picture, whole
         if self.fit == "resize":
-            return _resized(picture, size)
-        box, scale = box_size(picture.shape, size, self.margin)
+            return _resized(picture, size), whole
+        box, scale = box_size(picture.shape, size, self.margin_in(size))
         if self.fit == "center" and scale > 1:
             box, scale = (picture.shape[0], picture.shape[1]), 1.0
-        return on_canvas(_resized(picture, box, smooth=scale > 1), size, self.center)
+        resized = _resized(picture, box, smooth=scale > 1)
+        return on_canvas(resized, size, self.center), canvas_place(resized, size, self.center)
 
 
 # What `visionshare read` does to characters, and what those rendered from fonts come through.

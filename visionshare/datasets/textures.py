@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.datasets.folders import find_images, read_image
 from visionshare.datasets.imageset import ImageSet
 from visionshare.errors import DataError, InputError
+from visionshare.memory import check_fits
 
 __all__ = ["Cut", "cut_patches", "equalized", "read_plates", "texture_patches"]
 
@@ -136,16 +137,20 @@ def texture_patches(
     """
     cut = cut or Cut()
     rng = np.random.default_rng([cut.seed, split == "test"])
-    images = []
-    for title, plate in plates.items():
+    n, one = cut.per_class, next(iter(plates.values()))
+    patch = (cut.size, cut.size, *one.shape[2:])
+    needed = len(plates) * n * float(np.prod(patch)) * one.itemsize
+    check_fits(f"{n} patches of each of {len(plates)} textures", needed, "fewer (data.cut)")
+    images = np.empty((len(plates) * n, *patch), one.dtype)
+    for number, (title, plate) in enumerate(plates.items()):
         middle = plate.shape[1] // 2
         half = plate[:, middle:] if split == "test" else plate[:, :middle]
         try:
-            images.append(cut_patches(half, cut.per_class, cut.size, rng))
+            images[number * n : (number + 1) * n] = cut_patches(half, n, cut.size, rng)
         except DataError as error:
             raise DataError(f"{name}: {title}: {error}") from None
-    labels = np.repeat(np.arange(len(plates)), cut.per_class)
-    return ImageSet(np.concatenate(images), labels, tuple(plates), name)
+    labels = np.repeat(np.arange(len(plates)), n)
+    return ImageSet(images, labels, tuple(plates), name)
 
 
 def read_plates(folder: str | os.PathLike[str], mode: str = "gray") -> dict[str, np.ndarray]:

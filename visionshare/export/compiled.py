@@ -23,9 +23,11 @@ _DTYPES = {"uint8": np.uint8, "float32": np.float32}
 class _OneImage(threading.local):
     """A thread's memory for single images: asking for addresses in each call would take time."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: type, work_bytes: int, k: int) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: type, work_bytes: int, k: int, score: str
+    ) -> None:
         self.image: np.ndarray = np.empty((1, *shape), dtype)
-        self.scores = np.empty((1, k), np.float32)
+        self.scores = np.empty((1, k), score)
         self._work = np.empty(work_bytes, np.uint8)
         self.addresses = self.image.ctypes.data, 1, self._work.ctypes.data, self.scores.ctypes.data
 
@@ -63,7 +65,9 @@ class CompiledClassifier:
         self._batch = getattr(loaded, f"{program.name}_batch")
         self._batch.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
         self._batch.restype = None
-        self._one = _OneImage(self.image_shape, self._dtype, self.work_bytes, len(self.classes_))
+        self._one = _OneImage(
+            self.image_shape, self._dtype, self.work_bytes, len(self.classes_), program.score
+        )
         self._temperature = classifier.temperature
 
     def decision_function(self, images: np.ndarray) -> np.ndarray:
@@ -89,12 +93,16 @@ class CompiledClassifier:
         if len(images) == 1:
             np.copyto(self._one.image, images)
             self._batch(*self._one.addresses)
-            return self._one.scores.copy()
-        scores = np.empty((len(images), len(self.classes_)), np.float32)
+            return self._as_scores(self._one.scores)
+        scores = np.empty((len(images), len(self.classes_)), self.program.score)
         # Its own memory for each call: calls may run at once, and without the interpreter's lock.
         work = np.empty(self.work_bytes, np.uint8)
         self._batch(images.ctypes.data, len(images), work.ctypes.data, scores.ctypes.data)
-        return scores
+        return self._as_scores(scores)
+
+    def _as_scores(self, scores: np.ndarray) -> np.ndarray:
+        """Return a copy in float32, on the scale of the classifier."""
+        return scores.astype(np.float32) * np.float32(self.program.score_scale)
 
     def _as_pixels(self, images: np.ndarray) -> np.ndarray:
         of_bytes, bytes_wanted = images.dtype == np.uint8, self._dtype is np.uint8
@@ -124,6 +132,7 @@ def compile_classifier(
     quantize: str = "none",
     early_exit: bool = False,
     cache_dir: str | os.PathLike[str] | None = None,
+    examples: np.ndarray | None = None,
 ) -> CompiledClassifier:
     """Return a classifier that computes with its own C, compiled for this machine.
 
@@ -132,13 +141,15 @@ def compile_classifier(
     classifier : CompactClassifier
     pixel : {"uint8", "float32"}, optional
         Type of the images' values; bytes when omitted, floats where examples are vectors.
-    quantize : {"none", "int8", "int16"}, default "none"
+    quantize : {"none", "int4", "int8", "int16"}, default "none"
         What the tables hold.
     early_exit : bool, default False
         Whether images stop where the classifier's rule says.
     cache_dir : path-like, optional
         Folder of this user alone in which compiled libraries are kept; the user's cache when
         omitted, see :func:`visionshare.export.library_cache.library_folder`.
+    examples : ndarray, optional
+        Training images for int4, as in :func:`c_program`.
 
     Returns
     -------
@@ -161,5 +172,7 @@ def compile_classifier(
     >>> compile_classifier(model).predict(image)  # doctest: +SKIP
     array(['b'], dtype='<U1')
     """
-    program = c_program(classifier, "model", pixel, quantize, early_exit=early_exit)
+    program = c_program(
+        classifier, "model", pixel, quantize, early_exit=early_exit, examples=examples
+    )
     return CompiledClassifier(classifier, program, cached_library(program, cache_dir))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators.base import FeatureFamily, Ids, check_features
+from visionshare.generators.base import FeatureFamily, Ids, check_dtype, check_features
+from visionshare.generators.computed import ComputedImages, image_batches
+from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
 
@@ -45,6 +48,21 @@ class FamilyAround(FeatureFamily):
             If they are of another shape.
         """
 
+    def computed(self, images: Any) -> ComputedImages:
+        """Return what the family inside sees of images, computed when it is asked for."""
+        return ComputedImages(images, self.inner_images, self._inner_shape(), np.float32)
+
+    def _inner_shape(self) -> tuple[int, ...]:
+        """Return the shape of one image of the family inside, which may not be fitted yet."""
+        return tuple(self.part_.image_shape_)
+
+    def _inner(self, images: np.ndarray, n_jobs: int) -> Iterator[np.ndarray]:
+        """Yield what the family inside sees of images, batch by batch."""
+        images = np.asarray(images)
+        # The images that are made, and what the family inside makes of them.
+        for batch in image_batches(len(images), 2 * 4.0 * np.prod(self._inner_shape())):
+            yield self.inner_images(images[batch], n_jobs)
+
     @abstractmethod
     def around(self: Around, part: FeatureFamily) -> Around:
         """Return a family that is fitted as this one is, around another fitted family."""
@@ -73,16 +91,59 @@ class FamilyAround(FeatureFamily):
         return self.part_.sample(n, rng)
 
     def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
-        return self.part_.transform(self.inner_images(images, n_jobs), features, n_jobs)
+        return np.concatenate(
+            [self.part_.transform(inner, features, n_jobs) for inner in self._inner(images, n_jobs)]
+        )
 
     def transform_columns(
         self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"
     ) -> np.ndarray:
-        inner = self.inner_images(images, n_jobs)
-        return self.part_.transform_columns(inner, features, n_jobs, dtype)
+        check_dtype(dtype)
+        images = np.asarray(images)
+        out, start = np.empty((self._n_of(features), len(images)), dtype), 0
+        for inner in self._inner(images, n_jobs):
+            stop = start + len(inner)
+            columns = self.part_.transform_columns(inner, features, n_jobs, dtype)
+            out[:, start:stop], start = columns, stop
+        return out
+
+    def _n_of(self, features: Ids) -> int:
+        return len(check_features(features, self.n_features_))
 
     def weighted_sums(self, images: np.ndarray, weights: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        return self.part_.weighted_sums(self.inner_images(images, n_jobs), weights, n_jobs)
+        parts = self._inner(images, n_jobs)
+        return np.concatenate([self.part_.weighted_sums(p, weights, n_jobs) for p in parts])
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the features of the family inside add, with the pixels that they saw."""
+        image = np.asarray(image)
+        inner = self.inner_images(image[None])[0]
+        parts = self.part_.contributions(inner, weights, numbers)
+        return parts.in_boxes(self.outer_boxes(image, parts.boxes))
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the pixels that each feature of the family inside saw, (n_features_, 4)."""
+        image = np.asarray(image)
+        return self.outer_boxes(image, self.part_.boxes(self.inner_images(image[None])[0]))
+
+    def outer_boxes(self, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return the pixels of an image that boxes of what is made of it see; all where unknown.
+
+        Parameters
+        ----------
+        image : ndarray of shape image_shape_
+        boxes : ndarray of shape (n, 4)
+
+        Returns
+        -------
+        ndarray of shape (n, 4), float64
+        """
+        return whole_boxes(len(boxes), self.image_shape_)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in the groups of the family."""

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from visionshare.errors import InputError
 from visionshare.generators.checks import (
@@ -20,13 +19,17 @@ from visionshare.generators.checks import (
     check_images,
     checked_images,
 )
+from visionshare.generators.computed import ComputedImages
+from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import Costs
 from visionshare.generators.layers import LayerSummary, n_floats
+from visionshare.generators.parameters import Parameters
 from visionshare.resources import product
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
     from visionshare.codegen.onnx_graph import Graph
+    from visionshare.codegen.whole_numbers import WholeFeatures, WholeScores
     from visionshare.generators.pictures import Pictures, Seen
     from visionshare.generators.tuning import Tunable
 
@@ -45,7 +48,7 @@ Family = TypeVar("Family", bound="FeatureFamily")
 _WINDOWS_AT_ONCE = 4096
 
 
-class FeatureFamily(BaseEstimator, Costs):
+class FeatureFamily(Parameters, Costs):
     """A pool of candidate features: parameters in the constructor, the rest learned by ``fit``.
 
     A new family writes ``fit``, ``transform`` (or ``transform_columns``), ``macs``, ``describe``,
@@ -70,6 +73,8 @@ class FeatureFamily(BaseEstimator, Costs):
     block_size: ClassVar[int | None] = None
     #: Whether :meth:`tunable` knows gradients in images, as features of maps that move need.
     tunable_on_maps: ClassVar[bool] = False
+    #: Whether features are whole numbers as they are, so that C needs no rounding to have no floats.
+    in_whole_numbers: ClassVar[bool] = False
     n_features_: int
     image_shape_: tuple[int, ...]
 
@@ -178,6 +183,32 @@ class FeatureFamily(BaseEstimator, Costs):
         """Fit the family to images and return their features (n_images, n_features_)."""
         return self.fit(images, y).transform(images)
 
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return a name for each feature, as scikit-learn's transformers do: "patches0", ….
+
+        Parameters
+        ----------
+        input_features : object
+            Ignored: pixels have no names.
+
+        Raises
+        ------
+        NotFittedError
+            If the family is not fitted.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "n_features_")
+        return np.array([f"{self.name}{j}" for j in range(self.n_features_)], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import TransformerTags
+
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.input_tags.three_d_array = True
+        return tags
+
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return ``n`` different feature ids."""
         return rng.choice(self.n_features_, n, replace=False)
@@ -214,6 +245,44 @@ class FeatureFamily(BaseEstimator, Costs):
         ndarray of shape (n_images, k), float32
         """
         return product(self.transform(images, None, n_jobs), weights.T)
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the features of one image add to weighted sums: value × weight, and where.
+
+        Parameters
+        ----------
+        image : ndarray of shape image_shape_, uint8 or float
+        weights : ndarray of shape (k, n_features_)
+        numbers : sequence of int, optional
+            Of the features of the family, as a report calls them; from 1 when omitted.
+
+        Raises
+        ------
+        InputError
+            If the image is of another shape.
+        """
+        image = np.asarray(image)
+        values = self.transform(image[None])[0]
+        return Contributions.of(self.name, values, weights, self.boxes(image), numbers)
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the pixels of one image that each feature responded to; all where unknown.
+
+        Parameters
+        ----------
+        image : ndarray of shape image_shape_, uint8 or float
+
+        Returns
+        -------
+        ndarray of shape (n_features_, 4), float64
+            First row, last row (exclusive), first column, last column (exclusive).
+        """
+        return whole_boxes(self.n_features_, self.image_shape_)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids in groups that are cheap to transform together."""
@@ -321,6 +390,38 @@ class FeatureFamily(BaseEstimator, Costs):
         unit: Unit = module.emit(self, writer)
         return unit
 
+    def to_whole_features(self, writer: Writer) -> WholeFeatures | None:
+        """Return the family in C in whole numbers; None where only floats are written.
+
+        By default from the function ``features`` of a module ``whole`` beside the family's own.
+        """
+        function = self._whole("features")
+        made: WholeFeatures | None = None if function is None else function(self, writer)
+        return made
+
+    def to_whole_scores(
+        self, writer: Writer, weights: np.ndarray, intercept: np.ndarray
+    ) -> WholeScores | None:
+        """Return scores in C in whole numbers; None where only floats are written.
+
+        By default from the function ``scores`` of a module ``whole`` beside the family's own, else
+        weighted sums of its features.
+
+        Parameters
+        ----------
+        writer : Writer
+        weights : ndarray of shape (k, n_features_), float32
+        intercept : ndarray of shape (k,), float32
+        """
+        from visionshare.codegen.whole_numbers import weighted_scores
+
+        function = self._whole("scores")
+        if function is not None:
+            made: WholeScores | None = function(self, writer, weights, intercept)
+            return made
+        features = self.to_whole_features(writer)
+        return None if features is None else weighted_scores(features, writer, weights, intercept)
+
     def to_onnx(self, graph: Graph) -> str:
         """Return the name of the features in a graph; by default from the module ``onnx``.
 
@@ -357,14 +458,26 @@ class FeatureFamily(BaseEstimator, Costs):
             setattr(other, name, getattr(self, name))
         return other
 
-    def _see(self, images: np.ndarray) -> np.ndarray:
-        """Take on the shape of one image; return the images checked, (n, H, W, C)."""
-        images = np.asarray(images)
-        checked = check_images(images)
+    def _see(self, images: Any) -> Any:
+        """Take on the shape of one image; return the images checked, (n, H, W, C).
+
+        Images that are computed when they are asked for stay so.
+        """
+        computed = isinstance(images, ComputedImages)
+        images = images if computed else np.asarray(images)
+        checked = images.raster() if computed else check_images(images)
         if len(images) == 0:
             raise InputError("images", images.shape, "at least one image")
         self.image_shape_ = tuple(int(side) for side in images.shape[1:])
         return checked
+
+    def _whole(self, name: str) -> Any:
+        """Return a function of the module ``whole`` beside the family's own, or None."""
+        try:
+            module = self._module_beside("whole", "a family that computes in whole numbers")
+        except InputError:
+            return None
+        return getattr(module, name, None)
 
     def _module_beside(self, module: str, accepted: str) -> ModuleType:
         """Return a module of the package that the family's class stands in."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
-from visionshare.resources import available_memory, size_text
+from visionshare.memory import memory_room
+from visionshare.resources import size_text
 
 __all__ = [
     "Ids",
@@ -118,7 +119,7 @@ def check_memory(name: str, value: Any, needed: float, available: int | None = N
     needed : float
         Bytes, estimated.
     available : int, optional
-        Bytes; those of this machine when omitted.
+        Bytes; those that the bound in force leaves, or this machine has, when omitted.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def check_memory(name: str, value: Any, needed: float, available: int | None = N
     Traceback (most recent call last):
     visionshare.errors.InputError: grid: got 100000; accepted: less: it takes about 3.0 TiB ...
     """
-    available = available_memory() if available is None else available
+    available = memory_room() if available is None else available
     if needed > available:
         sizes = f"it takes about {size_text(needed)} of memory; there are {size_text(available)}"
         raise InputError(name, value, f"less: {sizes}")
@@ -190,7 +191,9 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
         # What is beyond float32 becomes infinite, and is refused.
         with np.errstate(over="ignore"):
             images = images.astype(np.float32)
-    if images.dtype == np.float32 and not np.isfinite(images).all():
+    # Some images at a time: what says of each value whether it is finite takes memory too.
+    finite = (np.isfinite(images[i : i + 256]).all() for i in range(0, len(images), 256))
+    if images.dtype == np.float32 and not all(finite):
         raise InputError("images", "NaN or infinity", "finite values")
     if images.ndim == 2:
         return images[:, None, :, None]

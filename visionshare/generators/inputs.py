@@ -9,6 +9,11 @@ from visionshare.generators.checks import check_choice
 __all__ = ["as_lines", "check_scaling", "fit_scaling", "flattened", "pixel_position", "rows_of"]
 
 
+# Inputs whose scaling is fitted together: of so many bytes, and so many at least.
+_SCALING_BYTES = 32 << 20
+_LEAST_INPUTS = 16
+
+
 def flattened(images: np.ndarray) -> np.ndarray:
     """Return checked images as rows (n, p) of their own dtype."""
     return images.reshape(len(images), int(np.prod(images.shape[1:])))
@@ -53,6 +58,12 @@ def check_scaling(scaling: str) -> None:
 def fit_scaling(X: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
     """Return offset and scale (p,), float32: a scaled input is (x − offset) · scale.
 
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Rows of inputs, or flattened images of which bytes count as 0 to 1.
+    scaling : {"unit_variance", "none"}
+
     Examples
     --------
     >>> offset, scale = fit_scaling(np.array([[1.0, 5.0], [3.0, 5.0]]), "unit_variance")
@@ -62,8 +73,15 @@ def fit_scaling(X: np.ndarray, scaling: str) -> tuple[np.ndarray, np.ndarray]:
     p = X.shape[1]
     if scaling == "none":
         return np.zeros(p, np.float32), np.ones(p, np.float32)
-    deviation = X.std(axis=0)
-    # An input that is constant in training says nothing, whatever it is later.
-    flat = deviation <= 1e-7 * np.maximum(1, np.abs(X).max(axis=0))
-    scale = np.where(flat, 0, 1 / np.where(flat, 1, deviation))
-    return X.mean(axis=0).astype(np.float32), scale.astype(np.float32)
+    offset, scale = np.empty(p, np.float32), np.empty(p, np.float32)
+    # Some inputs at a time, as numbers of float64; a sum over the rows is that of an input alone.
+    n_parts = -(-p // max(_LEAST_INPUTS, _SCALING_BYTES // (8 * max(1, len(X)))))
+    for part in np.array_split(np.arange(p), n_parts):
+        inputs = slice(int(part[0]), int(part[-1]) + 1)
+        values = rows_of(X[:, inputs])
+        deviation = values.std(axis=0)
+        # An input that is constant in training says nothing, whatever it is later.
+        flat = deviation <= 1e-7 * np.maximum(1, np.abs(values).max(axis=0))
+        scale[inputs] = np.where(flat, 0, 1 / np.where(flat, 1, deviation))
+        offset[inputs] = values.mean(axis=0)
+    return offset, scale

@@ -45,6 +45,7 @@ FAMILIES: dict[str, str] = {
     "patches": "visionshare.generators.patches.family:PatchTemplates",
     "pixels": "visionshare.generators.pixels.family:Pixels",
     "products": "visionshare.generators.products.family:Products",
+    "quantized": "visionshare.generators.quantized.family:QuantizedLayers",
     "sources": "visionshare.generators.sources.family:SourceClassifiers",
     "stumps": "visionshare.generators.stumps.family:Stumps",
     "union": "visionshare.generators.union.family:UnionOfFamilies",

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Tunable", "TunableOnMaps", "both_gradients"]
+__all__ = ["QuantizableTunable", "Tunable", "TunableOnMaps", "both_gradients"]
 
 
 class Tunable(Protocol):
@@ -55,6 +55,33 @@ class TunableOnMaps(Tunable, Protocol):
         self, images: np.ndarray, values: np.ndarray, seen: Any, G: np.ndarray, n_jobs: int = 1
     ) -> np.ndarray:
         """Return the gradients in the images' values of Σ_if G_if x_if, (n, H, W, C), float32."""
+        ...
+
+
+class QuantizableTunable(Tunable, Protocol):
+    """Features that whole numbers of few bits can stand for while they move.
+
+    Gradients are then those of the rounded parameters, handed to the parameters themselves.
+    """
+
+    def quantize(
+        self, bits: Any, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Round parameters and features from now on; return the exponents of the features.
+
+        Parameters
+        ----------
+        bits : visionshare.generators.quantized.numbers.Bits
+        images : ndarray of shape (n, H, W, C), float32
+            Whole multiples of 2^exponents that say how large values become.
+        exponents : ndarray of shape (C,), int
+        n_jobs : int, default 1
+            Threads.
+        """
+        ...
+
+    def whole_layers(self) -> tuple[list[Any], np.ndarray]:
+        """Return the layers that compute the features, and where in the last one each is."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
-from visionshare.learners.fine_tuning import FineTuning, fine_tune
+from visionshare.learners.fine_tuning import FineTuning, bytes_per_image, fine_tune
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
@@ -14,6 +14,7 @@ from visionshare.learners.structural_boosting import (
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
 )
+from visionshare.learners.tuning_settings import Quantization
 
 __all__ = [
     "FineTuning",
@@ -25,10 +26,12 @@ __all__ = [
     "JointBoost",
     "MixedNormClassifier",
     "OneAgainstRest",
+    "Quantization",
     "ShareBoost",
     "StructuralBoostingClassifier",
     "StructuralBoostingRegressor",
     "Transferability",
+    "bytes_per_image",
     "fine_tune",
     "leave_one_class_out",
     "regularization_path",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -27,7 +27,7 @@ from visionshare.learners.examples import Examples, example_weights
 from visionshare.learners.rates import rated
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
-from visionshare.search import Search, make_search
+from visionshare.search import Exhaustive, PerCostSearch, RandomSubset, Search, make_search
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -53,6 +53,8 @@ class Learner(BaseEstimator):
     search: str | Search
     search_options: dict[str, Any] | None
     rates_: Any
+    # Whether a learner takes columns whose examples lie in several places.
+    takes_partitions: ClassVar[bool] = False
 
     def check_parameters(self) -> None:
         """Check all parameters without data.
@@ -116,10 +118,28 @@ class Learner(BaseEstimator):
             y, m = np.asarray(y), X.shape[0]
             if y.shape[:1] != (m,) or (y.ndim > 1 and not targets):
                 raise InputError("y", y.shape, f"one target for each of {m} examples")
+            self._check_partitions(X)
             self.n_features_in_ = X.shape[1]
             return self._given_columns(X), y
+        if isinstance(X, np.ndarray) and X.ndim > 2:
+            accepted = "a table (m, d); for images: visionshare.ImageClassifier, or a pipeline"
+            raise InputError("X", X.shape, f"{accepted} of a family such as PatchTemplates")
         table, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=targets, y_numeric=numeric)
         return self._table_columns(table), y
+
+    def _check_partitions(self, columns: Columns) -> None:
+        """Raise an InputError where partitions are given, and learner or search takes none."""
+        if not columns.partitioned:
+            return
+        if not self.takes_partitions:
+            raise InputError(
+                "X", "columns in partitions", f"columns whole for {type(self).__name__}"
+            )
+        search = self._search()
+        inner = search.search if isinstance(search, PerCostSearch) else search
+        if not isinstance(inner, (Exhaustive, RandomSubset)):
+            accepted = "'exhaustive' or 'random' with columns in partitions"
+            raise InputError("search", type(inner).__name__.lower(), accepted)
 
     def _given_columns(self, columns: Columns) -> Columns:
         """Return columns that ``fit`` was given, if they are of a kind that the learner takes."""
@@ -144,11 +164,11 @@ class Learner(BaseEstimator):
     def _scores(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return scores (m, T) of a fitted learner."""
         check_is_fitted(self)
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         if isinstance(X, Columns):
-            values = X.columns_of(self.support_, scaled=False).T
-        else:
-            values = self._table_features(validate_data(self, X, dtype=_FLOATS, reset=False))
-        return np.asarray(values @ np.atleast_2d(self.coef_).T + np.atleast_1d(self.intercept_))
+            return X.scores_of(self.support_, coef, intercept)
+        values = self._table_features(validate_data(self, X, dtype=_FLOATS, reset=False))
+        return np.asarray(values @ coef.T + intercept)
 
 
 class Classifier(ClassifierMixin, Learner):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,16 +14,18 @@ from visionshare.solvers import ActiveSet, minimize
 
 __all__ = [
     "FOLDS",
+    "FOLD_FEATURES",
     "cross_fitted_scores",
     "example_folds",
     "fit_temperature",
+    "held_out_temperature",
     "row_folds",
     "with_an_error",
 ]
 
 FOLDS = 3
 # Features whose values assign an example to its fold.
-_FOLD_FEATURES = 8
+FOLD_FEATURES = 8
 
 
 def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
@@ -45,21 +48,56 @@ def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> flo
     >>> round(float(fit_temperature(scores, y, np.ones(4)) * np.log(3)), 3)
     4.0
     """
-    from scipy.optimize import brentq
-
-    plain = MulticlassLogistic(margin=0.0)
     Z = np.ascontiguousarray(scores.T, dtype=np.float64)
     weights = omega / omega.sum()
+    return _temperature(lambda inverse: _slope(Z, y, weights, inverse))
 
-    # The log loss is convex in 1/T: its derivative there has one root.
-    def slope(inverse: float) -> float:
-        return float(np.sum(plain.residual(Z * inverse, y, weights)[1] * Z))
 
-    low, high = np.exp(-6.0), np.exp(4.0)
+def held_out_temperature(active: ActiveSet, scores: np.ndarray) -> float:
+    """Return the temperature for scores of an active set's examples, by their weights.
+
+    Parameters
+    ----------
+    active : ActiveSet
+        Examples of weight 0 do not count.
+    scores : ndarray of shape (m, k), or tiled
+        What the active set's own :meth:`each` or ``scores`` gave.
+    """
+    total = active.total(_weight)
+    counted = active.each(_counted, scores, total)
+    return _temperature(lambda inverse: active.total(_counted_slope, counted, inverse))
+
+
+def _weight(active: ActiveSet) -> float:
+    return float(active.weights.sum())
+
+
+def _counted(active: ActiveSet, scores: np.ndarray, total: float) -> tuple[np.ndarray, ...]:
+    """Return scores (k, n), classes and weights of the examples that count."""
+    flat, rows = scores if scores.ndim == 2 else active.flat(scores), active.weights > 0
+    Z = np.ascontiguousarray(flat[rows].T, dtype=np.float64)
+    return Z, active.labels[rows], active.weights[rows] / total
+
+
+def _counted_slope(_: ActiveSet, counted: tuple[np.ndarray, ...], inverse: float) -> float:
+    Z, y, weights = counted
+    return _slope(Z, y, weights, inverse)
+
+
+def _slope(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, inverse: float) -> float:
+    """Return the log loss's derivative in 1/T: it is convex in that, and so has one root."""
+    plain = MulticlassLogistic(margin=0.0)
+    return float(np.sum(plain.residual(Z * inverse, y, weights)[1] * Z))
+
+
+def _temperature(slope: Callable[[float], float]) -> float:
+    from scipy.optimize import brentq
+
+    low, high = float(np.exp(-6.0)), float(np.exp(4.0))
     if slope(low) >= 0:
-        return float(1 / low)
+        return 1 / low
     if slope(high) <= 0:
-        return float(1 / high)
+        return 1 / high
     return float(1 / brentq(slope, low, high, xtol=1e-14, rtol=1e-14))
 
 
@@ -108,9 +146,24 @@ def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:
     return np.array([zlib.crc32(row.tobytes()) % n_folds for row in rows], dtype=np.int64)
 
 
-def example_folds(columns: Columns, support: np.ndarray) -> np.ndarray:
-    """Return a fold for each example, of :data:`FOLDS`, by its values of the first features."""
-    return row_folds(columns.columns_of(support[:_FOLD_FEATURES], scaled=False).T, FOLDS)
+def example_folds(active: ActiveSet, columns: Columns, support: np.ndarray) -> np.ndarray:
+    """Return a fold for each example, of :data:`FOLDS`, by its values of the first features.
+
+    Parameters
+    ----------
+    active : ActiveSet
+        Of the same examples; the folds stand where its examples are.
+    columns : Columns
+    support : ndarray of int
+        The chosen features.
+    """
+    values = columns.columns_of(support[:FOLD_FEATURES], scaled=False)
+    folds: np.ndarray = active.each(_folds, values)
+    return folds
+
+
+def _folds(_: ActiveSet, values: np.ndarray) -> np.ndarray:
+    return row_folds(values.T, FOLDS)
 
 
 def cross_fitted_scores(
@@ -125,20 +178,62 @@ def cross_fitted_scores(
 
     The features stay as chosen on all examples; only the weights are refitted.
 
+    Parameters
+    ----------
+    active : ActiveSet
+    loss : Loss
+    penalty : Penalty
+    W : ndarray of shape (k, n + 1)
+        Where the refits begin.
+    folds : ndarray of shape (m,)
+        As :func:`example_folds` returns them.
+    refit_tol : float
+
     Returns
     -------
     ndarray of shape (m, k) or None
         None where a fold or a class would be left without examples.
     """
-    y, omega = active.labels, active.weights
-    present = np.unique(y[omega > 0])
-    scores = np.zeros((active.m, active.k))
-    for fold in range(int(folds.max()) + 1):
-        left_out = folds == fold
-        training = omega * ~left_out
-        if not (omega * left_out).any() or not np.array_equal(np.unique(y[training > 0]), present):
-            return None
-        others = active.reweighted(training / training.sum())
-        W_fold = minimize(others, loss, penalty, W, tol=refit_tol).W
-        scores[left_out] = active.flat(active.scores(W_fold))[left_out]
+    n_folds = int(active.total(_largest_fold, folds, how="max")) + 1
+    counts = active.total(_class_counts, folds, n_folds)
+    others, present = counts.sum(axis=0) - counts, counts.sum(axis=0) > 0
+    if not counts.any(axis=1).all() or not ((others > 0) == present).all():
+        return None
+    scores: np.ndarray = active.each(_no_scores)
+    for fold in range(n_folds):
+        total = active.total(_training_weight, folds, fold)
+        training = active.reweighted(active.each(_training_weights, folds, fold, total))
+        W_fold = minimize(training, loss, penalty, W, tol=refit_tol).W
+        scores = active.each(_merged, scores, active.scores(W_fold), folds, fold)
     return scores
+
+
+def _largest_fold(_: ActiveSet, folds: np.ndarray) -> int:
+    return int(folds.max())
+
+
+def _class_counts(active: ActiveSet, folds: np.ndarray, n_folds: int) -> np.ndarray:
+    """Return how many examples with a weight each fold has of each class, (folds, k)."""
+    counts = np.zeros((n_folds, active.k), np.int64)
+    weighs = active.weights > 0
+    np.add.at(counts, (folds[weighs], active.labels[weighs]), 1)
+    return counts
+
+
+def _training_weight(active: ActiveSet, folds: np.ndarray, fold: int) -> float:
+    return float((active.weights * (folds != fold)).sum())
+
+
+def _training_weights(active: ActiveSet, folds: np.ndarray, fold: int, total: float) -> np.ndarray:
+    return np.asarray(active.weights * (folds != fold) / total)
+
+
+def _no_scores(active: ActiveSet) -> np.ndarray:
+    return np.zeros((active.m, active.k))
+
+
+def _merged(
+    active: ActiveSet, scores: np.ndarray, Z: np.ndarray, folds: np.ndarray, fold: int
+) -> np.ndarray:
+    """Return scores (m, k) with those of one fold from tiled ones."""
+    return np.where((folds == fold)[:, None], active.flat(Z), scores)

@@ -8,17 +8,18 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from visionshare.durable import write_text
 from visionshare.errors import DataError, InputError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.progress import shown, track
 from visionshare.registry import description
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
 
-__all__ = ["VERSION", "Checkpoint", "Run", "run_identity", "shown"]
+__all__ = ["VERSION", "Checkpoint", "Run", "run_identity", "tracked"]
 
 R = TypeVar("R")
 # Of the rounds' files; folders of another format are refused.
@@ -156,17 +157,15 @@ class Run(Generic[R]):
 
     def collect(self, rounds: Iterator[R], label: str = "rounds") -> list[R]:
         """Take what a loop yields after ``history``, save each round and return all."""
-        for record in shown(rounds, label, self._most, len(self.history), self._progress):
+        begun = len(self.history)
+        for record in tracked(rounds, label, self._most, begun, self._progress):
             self.history.append(record)
             if self._checkpoint is not None:
                 self._checkpoint.save(record, len(self.history))
         return self.history
 
 
-def shown(rounds: Any, label: str, total: int, begun: int, progress: bool) -> Any:
-    """Return an iterator, with a progress bar where one is asked for."""
-    if not progress:
-        return rounds
-    from tqdm import tqdm
-
-    return tqdm(rounds, label, total, initial=begun)
+def tracked(rounds: Iterable[R], label: str, total: int, begun: int, progress: bool) -> Iterator[R]:
+    """Yield rounds, and show how far they are where it is asked for."""
+    with shown(progress):
+        yield from track(rounds, label, total, begun)

@@ -9,12 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.generators.computed import image_batches
+from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.quantized.tuning import ByteFeatures
 from visionshare.generators.tuning import Tunable
 from visionshare.learners.averaging import Averages
 from visionshare.learners.calibration import fit_temperature, with_an_error
@@ -22,6 +25,7 @@ from visionshare.learners.checkpoint import Run
 from visionshare.learners.heads import UNITS, with_units
 from visionshare.learners.mixup import Mixture
 from visionshare.learners.product_scores import ProductScores
+from visionshare.learners.quantized_scores import QuantizedScores
 from visionshare.learners.standardized_templates import StandardizedTemplates
 from visionshare.learners.tuning_loss import Batch, TuningLoss
 from visionshare.learners.tuning_settings import FineTuning
@@ -31,12 +35,16 @@ from visionshare.solvers import Adam, one_cycle
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["Epoch", "FineTuning", "Teacher", "fine_tune"]
+__all__ = ["Epoch", "FineTuning", "Teacher", "bytes_per_image", "fine_tune"]
 
 _logger = logging.getLogger(__name__)
 
 # Images that measure how features and products are scattered, or how sure scores are.
 _MEASURED = 20_000
+# What images leave in the layers, of those that go through them together.
+_FORWARD_BYTES = 512 << 20
+# Images that say how large values become, which few bits are to hold.
+_MEASURED_FOR_BITS = 2000
 
 
 class Teacher(Protocol):
@@ -64,6 +72,25 @@ class Epoch:
     temperature: float
     seconds: float
     state: np.ndarray
+
+
+def bytes_per_image(family: Any) -> float:
+    """Return what the layers of a family hold for an image while its gradients are computed.
+
+    Parameters
+    ----------
+    family : FeatureFamily
+        Fitted.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> bytes_per_image(Pixels().fit(np.zeros((1, 8, 8))))
+    1024.0
+    """
+    # Of a layer the values, where each maximum was, and the gradients; of an image its floats.
+    held = sum(12.0 * float(np.prod(layer.shape)) for layer in family.layers())
+    return held + 4.0 * float(np.prod(family.image_shape_))
 
 
 def fine_tune(
@@ -188,7 +215,12 @@ class _Steps:
         self.training = np.sort(order[n_validation:])
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
-        self.loss = TuningLoss(settings)
+        weights_of_classes = None
+        if settings.class_weight is not None:
+            counts = np.bincount(self.y[self.training], minlength=len(index))
+            # As scikit-learn's "balanced"; a class without images has no loss to weigh.
+            weights_of_classes = len(self.training) / (np.sum(counts > 0) * np.maximum(counts, 1))
+        self.loss = TuningLoss(settings, weights_of_classes)
         self.teacher = teacher
         self._last_taught: tuple[np.ndarray, np.ndarray] | None = None
         if teacher is not None:
@@ -216,13 +248,22 @@ class _Steps:
 
     def _tunable(self, family: Any) -> Tunable:
         """Return a family's features as the settings move them."""
+        wrap = StandardizedTemplates if self.settings.weight_standardization else None
+        if self.settings.quantization is not None:
+            return ByteFeatures(family, wrap)
         features: Tunable = family.tunable()
-        return StandardizedTemplates(features) if self.settings.weight_standardization else features
+        return features if wrap is None else wrap(features)
 
     def _measured(self, images: np.ndarray) -> np.ndarray:
         """Return the features of some images, by which features are measured."""
         part = images[:: max(1, len(images) // _MEASURED)]
-        return self.features.forward(part, self.n_jobs)[0]
+        return np.concatenate([
+            self.features.forward(part[rows], self.n_jobs)[0] for rows in self._batches(len(part))
+        ])  # fmt: skip
+
+    def _batches(self, n: int) -> Iterator[slice]:
+        """Yield images that go through the layers together: what each leaves is a lot."""
+        yield from image_batches(n, bytes_per_image(self.features.family()), _FORWARD_BYTES)
 
     def images(self, epoch: int) -> np.ndarray:
         """Return an epoch's images.
@@ -266,6 +307,12 @@ class _Steps:
             # Which features stayed is told by what they were before.
             self._adopt(history[half - 1].state)
             self._select(self.images(half))
+        few_bits = self.settings.first_quantized_epoch
+        if len(history) > few_bits:
+            # And so are the exponents.
+            if few_bits:
+                self._adopt(history[few_bits - 1].state)
+            self._quantize(self.images(few_bits))
         if history:
             self._adopt(history[-1].state)
         if len(history) > half:
@@ -275,6 +322,8 @@ class _Steps:
             images = self.images(number)
             if number == half:
                 self._select(images)
+            if number == few_bits:
+                self._quantize(images)
             if number >= half:
                 self.scores.keep(self.settings.max_products)
             rng = np.random.default_rng([self.settings.random_state, 0, number])
@@ -309,6 +358,20 @@ class _Steps:
         self.features = self._tunable(self.features.family().take(stay))
         self._begin()
         _logger.info("%d of %d features stay", most, n)
+
+    def _quantize(self, images: np.ndarray) -> None:
+        """Round features and weights from now on."""
+        quantization = self.settings.quantization
+        assert quantization is not None
+        features = cast("ByteFeatures", self.features)
+        part = images[:: max(1, len(images) // _MEASURED_FOR_BITS)]
+        bits = Bits(quantization.template_bits, quantization.weight_bits)
+        with thread_limit(self.n_jobs), self.averages.in_place():
+            self._moved()
+            features.quantize(bits, part, self.n_jobs)
+            assert features.exponents is not None
+            self.scores = QuantizedScores(self.scores, features.exponents, bits.weights)
+        self._moved()
 
     def _pass(self, images: np.ndarray, order: np.ndarray, number: int) -> tuple[float, np.ndarray]:
         """Take the steps of an epoch; return their mean loss, and scores (k, m) in that order."""
@@ -345,7 +408,11 @@ class _Steps:
         parts = []
         with self._averaged():
             for start in range(0, len(rows), 1024):
-                values, _ = self.features.forward(images[rows[start : start + 1024]], self.n_jobs)
+                part = rows[start : start + 1024]
+                values = np.concatenate([
+                    self.features.forward(images[part[some]], self.n_jobs)[0]
+                    for some in self._batches(len(part))
+                ])  # fmt: skip
                 parts.append(self.scores.scores(self.scores.standardized(values))[0])
         return np.concatenate(parts, axis=1)
 
@@ -413,6 +480,11 @@ class _Steps:
             weights = np.concatenate([weights, products[:, kept]], axis=1)
         weights, intercept = weights.astype(np.float32), intercept.astype(np.float32)
         last, before = history[-1], self.before
+        temperature = last.temperature
+        if isinstance(self.scores, QuantizedScores):
+            whole = self.scores.whole()
+            weights, intercept = whole.weights, whole.intercept
+            temperature = float(np.ldexp(temperature, -whole.exponent))
         error = None if np.isnan(last.validation_error) else last.validation_error
         seconds = sum(e.seconds for e in history) + sum(s.seconds for s in before.path[-1:])
         macs = int(family.macs())
@@ -420,5 +492,5 @@ class _Steps:
         metadata = {**before.metadata, "fine_tuning": asdict(self.settings)}
         return replace(
             before, family=family, weights=weights, intercept=intercept,
-            temperature=last.temperature, path=(path,), metadata=metadata, exit_rule=None,
+            temperature=temperature, path=(path,), metadata=metadata, exit_rule=None,
         )  # fmt: skip

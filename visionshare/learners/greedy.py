@@ -81,19 +81,23 @@ def measured(
 ) -> Figures:
     """Return the figures of weights W (k, n + 1); ``validation`` is a mask of examples."""
     Z = active.scores(W)
-    loss_value = active.value(settings.loss, Z)
+    wrong, total, wrong_left_out, left_out, loss_value = active.total(
+        _errors, Z, settings.loss, validation
+    )
     value = loss_value + settings.penalty.value(W[:, 1:])
-    return Figures(value, loss_value, *_errors(active, Z, validation))
+    validation_error = wrong_left_out / left_out if left_out else float("nan")
+    return Figures(value, loss_value, float(wrong / total), float(validation_error))
 
 
-def _errors(active: ActiveSet, Z: np.ndarray, validation: np.ndarray | None) -> tuple[float, float]:
-    """Return the weighted training error and the plain error on the validation examples."""
+def _errors(
+    active: ActiveSet, Z: np.ndarray, loss: Loss, validation: np.ndarray | None
+) -> tuple[float, float, int, int, float]:
+    """Return the weights of the errors and of all, both counted for validation, and the loss."""
     wrong = (np.argmax(Z, axis=1) != active.y).reshape(-1)[: active.m]
-    omega = active.omega.reshape(-1)[: active.m]
-    training = float(np.dot(wrong, omega) / omega.sum())
-    if validation is None or not validation.any():
-        return training, float("nan")
-    return training, float(wrong[validation].mean())
+    omega = active.weights
+    mask = np.zeros(active.m, bool) if validation is None else validation
+    value = active.value(loss, Z)
+    return np.dot(wrong, omega), omega.sum(), int(wrong[mask].sum()), int(mask.sum()), value
 
 
 def best_round(history: Sequence[Round]) -> int:

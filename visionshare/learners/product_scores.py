@@ -99,9 +99,14 @@ class ProductScores:
         """Return x̃ (m, n), float32, of unstandardized features."""
         return np.asarray((X - self.offset) * self.scale, np.float32)
 
+    @property
+    def used_weights(self) -> np.ndarray:
+        """The weights of standardized features that scores are made with, (k, n)."""
+        return self.W
+
     def scores(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Z (k, m), float32, of standardized features, and what its gradients need."""
-        Z = np.ascontiguousarray(self.W @ X.T + self.c[:, None])
+        Z = np.ascontiguousarray(self.used_weights @ X.T + self.c[:, None])
         k, n = self.W.shape
         Y = np.empty((k, len(X), n) if self.Q.size else (0, 0, 0), np.float32)
         if self.Q.size:
@@ -188,7 +193,7 @@ class ProductScores:
         list of ndarray
             In W, c and Q.
         """
-        G = np.ascontiguousarray(R.T @ self.W)
+        G = np.ascontiguousarray(R.T @ self.used_weights)
         total, dQ = R.sum(axis=1), np.empty_like(self.Q)
         if self.Q.size:
             k, n = self.W.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,8 +14,12 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.backward import backward_steps, nested_path
 from visionshare.learners.base import Classifier
-from visionshare.learners.calibration import cross_fitted_scores, example_folds, fit_temperature
-from visionshare.learners.checkpoint import Run, run_identity, shown
+from visionshare.learners.calibration import (
+    cross_fitted_scores,
+    example_folds,
+    held_out_temperature,
+)
+from visionshare.learners.checkpoint import Run, run_identity, tracked
 from visionshare.learners.greedy import GreedySettings, best_round, greedy_rounds
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 from visionshare.learners.path import greedy_path, support_of, unscaled
@@ -156,6 +160,7 @@ default "exhaustive"
     n_jobs: int | None = 1
     random_state: int = 0
     progress: bool = False
+    takes_partitions: ClassVar[bool] = True
 
     def fit(
         self,
@@ -197,8 +202,7 @@ default "exhaustive"
             columns.check_rounds(settings.rounds + settings.n_backward)
             settings = self._rated(settings, columns, examples.n_classes)
             columns.fit_scaling(self.scaling, omega)
-            dtype = columns.compute_dtype
-            active = ActiveSet(examples.y, omega, examples.n_classes, 16, dtype, threads)
+            active = columns.active_set(ActiveSet, examples.y, omega, examples.n_classes, threads)
             pool = Pool(columns)
             history = self._run(pool, active, settings, mask)
             self._finish(pool, active, settings, mask, history)
@@ -256,7 +260,9 @@ default "exhaustive"
             earlier[1] if same else (),
             self.progress,
         )
-        history = run.collect(greedy_rounds(pool, active, settings, mask, run.history))
+        history = run.collect(
+            greedy_rounds(pool, active, settings, active.of_examples(mask), run.history)
+        )
         if not history:
             raise InputError("X", "constant or useless columns", "a column that separates classes")
         self._rounds_of_last_fit = identity, history
@@ -272,8 +278,9 @@ default "exhaustive"
     ) -> None:
         columns = pool.columns
         if len(history) > settings.rounds:
-            steps = backward_steps(pool, active, settings, history, mask)
-            remainders = list(shown(steps, "backward", len(history), 0, self.progress))
+            left_out = active.of_examples(mask)
+            steps = backward_steps(pool, active, settings, history, left_out)
+            remainders = list(tracked(steps, "backward", len(history), 0, self.progress))
             history = nested_path(pool, history, remainders[-settings.rounds :])
             active.keep(np.arange(0))
             active.append(columns.columns_of(support_of(pool, history[-1].candidates)))
@@ -295,12 +302,11 @@ default "exhaustive"
         mask: np.ndarray,
         W: np.ndarray,
     ) -> float:
-        scores = active.flat(active.scores(W))
+        scores = active.scores(W)
         if mask.any():
-            return fit_temperature(scores[mask], active.labels[mask], np.ones(int(mask.sum())))
-        folds = example_folds(columns, self.support_)
+            return held_out_temperature(active.reweighted(mask.astype(np.float64)), scores)
+        folds = example_folds(active, columns, self.support_)
         left_out = cross_fitted_scores(
             active, settings.loss, settings.penalty, W, folds, settings.refit_tol
         )
-        held_out = scores if left_out is None else left_out
-        return fit_temperature(held_out, active.labels, active.weights)
+        return held_out_temperature(active, scores if left_out is None else left_out)

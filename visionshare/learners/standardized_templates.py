@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from visionshare.generators.tuning import Tunable
+from visionshare.generators.tuning import QuantizableTunable, Tunable
 
 __all__ = ["StandardizedTemplates"]
 
@@ -87,6 +87,20 @@ class StandardizedTemplates:
             direction, _ = _direction(self.parameters[position])
             self._features.parameters[position][...] = direction * _per_template(gain, direction)
         self._features.moved()
+
+    def quantize(
+        self, bits: Any, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Round the features' parameters from now on; those that move here stay as they are.
+
+        See :class:`visionshare.generators.tuning.QuantizableTunable`.
+        """
+        features = cast("QuantizableTunable", self._features)
+        return features.quantize(bits, images, exponents, n_jobs)
+
+    def whole_layers(self) -> tuple[list[Any], np.ndarray]:
+        """Return the layers that compute the features, and where in the last one each is."""
+        return cast("QuantizableTunable", self._features).whole_layers()
 
     def family(self) -> Any:
         """Return the family of these features with the current parameters."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
-from visionshare.learners.calibration import FOLDS, example_folds, fit_temperature
+from visionshare.learners.calibration import FOLD_FEATURES, FOLDS, fit_temperature, row_folds
 from visionshare.learners.examples import Examples, example_weights
 from visionshare.learners.path import generation_path, unscaled
 from visionshare.learners.rounds import Round, task_weights
@@ -94,7 +94,8 @@ class TaskClassifier(Classifier, TaskLearner):
         """Return the temperature for scores of weights that left each third out."""
         problem, block = solved.problem, targets.blocks[0]
         last = task_weights(self.history_[-1])
-        folds = example_folds(examples.columns, self.support_)[targets.order]
+        values = examples.columns.columns_of(self.support_[:FOLD_FEATURES], scaled=False)
+        folds = row_folds(values.T, FOLDS)[targets.order]
         y = examples.y[targets.order]
         scores = problem.forward(block, last.whole) + last.b
         held_out = np.zeros_like(scores)

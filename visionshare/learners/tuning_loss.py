@@ -41,6 +41,8 @@ class TuningLoss:
     ----------
     settings : FineTuning
         ε is its ``label_smoothing``, w its ``teacher_weight`` where there is a teacher.
+    class_weights : ndarray of shape (k,), optional
+        An image's loss is multiplied by that of its class; by 1 when omitted.
 
     References
     ----------
@@ -54,7 +56,8 @@ class TuningLoss:
     [[-0.45], [0.45]]
     """
 
-    def __init__(self, settings: FineTuning) -> None:
+    def __init__(self, settings: FineTuning, class_weights: np.ndarray | None = None) -> None:
+        self._class_weights = class_weights
         self.labels = MulticlassLogistic(settings.margin)
         self.teacher = SoftTargets(settings.teacher_temperature)
         self._teacher_weight = settings.teacher_weight
@@ -71,7 +74,7 @@ class TuningLoss:
         batch : Batch
             Their images.
         """
-        omega, taught = np.full(len(batch.y), 1 / len(batch.y)), batch.taught
+        omega, taught = self._weights(batch.y), batch.taught
         value, R = self._of_labels(Z, batch, omega)
         if self._smoothing:
             uniform = np.full(Z.shape, 1 / len(Z), Z.dtype)
@@ -83,6 +86,11 @@ class TuningLoss:
             taught = np.ascontiguousarray(batch.mixture.of(taught.T).T)
         return _weighted(self._teacher_weight, (value, R), self.teacher.residual(Z, taught, omega))
 
+    def _weights(self, y: np.ndarray) -> np.ndarray:
+        """Return the weights of images of these classes in the mean of a batch."""
+        each = np.full(len(y), 1 / len(y))
+        return each if self._class_weights is None else each * self._class_weights[y]
+
     def _of_labels(
         self, Z: np.ndarray, batch: Batch, omega: np.ndarray
     ) -> tuple[float, np.ndarray]:
@@ -90,7 +98,8 @@ class TuningLoss:
             return self.labels.residual(Z, batch.y, omega)
         partners, shares = batch.mixture
         value, R = self.labels.residual(Z, batch.y, omega * shares)
-        other, towards = self.labels.residual(Z, batch.y[partners], omega * (1 - shares))
+        theirs = self._weights(batch.y[partners])
+        other, towards = self.labels.residual(Z, batch.y[partners], theirs * (1 - shares))
         return value + other, R + towards
 
 

@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from visionshare.errors import InputError
+from visionshare.generators.quantized.rounding import format_of
 from visionshare.learners.heads import HEADS, UNITS
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 
-__all__ = ["FineTuning"]
+__all__ = ["FineTuning", "Quantization"]
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Few bits, and when fine-tuning begins to learn with them.
+
+    Attributes
+    ----------
+    template_bits : {8, 4, 2, "ternary"}, default 4
+        Of templates, of maps and of patches.
+    weight_bits : {8, 4, 2, "ternary"}, default 4
+        Of weights of features, and of units.
+    from_fraction : float, default 0.5
+        Fraction of the epochs that learn with floats. Features go after half of the epochs
+        (``max_features``), so that it is 0.5 at least where some do.
+
+    Raises
+    ------
+    InputError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> Quantization(template_bits="ternary").first_epoch(20)
+    10
+    """
+
+    template_bits: int | str = 4
+    weight_bits: int | str = 4
+    from_fraction: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name in ("template_bits", "weight_bits"):
+            format_of(name, getattr(self, name))
+        check_fraction("from_fraction", self.from_fraction, zero=True)
+
+    def first_epoch(self, epochs: int) -> int:
+        """Return the epoch, of so many, that begins with few bits; the last at the latest."""
+        return min(math.ceil(self.from_fraction * epochs), epochs - 1)
 
 
 @dataclass(frozen=True)
@@ -66,8 +107,14 @@ class FineTuning:
         Fraction of the loss that compares scores with a teacher's, where there is one.
     teacher_temperature : float, default 3.0
         Of both scores there, see :class:`visionshare.losses.SoftTargets`.
+    class_weight : "balanced", optional
+        Classes count as if each had the same number of images; by their numbers when omitted.
     random_state : int, default 0
         Seed of the images' order and of those that validate.
+    quantization : Quantization, optional
+        Few bits that features and weights are learned in, to the end: the classifier then has
+        the family :class:`visionshare.generators.QuantizedLayers`, and whole weights. Floats when
+        omitted.
 
     Raises
     ------
@@ -98,11 +145,15 @@ class FineTuning:
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
     teacher_temperature: float = 3.0
+    class_weight: str | None = None
     random_state: int = 0
+    quantization: Quantization | None = None
 
     def __post_init__(self) -> None:
         if self.head not in HEADS:
             raise InputError("head", self.head, " or ".join(map(repr, HEADS)))
+        if self.class_weight not in (None, "balanced"):
+            raise InputError("class_weight", self.class_weight, "'balanced', or None")
         if self.head in UNITS and self.max_features is not None:
             accepted = "none where units follow the features"
             raise InputError("max_features", self.max_features, accepted)
@@ -120,3 +171,19 @@ class FineTuning:
         check_fraction("label_smoothing", self.label_smoothing, zero=True)
         check_fraction("averaging", self.averaging, zero=True)
         check_fraction("validation_fraction", self.validation_fraction, zero=True)
+        if self.quantization is not None:
+            self._check_quantization(self.quantization)
+
+    def _check_quantization(self, quantization: Quantization) -> None:
+        if self.head == "products":
+            accepted = "another head, where weights are whole numbers"
+            raise InputError("head", self.head, accepted)
+        if self.max_features is not None and quantization.from_fraction < 0.5:
+            accepted = "0.5 or more, where features go after half of the epochs"
+            raise InputError("from_fraction", quantization.from_fraction, accepted)
+
+    @property
+    def first_quantized_epoch(self) -> int:
+        """The epoch that begins with few bits; the number of epochs where none does."""
+        quantization = self.quantization
+        return self.epochs if quantization is None else quantization.first_epoch(self.epochs)

@@ -14,13 +14,16 @@ from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.store.writer_lock import writer_lock
 from visionshare.tensor_file import tensor_file_format
 
-__all__ = ["IDENTITY", "LOCK", "MARK", "RESULTS", "WORK", "locked_folder", "run_folder"]
+__all__ = [
+    "IDENTITY", "LOCK", "MARK", "RESULTS", "WORK", "check_run_folder", "locked_folder",
+    "run_folder",
+]  # fmt: skip
 
 MARK = "run.json"
 LOCK = "run.lock"
 WORK = "work"
 IDENTITY = "recipe.json"
-RESULTS = ("classifier.safetensors", "metrics.json", "path.csv", "report.html")
+RESULTS = ("classifier.safetensors", "classifier.md", "metrics.json", "path.csv", "report.html")
 
 _FORMAT = "visionshare-run"
 
@@ -62,7 +65,7 @@ def run_folder(out: str | os.PathLike[str], recipe: Recipe) -> Iterator[Path]:
         ...
     visionshare.errors.InputError: out: got ...
     """
-    with locked_folder(Path(out), LOCK, _check, {MARK}) as folder:
+    with locked_folder(Path(out), LOCK, check_run_folder, {MARK}) as folder:
         mark = {"format": _FORMAT, "pipeline": recipe.name, "recipe": as_settings(recipe)}
         write_text(folder / MARK, json.dumps(mark, indent=2) + "\n")
         yield folder
@@ -103,8 +106,23 @@ def locked_folder(
         raise
 
 
-def _check(folder: Path) -> None:
-    """Raise an error where a folder holds what no run made."""
+def check_run_folder(folder: Path) -> None:
+    """Raise an error where a folder holds what no run made.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        It need not exist.
+
+    Raises
+    ------
+    InputError
+        If it is not to be taken.
+
+    Examples
+    --------
+    >>> check_run_folder(Path("no/such/folder"))
+    """
     if not folder.exists():
         return
     if not folder.is_dir():

@@ -6,7 +6,7 @@ import difflib
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +23,15 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["first_problem", "hint", "list_pipelines", "load_recipe", "parse_setting", "read_toml"]
+__all__ = [
+    "first_problem",
+    "hint",
+    "list_pipelines",
+    "load_recipe",
+    "parse_recipe",
+    "parse_setting",
+    "read_toml",
+]
 
 
 def list_pipelines() -> list[str]:
@@ -48,6 +56,28 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise RecipeError(f"{path}: invalid TOML ({error})") from None
 
 
+def parse_recipe(text: str) -> Recipe:
+    """Return the recipe of a text in TOML that this library wrote.
+
+    Raises
+    ------
+    RecipeError
+        If it is invalid TOML.
+
+    Examples
+    --------
+    >>> text = 'name = "a"\\ndata.source = "digits"\\nfeatures.pool = "pixels"'
+    >>> parse_recipe(text).features.pool
+    'pixels'
+    """
+    try:
+        values = tomllib.loads(text)
+    except ValueError as error:
+        raise RecipeError(f"invalid TOML ({error})") from None
+    kind = values.get("learner", {}).get("kind", DEFAULT_LEARNER)
+    return recipe_model(kind)(**values)
+
+
 def parse_setting(text: str) -> tuple[list[str], Any]:
     """Return keys and value of ``part.key=value``; the value is read as TOML, else as text.
 
@@ -67,7 +97,11 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
         return key.split("."), value
 
 
-def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = ()) -> Recipe:
+def load_recipe(
+    name_or_path: str | os.PathLike[str],
+    settings: Sequence[str] = (),
+    changes: Mapping[str, Any] | None = None,
+) -> Recipe:
     """Return a bundled recipe or one of a TOML file, with settings changed.
 
     Parameters
@@ -76,6 +110,8 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
         A name of :func:`list_pipelines`, or a file.
     settings : sequence of str
         Changes such as ``"learner.rounds=20"``.
+    changes : mapping, optional
+        Changes as nested tables, before those of ``settings``; None removes a key.
 
     Raises
     ------
@@ -90,7 +126,7 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
         raise RecipeError(
             f"no pipeline {str(name_or_path)!r}{near} Known: {names}; or a .toml file"
         )
-    values = read_toml(path)
+    values = _merged(read_toml(path), changes or {})
     for text in settings:
         keys, value = parse_setting(text)
         table: Any = values
@@ -109,6 +145,20 @@ def load_recipe(name_or_path: str | os.PathLike[str], settings: Sequence[str] = 
         return model(**values)
     except ValidationError as error:
         raise RecipeError(f"{path}: {first_problem(error, model)}") from None
+
+
+def _merged(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables with changes in them."""
+    merged = dict(values)
+    for key, change in changes.items():
+        before = merged.get(key)
+        if isinstance(change, Mapping) and isinstance(before, dict):
+            merged[key] = _merged(before, change)
+        elif change is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = change
+    return merged
 
 
 def hint(name: str, known: Iterable[str]) -> str:

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from visionshare.datasets import ImageSet
 from visionshare.durable import remove_folder, write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.progress import stage
 from visionshare.recipes.folder import IDENTITY
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.resources import parse_size
@@ -39,13 +41,14 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
-    def __call__(self, stage: str) -> Iterator[None]:
-        """Add the seconds of a ``with`` block to those of a stage."""
+    def __call__(self, name: str) -> Iterator[None]:
+        """Add the seconds of a ``with`` block to those of a stage, and show what runs."""
         start = time.perf_counter()
-        yield
-        seconds = self.seconds.get(stage, 0.0) + time.perf_counter() - start
-        self.seconds[stage] = round(seconds, 3)
-        _logger.info("%s: %.1f s", stage, self.seconds[stage])
+        with stage(name):
+            yield
+        seconds = self.seconds.get(name, 0.0) + time.perf_counter() - start
+        self.seconds[name] = round(seconds, 3)
+        _logger.info("%s: %.1f s", name, self.seconds[name])
 
 
 @dataclass(frozen=True)
@@ -61,21 +64,26 @@ class Run:
         Where data sets are searched first.
     jobs : int, default 1
         Number of workers; no result depends on it.
-    progress : bool, default False
-        Show progress bars.
     clock : Clock
+    client : distributed.Client, optional
+        Of the cluster that has the columns.
     """
 
     recipe: Recipe
     work: Path
     data_dir: Path | None = None
     jobs: int = 1
-    progress: bool = False
     clock: Clock = field(default_factory=Clock, compare=False)
+    client: Any = None
+
+    @property
+    def in_partitions(self) -> bool:
+        """Whether the columns are divided by examples."""
+        return self.client is not None or self.recipe.store.partitions is not None
 
     @property
     def memory(self) -> int:
-        """Bytes that columns may take."""
+        """Bytes that the run's data may take: images, columns, and what is computed from them."""
         return parse_size(self.recipe.store.memory, "store.memory")
 
     def member(self, number: int) -> Run:
@@ -106,7 +114,7 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
     identity = json.dumps(
         {
             **settings,
-            "store": {"dtype": settings["store"]["dtype"]},
+            "store": {"dtype": settings["store"]["dtype"], **_partitions(run)},
             "learner": {
                 name: value
                 for name, value in settings["learner"].items()
@@ -122,3 +130,8 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
     elif file.exists() and file.read_bytes() != identity.encode():
         raise RecipeError(f"{run.work}: holds another run; leave --resume out to restart")
     write_text(file, identity)
+
+
+def _partitions(run: Run) -> dict[str, object]:
+    """Return what of a run's partitions changes the last bits."""
+    return {"partitions": run.recipe.store.partitions} if run.in_partitions else {}

@@ -37,11 +37,16 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class DataPart(Section):
     """Which images: a name of the catalog, a file or a folder.
 
+    ``source``: nothing in a recipe for one's own pictures, which a command names.
+    ``test_fraction``: of pictures that come without test pictures, the part of each class that is
+    kept aside and tests; 0.2 when omitted, and with 0 nothing tests.
+    ``skip_broken``: leave pictures out that cannot be read.
     ``held_out``: fraction of the training images of each class that do not train and take the
     place of the test images, the same ones for every seed: for choosing settings.
     """
 
-    source: str = Field(min_length=1)
+    # The default is not checked: a recipe for pictures of one's own says nothing.
+    source: str = Field(default="", min_length=1)
     cut: Any = None
     fonts: Any = None
     height: int | None = Field(default=None, ge=1, le=4096)
@@ -52,6 +57,8 @@ class DataPart(Section):
     per_class: int | None = Field(default=None, ge=1)
     limit: int | None = Field(default=None, ge=1)
     held_out: float = Field(default=0.0, ge=0, lt=1)
+    test_fraction: float | None = Field(default=None, ge=0, lt=1)
+    skip_broken: bool = False
 
     def check(self) -> None:
         """Check that a size has both sides."""
@@ -90,6 +97,7 @@ class StorePart(Section):
     where: Literal["auto", "memory", "disk"] = "auto"
     dtype: Literal["float16", "float32"] = "float16"
     memory: str | int = "4GiB"
+    partitions: int | None = Field(default=None, ge=1)
 
     def check(self) -> None:
         """Check the bound of the memory."""
@@ -205,6 +213,7 @@ class Recipe(Section):
     deformations: Any = None
     sparsify: Any = None
     fine_tuning: Any = None
+    quantization: Any = None
     teacher: Any = None
     early_exit: Any = None
     design: Any = None
@@ -241,6 +250,8 @@ class Recipe(Section):
     def _tuning_fits(self) -> Recipe:
         if self.teacher is not None and self.fine_tuning is None:
             raise ValueError("teacher: needs [fine_tuning], whose loss it joins")
+        if self.quantization is not None and self.fine_tuning is None:
+            raise ValueError("quantization: needs [fine_tuning], which learns in few bits")
         if self.teacher is not None and self.learner.kind != "shareboost":
             given = self.learner.kind
             raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')
@@ -302,7 +313,7 @@ def _sections() -> dict[str, Any]:
     from visionshare.apps.sparsification import sparsify
     from visionshare.classifier import learn_exit_rule
     from visionshare.datasets import Augmentation, Preprocessing
-    from visionshare.learners import FineTuning
+    from visionshare.learners import FineTuning, Quantization
     from visionshare.recipes.design.settings import Design
 
     return {
@@ -310,6 +321,7 @@ def _sections() -> dict[str, Any]:
         "deformations": section_of(Augmentation, base=DeformationPart),
         "sparsify": section_of(sparsify, only=("n",), base=SparsificationPart),
         "fine_tuning": section_of(FineTuning, base=TuningPart),
+        "quantization": section_of(Quantization),
         "early_exit": section_of(learn_exit_rule, only=("tolerance", "stages"), base=EarlyExitPart),
         "design": section_of(Design),
     }

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from visionshare.classifier import CompactClassifier
+from visionshare.datasets import ImageSet
+from visionshare.memory import memory_limit
+from visionshare.progress import shown, stage
 from visionshare.recipes.folder import WORK, run_folder
+from visionshare.recipes.learning_curve import Trainer, measure_learning_curve
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run, claim_work_folder
 from visionshare.recipes.schema import FeaturePart, Recipe
 from visionshare.recipes.sources import learned_sources, read_sources
-from visionshare.recipes.stages.columns import check_columns
+from visionshare.recipes.stages.columns import check_columns, check_partitions
 from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
 from visionshare.recipes.stages.exits import with_exits
-from visionshare.recipes.stages.images import load_split, prepare_images
+from visionshare.recipes.stages.images import RunImages, deformed_copies, load_split, prepare_images
 from visionshare.recipes.stages.learning import make_learner
 from visionshare.recipes.stages.members import learn_members, learn_teacher, teacher_recipe
-from visionshare.recipes.stages.results import write_results
+from visionshare.recipes.stages.results import write_learning_curve, write_results
 from visionshare.recipes.stages.tuning import check_tuning
 
-__all__ = ["TrainResult", "check_run", "train"]
+__all__ = ["TrainResult", "check_run", "images_in_memory", "train", "train_images"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +48,13 @@ def train(
     jobs: int = 1,
     resume: bool = False,
     progress: bool = False,
+    learning_curve: bool = False,
+    client: Any = None,
 ) -> TrainResult:
     """Train a classifier and write it with its figures and its report.
 
-    Writes ``classifier.safetensors``, ``metrics.json``, ``path.csv`` and ``report.html``, each
+    Writes ``classifier.safetensors`` and its model card ``classifier.md``, ``metrics.json``,
+    ``path.csv`` and ``report.html``, each
     atomically. What a resumed run needs lies in ``work/`` until the run ends. ``run.json`` marks
     the folder as a run's: a folder that holds anything else is refused.
 
@@ -60,12 +70,21 @@ def train(
     resume : bool, default False
         Resume a run of the same recipe that was stopped.
     progress : bool, default False
-        Show progress bars.
+        Show how far each stage is, on standard error: bars on a terminal, lines elsewhere.
+    learning_curve : bool, default False
+        Also train on an eighth, a quarter and half of the images, and report the test errors. What
+        else is written is there before that begins.
+    client : distributed.Client, optional
+        Of a cluster whose workers evaluate the columns and learn; the images are read, and all
+        else is done, in this process. The classifier depends on ``store.partitions``, and not on
+        the workers.
 
     Raises
     ------
-    RecipeError, DataError, InputError, StoreError
+    RecipeError, DataError, InputError, StoreError, ClusterError
         If something does not fit, before work starts.
+    MemoryLimitError
+        If a stage needs more memory than ``store.memory``, before it starts.
 
     Examples
     --------
@@ -78,20 +97,86 @@ def train(
     3
     """
     folder = None if data_dir is None else Path(data_dir)
-    run = Run(recipe, Path(out) / WORK, folder, jobs, progress)
+    run = Run(recipe, Path(out) / WORK, folder, jobs, client=client)
     sources = check_run(run)
-    with run_folder(out, recipe) as results:
-        return _trained(run, results, sources, resume)
+    with (
+        shown(progress),
+        memory_limit(run.memory, "store.memory"),
+        run_folder(out, recipe) as results,
+    ):
+        return _trained(run, results, sources, resume, learning_curve)
 
 
-def _trained(run: Run, out: Path, sources: list[Any], resume: bool) -> TrainResult:
+def train_images(
+    recipe: Recipe, training: ImageSet, jobs: int = 1, progress: bool = False
+) -> CompactClassifier:
+    """Return the classifier that a recipe learns from images in memory; nothing is left on disk.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Its section [data] is not read.
+    training : ImageSet
+    jobs : int, default 1
+        Number of workers (threads); the classifier does not depend on it.
+    progress : bool, default False
+        Show progress bars.
+
+    Raises
+    ------
+    RecipeError, DataError, InputError
+        If something does not fit, before work starts.
+
+    Examples
+    --------
+    >>> from visionshare.datasets import load_images
+    >>> from visionshare.recipes import load_recipe
+    >>> recipe = load_recipe("digits", ["learner.rounds=3"])
+    >>> train_images(recipe, load_images("digits").subset(slice(200))).n_features
+    3
+    """
+    with tempfile.TemporaryDirectory(prefix="visionshare-") as folder, shown(progress):
+        run = Run(recipe, Path(folder) / WORK, None, jobs)
+        sources = check_run(run)
+        images = images_in_memory(run, training)
+        if recipe.sources is not None:
+            sources += learned_sources(recipe.sources, training, jobs, recipe.seed)
+        teacher = learn_teacher(run, images, sources)
+        classifier = learn_members(run, images, sources, teacher)
+        return classifier if recipe.early_exit is None else with_exits(run, classifier, images)
+
+
+def images_in_memory(run: Run, training: ImageSet, test: ImageSet | None = None) -> RunImages:
+    """Return images in memory as those of a run, with the copies that the recipe asks for.
+
+    Parameters
+    ----------
+    run : Run
+    training : ImageSet
+    test : ImageSet, optional
+        No images when omitted.
+    """
+    n, recipe = len(training), run.recipe
+    test = training.subset(slice(0, 0)) if test is None else test
+    copies = 0 if recipe.deformations is None else recipe.deformations.copies
+    if copies:
+        made = deformed_copies(training.images, recipe, 0, copies, run.jobs)
+        images = np.concatenate([training.images, made])
+        labels = np.tile(training.labels, copies + 1)
+        training = ImageSet(images, labels, training.classes, training.name)
+    return RunImages(training, test, n)
+
+
+def _trained(
+    run: Run, out: Path, sources: list[Any], resume: bool, learning_curve: bool
+) -> TrainResult:
     """Run the stages; the folder is this run's own."""
     recipe, jobs = run.recipe, run.jobs
     with run.clock("data"):
         images = prepare_images(run)
     if recipe.sources is not None:
         with run.clock("sources"):
-            others = load_split(recipe, "train", run.data_dir)
+            others = load_split(recipe, run.data_dir, jobs).training
             sources += learned_sources(recipe.sources, others, jobs, recipe.seed)
     claim_work_folder(run, images.training, resume)
     teacher = learn_teacher(run, images, sources)
@@ -100,10 +185,25 @@ def _trained(run: Run, out: Path, sources: list[Any], resume: bool) -> TrainResu
         with run.clock("early exit"):
             classifier = with_exits(run, classifier, images)
     with run.clock("evaluation"):
-        classifier = with_test_errors(classifier, images.test, jobs)
+        if len(images.test):
+            classifier = with_test_errors(classifier, images.test, jobs)
         evaluation = evaluate(classifier, images.test, jobs)
     metrics = write_results(run, out, classifier, images, evaluation)
+    with stage("compiling"):
+        # A single image has kernels of its own, and so have the read-only arrays of a file:
+        # compiled now, the first prediction answers at once.
+        written = CompactClassifier.load(out / "classifier.safetensors")
+        written.decision_function(images.training.images[:1])
+    if learning_curve:
+        with run.clock("learning curve"):
+            points = measure_learning_curve(run, images, evaluation, _part_trainer(run))
+        metrics = write_learning_curve(run, out, classifier, images, metrics, points)
     return TrainResult(out, classifier, metrics)
+
+
+def _part_trainer(run: Run) -> Trainer:
+    """Return what trains another recipe on the data of a run."""
+    return lambda recipe, out: train(recipe, out, run.data_dir, run.jobs).metrics
 
 
 def check_run(run: Run) -> list[Any]:
@@ -123,7 +223,10 @@ def check_run(run: Run) -> list[Any]:
     for one in (recipe,) if teaching is None else (recipe, teaching):
         family = read_pool(one.features, one.seed)
         family.check_parameters()
-        make_learner(Run(one, run.work, jobs=run.jobs)).check_parameters()
+        learner = make_learner(Run(one, run.work, jobs=run.jobs))
+        learner.check_parameters()
         check_columns(one, family)
+        if run.in_partitions:
+            check_partitions(one, learner)
         check_tuning(one, family)
     return sources

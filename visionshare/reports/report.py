@@ -10,79 +10,150 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.durable import write_text
-from visionshare.errors import InputError
+from visionshare.reports.figures import CurvePoint
+from visionshare.reports.results import Results
 
 __all__ = ["write_report"]
+
+_ORIGINS = {
+    "given": "The test images came with the data, apart from the training images.",
+    "held out": (
+        "The data has no test images: part of it, drawn at random from each class, was kept aside "
+        "before training and evaluated once."
+    ),
+    "unknown": (
+        "Whether some of them trained the classifier is not known here; an error on these would be "
+        "no test error."
+    ),
+}
+_NO_TEST = (
+    "No test figure: every image trained the classifier, and an error on images that were trained "
+    "on says little about others. Give test images, or let some be held out."
+)
+
+# Rounds from which on the late ones are drawn once more, enlarged.
+_EARLY = 5
 
 
 def write_report(
     path: str | os.PathLike[str],
     classifier: CompactClassifier,
+    results: Results | None,
     *,
-    images: np.ndarray,
-    labels: np.ndarray,
-    predictions: np.ndarray,
-    classes: Sequence[str],
     metrics: Mapping[str, Any],
     settings: Mapping[str, Any],
+    examples: np.ndarray | None = None,
+    learning_curve: Sequence[CurvePoint] = (),
 ) -> None:
-    """Write the report of a classifier on test images.
+    """Write the report of a classifier on labeled images.
 
     Parameters
     ----------
     path : path-like
     classifier : CompactClassifier
-    images : ndarray of shape (n, H, W[, C])
-        Test images.
-    labels, predictions : ndarray of shape (n,), int
-        Indexes into ``classes``.
-    classes : sequence of str
+    results : Results or None
+        None where no image was kept from training: the report then has no test figure.
     metrics : mapping
-        The figures of ``metrics.json``.
+        The figures of ``metrics.json``; "notes" are sentences on the images.
     settings : mapping
         The recipe, nested plain values.
-
-    Raises
-    ------
-    InputError
-        If images, labels and predictions differ in length.
+    examples : ndarray of shape (n, H, W[, C]), optional
+        Images that show what templates respond to, where there are no results.
+    learning_curve : sequence of CurvePoint, optional
+        Test errors after learning from fewer images.
     """
     from importlib.resources import files
 
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
 
-    from visionshare.reports import figures, tiles
-
-    if not len(images) == len(labels) == len(predictions):
-        lengths = (len(images), len(labels), len(predictions))
-        raise InputError("predictions", lengths, "one label and one prediction per image")
     source = files("visionshare.reports").joinpath("report.html.j2").read_text("utf-8")
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
     )
     template = environment.from_string(source)
-    wrong = int(np.sum(labels != predictions))
-    # A path of one step is a classifier without prefixes: there is no curve to draw.
-    curves = Markup(figures.learning_curves(classifier)) if len(classifier.path) > 1 else None
     page = template.render(
         title=str(metrics.get("pipeline", "classifier")),
-        wrong=wrong,
-        n_images=len(images),
-        rate=100 * wrong / max(1, len(images)),
         classifier=classifier,
-        curves=curves,
+        notes=metrics.get("notes", []),
+        curves=_curves(classifier, learning_curve),
         layers=classifier.layers,
-        plates=tiles.plates(classifier, images),
-        weights=Markup(figures.weights_by_class(classifier)),
-        confusion=Markup(figures.confusion(labels, predictions, classes)),
-        misclassified=figures.misclassified(images, labels, predictions, classes, 100),
+        plates=_plates(classifier, results, examples),
+        weights=_weights(classifier),
+        test=None if results is None or not len(results) else _tested(classifier, results),
+        no_test=_NO_TEST,
         preparation=classifier.preprocessing.describe(classifier.picture_mode),
         costs=_costs(classifier, metrics),
         settings=_flat(settings),
     )
     # A setting may name a file whose name is no text.
     write_text(path, page.encode("utf-8", "backslashreplace").decode())
+
+
+def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list[Any]:
+    from markupsafe import Markup
+
+    from visionshare.reports import figures
+
+    drawn = []
+    # A path of one step is a classifier without prefixes: there is no curve to draw.
+    if len(classifier.path) > 1:
+        drawn.append(figures.error_by_features(classifier))
+        if len(classifier.path) > _EARLY:
+            drawn.append(figures.error_by_features(classifier, late=True))
+        if len({step.macs for step in classifier.path} - {0}) > 1:
+            drawn.append(figures.error_by_cost(classifier))
+        drawn.append(figures.loss_by_features(classifier))
+    if len(points) > 1:
+        drawn.append(figures.error_by_images(points))
+    return [Markup(svg) for svg in drawn]
+
+
+def _weights(classifier: CompactClassifier) -> Any:
+    from markupsafe import Markup
+
+    from visionshare.reports import figures
+
+    return Markup(figures.weights_by_class(classifier))
+
+
+def _plates(
+    classifier: CompactClassifier, results: Results | None, examples: np.ndarray | None
+) -> list[dict[str, Any]]:
+    from visionshare.reports import tiles
+
+    if results is not None and len(results):
+        return tiles.plates(classifier, results.images)
+    return [] if examples is None else tiles.plates(classifier, examples, "training images")
+
+
+def _tested(classifier: CompactClassifier, results: Results) -> dict[str, Any]:
+    """Return all that the page says of the results."""
+    from markupsafe import Markup
+
+    from visionshare.reports import figures
+    from visionshare.reports.pictures import explained_images, misclassified
+    from visionshare.reports.results import (
+        calibration,
+        error_interval,
+        figures_by_class,
+        most_confused,
+    )
+
+    low, high = error_interval(results.errors, len(results))
+    return {
+        "results": results,
+        "origin": _ORIGINS[results.origin],
+        "interval": (100 * low, 100 * high),
+        "majority": results.classes[results.majority],
+        "by_class": figures_by_class(results),
+        "confused": most_confused(results),
+        "confusion": Markup(figures.confusion_matrix(results)),
+        "calibration": Markup(figures.calibration_curve(results)),
+        "ece": 100 * calibration(results).ece,
+        "mean_confidence": 100 * float(results.confidences.mean()),
+        "misclassified": misclassified(results),
+        "explained": explained_images(classifier, results),
+    }
 
 
 def _costs(classifier: CompactClassifier, metrics: Mapping[str, Any]) -> list[tuple[str, str]]:

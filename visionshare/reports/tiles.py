@@ -19,20 +19,24 @@ _IMAGES, _VALUES = 500, 2**22
 _COLORS = 32
 
 
-def plates(classifier: CompactClassifier, images: np.ndarray) -> list[dict[str, Any]]:
+def plates(
+    classifier: CompactClassifier, images: np.ndarray, called: str = "test images"
+) -> list[dict[str, Any]]:
     """Return the plates of a classifier's features, with a source for each tile.
 
     Parameters
     ----------
     classifier : CompactClassifier
     images : ndarray of shape (n, *image_shape)
-        Test images; some of them show what templates respond to.
+        Some of them show what templates respond to.
+    called : str, default "test images"
+        What captions call them.
     """
     if len(images) == 0:
         return []
     n = min(_IMAGES, _VALUES // int(np.prod(classifier.image_shape)), len(images))
     sample = images[np.linspace(0, len(images) - 1, max(1, n)).astype(int)]
-    seen = Seen(sample, sample, called="test images")
+    seen = Seen(sample, sample, called=called)
     numbers = range(1, classifier.n_features + 1)
     return [_shown(plate) for plate in classifier.family.pictures(seen).plates(numbers)]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.losses import Loss
 from visionshare.registry import Registry
 from visionshare.search.orthogonal import Orthogonal
 from visionshare.search.pool import Criterion, Pool, RefitState, SearchState
@@ -55,8 +56,8 @@ class Line(_Decrease):
         X = pool.columns.columns_of(features)
         active, loss = state.active, state.loss
         D = active.beside(X)
-        direction = np.zeros((active.k, len(X) + 1))
-        direction[:, 1:] = -(X.astype(np.float64) @ state.residual.astype(np.float64)).T
+        direction = np.zeros((active.k, len(features) + 1))
+        direction[:, 1:] = -active.total(_plain_products, X, state.residual).T
         Zd = D.scores(direction)
         alpha, best = 0.0, state.loss_value
         for _ in range(12):
@@ -111,15 +112,26 @@ def _derivatives(
     active: ActiveSet, state: RefitState, Z: np.ndarray, Zd: np.ndarray
 ) -> tuple[float, float]:
     """Return the first and second derivative of the loss along the scores' direction Zd."""
+    return active.total(_local_derivatives, state.loss, Z, Zd)
+
+
+def _local_derivatives(
+    active: ActiveSet, loss: Loss, Z: np.ndarray, Zd: np.ndarray
+) -> tuple[float, float]:
     slope = bend = 0.0
     for i in range(active.n_tiles):
-        _, R = state.loss.residual(Z[i], active.y[i], active.omega[i])
-        P = state.loss.curvature(Z[i], active.y[i])
+        _, R = loss.residual(Z[i], active.y[i], active.omega[i])
+        P = loss.curvature(Z[i], active.y[i])
         mean = np.sum(P * Zd[i], axis=0)
         slope += float(np.sum(R * Zd[i], dtype=np.float64))
         spread = np.sum(P * Zd[i] ** 2, axis=0) - mean**2
         bend += float(np.dot(spread.astype(np.float64), active.omega[i]))
     return slope, bend
+
+
+def _plain_products(active: ActiveSet, X: np.ndarray, R: np.ndarray) -> np.ndarray:
+    """Return XR (n, k) in float64, for columns as rows of X."""
+    return np.asarray(X.astype(np.float64) @ R.astype(np.float64))
 
 
 CRITERIA: Registry[Criterion] = Registry(

@@ -91,7 +91,7 @@ class Orthogonal:
         before = np.linalg.lstsq(self._gram[:j, :j], self._gram[:j, j], rcond=1e-10)[0]
         square = self._gram[j, j] - self._gram[j, :j] @ before
         if square <= 1e-6 * self._gram[j, j]:
-            return np.zeros(active.m, active.dtype)
+            return active.weighted_combination(np.zeros(j + 1))
         return active.weighted_combination(np.append(-before, 1.0) / np.sqrt(square))
 
     def _scan(self, pool: Pool, state: RefitState) -> tuple[np.ndarray, np.ndarray]:
@@ -102,24 +102,34 @@ class Orthogonal:
         places, so that the bits are those of a run that was never stopped.
         """
         active, R = state.active, state.residual
-        width = R.shape[1] + 1
+        width = active.k + 1
         if self._explained is None:
             self._explained = np.zeros(pool.columns.shape[1])
         while active.n - self._n > 1:
             last = min(self._n + width, active.n - 1)
-            product = np.zeros((len(R), width), R.dtype)
-            for j in range(self._n, last):
-                product[:, j % width] = self._basis_vector(active, j + 1)
-            G = pool.columns.correlate(product)
+            vectors = [self._basis_vector(active, j + 1) for j in range(self._n, last)]
+            G = pool.columns.correlate(active.each(_side_by_side, self._n, width, *vectors))
             for j in range(self._n, last):
                 self._explained += G[:, j % width] ** 2
             self._n = last
         if self._n == active.n:
             return np.abs(pool.columns.correlate(R)).sum(axis=1), self._explained
         column = self._n % width
-        G = pool.columns.correlate(
-            np.insert(R, column, self._basis_vector(active, active.n), axis=1)
-        )
+        vector = self._basis_vector(active, active.n)
+        G = pool.columns.correlate(active.each(_with_column, R, column, vector))
         self._explained += G[:, column] ** 2
         self._n = active.n
         return np.abs(np.delete(G, column, axis=1)).sum(axis=1), self._explained
+
+
+def _side_by_side(active: ActiveSet, first: int, width: int, *vectors: np.ndarray) -> np.ndarray:
+    """Return vectors as columns of an array (m, width): number j stands in column j modulo it."""
+    product = np.zeros((active.m, width), active.dtype)
+    for j, vector in enumerate(vectors, start=first):
+        product[:, j % width] = vector
+    return product
+
+
+def _with_column(active: ActiveSet, R: np.ndarray, column: int, vector: np.ndarray) -> np.ndarray:
+    """Return R with a vector more before a column."""
+    return np.insert(R, column, vector, axis=1)

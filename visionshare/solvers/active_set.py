@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Executor
 from copy import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -62,6 +62,36 @@ class ActiveSet:
         self.columns = np.zeros((self.n_tiles, capacity + 1, self.tile), self.dtype)
         self.columns[:, 0] = 1 if intercept else 0
         self.executor = executor
+
+    def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
+        """Return the sum of what a function gives for all examples: of this active set, itself.
+
+        An active set whose examples lie in several places calls it in each of them, with what
+        stands there for these arguments. That is how whatever needs the examples themselves is
+        written, so that they need not come together.
+
+        Parameters
+        ----------
+        function : callable
+            Of an active set and the other arguments; returns numbers, an array, or a tuple of such.
+        *args
+        how : {"sum", "max"}, default "sum"
+        """
+        return function(self, *args)
+
+    def each(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function gives for each example: of this active set, itself.
+
+        Parameters
+        ----------
+        function, *args
+            As in :meth:`total`; what it returns is kept where the examples are.
+        """
+        return function(self, *args)
+
+    def of_examples(self, values: np.ndarray) -> np.ndarray:
+        """Return an array with a row for each example as :meth:`total` and :meth:`each` take it."""
+        return values
 
     def _tiled(self, values: np.ndarray) -> np.ndarray:
         padded = np.zeros((self.n_tiles * self.tile,), values.dtype)

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from visionshare.columns.arrays import ArrayColumns, sampled
 from visionshare.columns.base import Columns, Span, check_ids
 from visionshare.errors import InputError, StoreError
 from visionshare.generators import FeatureFamily
+from visionshare.progress import track
 from visionshare.resources import parse_size
 from visionshare.store.manifest import Manifest, read_manifest, write_manifest
 from visionshare.store.shards import SHARDS, MappedShard, write_shard
@@ -116,15 +116,13 @@ class StoreColumns(Columns):
             self._mapped[name] = MappedShard(path, entry, self.shape[0], self.dtype)
         return self._mapped[name]
 
-    def fill(self, ids: np.ndarray | None = None, progress: bool = False) -> None:
+    def fill(self, ids: np.ndarray | None = None) -> None:
         """Evaluate and commit what is missing of these columns, and of their blocks.
 
         Parameters
         ----------
         ids : ndarray of int, optional
             All when omitted.
-        progress : bool, default False
-            Show a progress bar.
 
         Raises
         ------
@@ -143,12 +141,7 @@ class StoreColumns(Columns):
             raise StoreError(f"{self.folder}: {left}; open the store with its family and images")
         with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
-            batches: Any = self._batches(self._family, ids)
-            if progress:
-                from tqdm import tqdm
-
-                batches = tqdm(batches, "columns")
-            for batch in batches:
+            for batch in track(self._batches(self._family, ids), "columns"):
                 columns = self._family.transform_columns
                 self._write(batch, columns(self._images, batch, self.n_jobs, self.dtype))
 

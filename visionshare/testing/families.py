@@ -52,6 +52,7 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     _check_added_cost(fitted)
     _check_layers(fitted)
     _check_pictures(fitted, images)
+    _check_contributions(fitted, images)
     _check_identity(fitted, images)
     _check_bad_input(fitted, images)
     assert_array_equal(images, untouched, "the images were changed")
@@ -180,7 +181,9 @@ def _check_layers(fitted: Any) -> None:
             assert all(type(n) is int and n >= 0 for n in numbers), f"{layer} has no whole numbers"
         assert sum(layer.macs for layer in layers) == family.macs(), "layers cost more or less"
         assert sum(layer.parameters for layer in layers) == family.n_parameters
-        held = sum(a.size for a in family.to_state()[1].values() if a.dtype.kind == "f")
+        # Whole numbers of few bits share the numbers of 64 bits that hold them.
+        arrays = family.to_state()[1].values()
+        held = sum(a.size if a.dtype.kind == "f" else 64 * a.size for a in arrays)
         assert family.n_parameters <= held, "more parameters than the state has numbers"
 
 
@@ -198,6 +201,30 @@ def _check_pictures(fitted: Any, images: np.ndarray) -> None:
             assert np.isfinite(tile.values).all(), "a tile has values that are not finite"
             within = tile.signed or (tile.values.min() >= 0 and tile.values.max() <= 1)
             assert within, "a tile has values below 0 or above 1"
+
+
+def _check_contributions(fitted: Any, images: np.ndarray) -> None:
+    """Check that what parts add makes the weighted sums, and that boxes are of the image."""
+    from visionshare.generators.contributions import whole_boxes
+
+    weights = np.random.default_rng(8).normal(size=(3, fitted.n_features_)).astype(np.float32)
+    limits = whole_boxes(1, fitted.image_shape_)[0]
+    for family in (fitted, fitted.take(_few_ids(fitted))):
+        part = np.ascontiguousarray(weights[:, : family.n_features_])
+        for image in images[:2]:
+            parts = family.contributions(image, part)
+            p = len(parts.values)
+            assert len(parts.families) == len(parts.numbers) == p, "a part has no name or number"
+            assert parts.amounts.shape == (3, p), f"amounts are of shape {parts.amounts.shape}"
+            slack = 1e-5 * (np.abs(parts.amounts).sum(axis=1) + np.abs(parts.rest)).max()
+            expected = family.weighted_sums(image[None], part)[0]
+            assert_allclose(parts.sums, expected, 1e-4, slack, err_msg="parts make other sums")
+            for boxes, n in ((parts.boxes, p), (family.boxes(image), family.n_features_)):
+                assert boxes.shape == (n, 4), f"boxes are of shape {boxes.shape}"
+                first, last = boxes[:, ::2], boxes[:, 1::2]
+                assert (first < last).all(), "a box is empty"
+                inside = (first >= 0).all() and (last <= limits[1::2]).all()
+                assert inside, "a box leaves the image"
 
 
 def _check_weighted_sums(fitted: Any, images: np.ndarray) -> None:

@@ -1,11 +1,20 @@
 """The page, in a real browser, against the real command."""
 
+import base64
+import io
 import math
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from PIL import Image
+
+from tests.apps.service.clients import Server
+from visionshare import CompactClassifier, PatchTemplates
+from visionshare.apps import explain_picture
+from visionshare.datasets import load_dataset
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +60,104 @@ def test_the_right_bar_wins(browser, address, digit):
     assert browser.value("document.querySelector('.best').dataset.name") == digit
     assert browser.value("document.getElementById('seen').width") == 8
     assert browser.value("document.getElementById('problem').textContent") == ""
+
+
+def _drop(browser, picture):
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "png")
+    encoded = base64.b64encode(file.getvalue()).decode()
+    # The page may fetch from its own service alone: the bytes are made in it.
+    browser.value(
+        f"(() => {{ const bytes = Uint8Array.from(atob('{encoded}'), (c) => c.charCodeAt(0));"
+        " const data = new DataTransfer();"
+        " data.items.add(new File([bytes], 'picture.png', {type: 'image/png'}));"
+        " document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true,"
+        " cancelable: true})); })()"
+    )
+    browser.wait("document.body.dataset.state === 'answered'")
+
+
+def test_a_dropped_picture_is_classified_and_explained(browser, address, model):
+    image = load_dataset("digits", "test").images[3]
+    picture = np.full((90, 120), 230, np.uint8)
+    picture[20:84, 30:94] = 230 - 0.7 * np.kron(image, np.ones((8, 8)))
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "png")
+    said = explain_picture(model, file).explanation
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    assert browser.value("document.getElementById('shown').hidden") is True
+    _drop(browser, picture)
+    assert browser.value("document.querySelector('.best').dataset.name") == said.label
+    rows = browser.value(
+        "Array.from(document.querySelectorAll('.feature'), (row) =>"
+        " Array.from(row.children, (cell) => cell.textContent))"
+    )
+    strongest = said.strongest(None, 10)
+    assert [row[0] for row in rows] == [
+        f"{rank}: patches {said.numbers[j]}" for rank, j in enumerate(strongest, 1)
+    ]
+    amounts = [float(row[2].replace("−", "-")) for row in rows]
+    evidence = said.evidence[said.class_index(), strongest]
+    np.testing.assert_allclose(amounts, evidence, atol=0.006)
+    size = browser.value("[document.getElementById('shown').width, "
+                         "document.getElementById('shown').height]")  # fmt: skip
+    assert size == [336, 252]
+    # The first box is where the explanation says.
+    top, _, left, _ = said.boxes[strongest[0]] * 336 / 120
+    browser.value("document.querySelector('.feature').dispatchEvent(new Event('pointerenter'))")
+    pixel = browser.value(
+        "Array.from(document.getElementById('shown').getContext('2d')"
+        f".getImageData({int(left) + 2}, {int(top) + 2}, 1, 1).data)"
+    )
+    red_or_blue = (178, 24, 43) if evidence[0] > 0 else (33, 102, 172)
+    np.testing.assert_allclose(pixel[:3], red_or_blue, atol=40)
+    browser.value(
+        "document.getElementById('explain').value = '1';"
+        "document.getElementById('explain').dispatchEvent(new Event('change'))"
+    )
+    browser.wait("document.querySelectorAll('#why th')[2].textContent === '1'")
+    assert browser.value("document.getElementById('problem').textContent") == ""
+
+
+def test_bars_begin_and_end_together(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.value("document.querySelectorAll('.row > :first-child')[4].textContent = 'long name'")
+    _drop(browser, np.full((20, 20), 100, np.uint8))
+    edges = browser.value(
+        "Array.from(document.querySelectorAll('.bar'), (bar) =>"
+        " [bar.getBoundingClientRect().left, bar.getBoundingClientRect().right])"
+    )
+    assert len(edges) == 10
+    assert len({tuple(edge) for edge in edges}) == 1
+
+
+def test_what_is_not_drawn_has_no_pad(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (200, 8, 8, 3), np.uint8)
+    family = PatchTemplates(3, 4, 2, (2.0,), n_patches=500).fit(images)
+    classes = np.array([f"kind {c}" for c in range(30)])
+    weights = rng.normal(size=(30, family.n_features_))
+    file = tmp_path / "photos.safetensors"
+    CompactClassifier(family, weights, np.zeros(30), classes).save(file)
+    server = Server(path=file)
+    try:
+        browser.open(server.url)
+        browser.wait("document.body && document.body.dataset.ready === 'yes'")
+        assert browser.value("document.getElementById('drawing').hidden") is True
+        assert browser.value("document.getElementById('camera').hidden") is False
+        _drop(browser, rng.integers(0, 256, (30, 40, 3), np.uint8))
+        rows = browser.value(
+            "Array.from(document.querySelectorAll('.row'))"
+            ".filter((row) => !row.hidden).sort((a, b) => a.style.order - b.style.order)"
+            ".map((row) => parseFloat(row.querySelector('.probability').textContent))"
+        )
+        assert len(rows) == 10
+        assert rows == sorted(rows, reverse=True)
+    finally:
+        server.process.send_signal(signal.SIGINT)
+        server.process.communicate(timeout=60)
 
 
 def test_clearing_and_its_own_rules(browser, address):

@@ -16,6 +16,7 @@ from PIL import Image
 
 from tests.apps.service.clients import ask, get
 from visionshare import CompactClassifier, Pixels
+from visionshare.apps import explain_picture
 from visionshare.apps.pictures import read_picture
 from visionshare.apps.service import Limits, service
 from visionshare.apps.service.bodies import Refusal, pixels_of
@@ -30,10 +31,10 @@ def png(image):
     return file.getvalue()
 
 
-def predict(content=b"", kind="image/png", **others):
+def predict(content=b"", kind="image/png", url="/predict", **others):
     headers = {} if kind is None else {"Content-Type": kind}
     return {
-        "method": "POST", "url": "/predict", "content": content,
+        "method": "POST", "url": url, "content": content,
         "headers": headers | others.pop("headers", {}), **others,
     }  # fmt: skip
 
@@ -66,6 +67,47 @@ def test_a_picture_gets_what_the_classifier_says(app, model, tmp_path):
         assert said["macs"] == model.macs
     assert raw.json()["raster"] is None
     assert asked.json()["raster"] == image.tolist()
+
+
+def test_a_picture_is_explained_where_it_is(app, model):
+    canvas = np.full((60, 90), 200, np.uint8)
+    canvas[10:42, 30:62] = 200 - 0.6 * np.kron(
+        load_dataset("digits", "test").images[3], np.ones((4, 4), np.uint8)
+    )
+    said = explain_picture(model, io.BytesIO(png(canvas))).explanation
+    raw, form, other, pixels = ask(
+        app, predict(png(canvas), url="/explain"),
+        {"method": "POST", "url": "/explain", "files": {"file": ("a.png", png(canvas))}},
+        predict(png(canvas), url="/explain?class=7&top=60"),
+        predict(json.dumps({"pixels": [[9] * 8] * 8}), "application/json", url="/explain"),
+    )  # fmt: skip
+    assert raw.json() == form.json()
+    record = raw.json()
+    assert (record["label"], record["size"]) == (str(said.label), [60, 90])
+    assert len(record["features"]) == 10
+    strongest = said.strongest(None, 10)
+    np.testing.assert_allclose(
+        [f["box"] for f in record["features"]], said.boxes[strongest], 0, 0.01
+    )
+    full = other.json()
+    assert full["explained"] == "7"
+    for name in ("7", full["rival"]):
+        added = sum(f["evidence"][name] for f in full["features"])
+        added += full["others"][name] + full["base"][name]
+        assert added == pytest.approx(full["score"][name], abs=1e-3)
+    assert pixels.json()["size"] == [8, 8]
+
+
+def test_wrong_wishes_for_explanations_are_refused(app):
+    picture = png(np.zeros((9, 9), np.uint8))
+    answers = ask(
+        app, *(predict(picture, url=f"/explain?{q}") for q in ("class=eleven", "top=0", "top=101")),
+        predict(b"nothing", url="/explain"),
+    )  # fmt: skip
+    assert [a.status_code for a in answers] == [422] * 4
+    kinds = [a.json()["error"]["kind"] for a in answers]
+    assert kinds == ["invalid_request"] * 3 + ["invalid_picture"]
+    assert "'eleven'" in answers[0].json()["error"]["message"]
 
 
 def test_pixels_skip_preprocessing(app, model):

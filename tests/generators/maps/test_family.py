@@ -231,10 +231,10 @@ def test_parameters_of_the_family_inside_are_checked_first():
 
 def test_what_takes_more_memory_than_there_is_is_refused_before_work():
     # Views of one byte: the images themselves take no memory.
-    many = np.broadcast_to(np.uint8(3), (10**9, 40, 40))
+    many = np.broadcast_to(np.uint8(3), (16, 2**12, 2**12))
     with pytest.raises(InputError, match=r"^n_maps: got 900.*memory"):
         LearnedMaps(Pixels(), n_maps=900).fit(many)
-    large = np.broadcast_to(np.uint8(3), (9000, 2**16, 2**16))
+    large = np.broadcast_to(np.uint8(3), (9000, 2**20, 2**20))
     with pytest.raises(InputError, match=r"^padding: got 0.*memory"):
         LearnedMaps(Pixels(), n_maps=1).fit(large)
 

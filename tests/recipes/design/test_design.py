@@ -1,5 +1,6 @@
 """Designs on small images: files, stops, other folders, and what the command says."""
 
+import io
 import json
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from visionshare.cli.main import main
 from visionshare.datasets import ImageSet
 from visionshare.errors import DataError, InputError, StoreError
+from visionshare.progress import Progress
 from visionshare.recipes import Budget, design_recipe, load_recipe, train
 from visionshare.recipes.design import running
 from visionshare.recipes.design.trials import LOCK, RECIPE, TABLE, WORK, design_folder
@@ -109,10 +111,12 @@ def test_the_seed_says_what_is_proposed(found, tmp_path):
     assert other.trials[0].structure != found.trials[0].structure
 
 
-def test_time_ends_a_design_after_one_structure_at_least(tmp_path, capsys):
-    result = design_recipe(recipe(), tmp_path, BUDGET, seconds=1e-3, progress=True)
+def test_time_ends_a_design_after_one_structure_at_least(tmp_path):
+    file = io.StringIO()
+    with Progress(file, every=1e-9):
+        result = design_recipe(recipe(), tmp_path, BUDGET, seconds=1e-3)
     assert [(trial.number, trial.rung) for trial in result.trials] == [(0, 0)]
-    assert "trials" in capsys.readouterr().err
+    assert "trials: fine-tuning, " in file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,7 @@ def test_structures_that_cannot_be_trained_are_rows_of_the_table(tmp_path):
 
 
 def command(*words):
-    return ["design", "digits", *(word for s in TINY for word in ("--set", s)), *words]
+    return ["--quiet", "design", "digits", *(word for s in TINY for word in ("--set", s)), *words]
 
 
 def test_the_command_says_what_was_found(found, tmp_path, capsys):
@@ -236,7 +240,7 @@ def test_the_command_says_what_was_found(found, tmp_path, capsys):
     ("options", "message"),
     [
         ([], "--time: got None"),
-        (["--time", "soon"], "--time: got 'soon'; accepted: a time such as 30m"),
+        (["--time", "soon"], "--time: got 'soon'; accepted: a time such as 90s"),
         (["--time", "0m"], "--time: got '0m'"),
         (["--structures", "0"], "--structures: got 0"),
         (["--time", "1m", "--macs", "many"], "--macs: got 'many'; accepted: a number such as 400k"),

@@ -54,6 +54,29 @@ def test_the_cost_is_that_of_the_classifier(layers, head, channels, deslanted, t
     assert cost == Cost(classifier.macs, classifier.n_parameters, classifier.nbytes)
 
 
+def test_the_cost_with_channels_is_that_of_the_classifier(tmp_path):
+    names = ("opponent", "orientations")
+    structure = Structure(LAYERS["one"], 2, 5, 2, "linear", 0, False, names)
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 11, 10, 3), np.uint8)
+    images = ImageSet(pixels, np.arange(40) % 3, list("abc"), "noise")
+    settings = ["fine_tuning.epochs=1", "store.where=memory"]
+    recipe = recipe_of(load_recipe("digits", settings), structure, FEW)
+    run, of_run = Run(recipe, tmp_path), RunImages(images, images, 40)
+    classifier = fine_tuned(run, choose_features(run, of_run), of_run)
+
+    cost = cost_of(structure, (11, 10, 3), 3)
+    assert cost == Cost(classifier.macs, classifier.n_parameters, classifier.nbytes)
+    assert str(structure).startswith("opponent+orientations, ")
+
+
+def test_colors_need_images_of_colors_and_no_slant_is_taken_out_of_channels():
+    assert not Structure((), 3, 4, 2, "linear", 0, False, ("rgb",)).fits((9, 9, 1))
+    assert Structure((), 3, 4, 2, "linear", 0, False, ("gray",)).fits((9, 9, 1))
+    assert not Structure((), 3, 4, 2, "linear", 0, True, ("gray",)).fits((9, 9, 1))
+    with pytest.raises(InputError, match="channels"):
+        Design(channels=(("depth",),))
+
+
 def test_structures_that_images_are_too_small_for():
     assert Structure((), 8, 1, 1, "linear", 0, False).fits((8, 9, 1))
     assert not Structure((), 9, 1, 1, "linear", 0, False).fits((8, 9, 1))
@@ -199,3 +222,11 @@ def test_every_layering_has_a_pool(n, deslanted):
         family = family.family
     assert (family.name, family.patch_size, family.n_templates) == ("patches", 4, 10)
     assert (family.masks, family.grid, family.n_patches) == ("cells", 2, 2000)
+
+
+def test_draws_of_channels_fit_the_images():
+    design = Design(n_layers=(0,), channels=((), ("opponent",), ("gray", "orientations")))
+    gray = Proposals(design, Budget(), (12, 12, 1), 3)
+    assert {gray[i].structure.channels for i in range(20)} == {(), ("gray", "orientations")}
+    color = Proposals(design, Budget(), (12, 12, 3), 3)
+    assert len({color[i].structure.channels for i in range(20)}) == 3

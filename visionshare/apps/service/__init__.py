@@ -1,4 +1,4 @@
-"""A classifier as a small web service: predictions, a page to draw on, metrics."""
+"""A classifier as a small web service: predictions, explanations, a page, metrics."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def service(
     """Return the application of a classifier, for any ASGI server.
 
     ``POST /predict`` takes a picture (its bytes, or a form with one file) or the pixels of an
-    image as JSON; ``/v2`` is the Open Inference Protocol; ``GET /`` is a page to draw on;
-    ``GET /health`` and ``GET /metrics`` are for machines. A classifier with an exit rule
-    stops early.
+    image as JSON; ``POST /explain`` takes the same and says which features spoke for a class, and
+    where; ``/v2`` is the Open Inference Protocol; ``GET /`` is a page that takes pictures;
+    ``GET /health`` and ``GET /metrics`` are for machines. A classifier with an exit rule stops
+    early.
 
     Parameters
     ----------

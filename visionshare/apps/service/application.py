@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from visionshare.apps.service.access import Access
 from visionshare.apps.service.bodies import Body, Refusal, body_kind, empty_body
+from visionshare.apps.service.explanation import ExplanationAnswer
 from visionshare.apps.service.headers import SecureHeaders, page_policy
 from visionshare.apps.service.metrics import Metrics
 from visionshare.apps.service.protocol_v2 import v2_router
@@ -84,7 +85,10 @@ def application(
 
 def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
     page = (files("visionshare.apps.service") / "page.html").read_text("utf-8")
-    policy = {"Content-Security-Policy": page_policy(page)}
+    policy = {
+        "Content-Security-Policy": page_policy(page),
+        "Permissions-Policy": "camera=(self), geolocation=(), microphone=()",
+    }
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"model": ErrorAnswer} for status in (408, 413, 415, 422, 503)
     }
@@ -92,13 +96,20 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
     @app.post("/predict", response_model_exclude_none=False, responses=refusals)
     async def predict(request: Request, raster: bool = False) -> Prediction:
         """Classify a picture, or the pixels of an image."""
-        kind, limits = body_kind(request.headers), worker.limits
-        max_bytes = worker.max_json_size() if kind == "json" else limits.max_body_size
         with Body(worker.memory) as body:
-            content = await body.read(request, max_bytes, limits.body_timeout)
-            if not content:
-                raise empty_body()
+            kind, content = await _content(request, body, worker)
             return await worker.predict(kind, content, raster, request.headers)
+
+    @app.post("/explain", responses=refusals)
+    async def explain(
+        request: Request,
+        name: Annotated[str | None, Query(alias="class", max_length=1000)] = None,
+        top: Annotated[int, Query(ge=1, le=100)] = 10,
+    ) -> ExplanationAnswer:
+        """Say which features of a picture spoke for and against a class, and where."""
+        with Body(worker.memory) as body:
+            kind, content = await _content(request, body, worker)
+            return await worker.explain(kind, content, name, top, request.headers)
 
     @app.get("/health")
     async def health() -> dict[str, Any]:
@@ -112,9 +123,19 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
         return Response(text, headers={"Content-Type": content_type})
 
     @app.get("/", response_class=HTMLResponse)
-    async def drawing() -> HTMLResponse:
-        """Return a page to draw on."""
+    async def start_page() -> HTMLResponse:
+        """Return a page that takes pictures."""
         return HTMLResponse(page, headers=policy)
+
+
+async def _content(request: Request, body: Body, worker: Worker) -> tuple[str, bytes]:
+    """Return the kind of a request's body, and the body, which is not empty."""
+    kind, limits = body_kind(request.headers), worker.limits
+    max_bytes = worker.max_json_size() if kind == "json" else limits.max_body_size
+    content = await body.read(request, max_bytes, limits.body_timeout)
+    if not content:
+        raise empty_body()
+    return kind, content
 
 
 def _description(worker: Worker, version: str) -> dict[str, Any]:
@@ -123,6 +144,7 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
         "status": "ok",
         "classes": list(map(str, model.classes_.tolist())),
         "image_shape": list(model.image_shape),
+        "drawn": model.picture_mode == "gray" and model.preprocessing.polarity != "as_is",
         "features": model.n_features,
         "macs": worker.macs,
         "early_exit": model.exit_rule is not None,

@@ -30,7 +30,7 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 # Other paths are counted together: a client must not make any number of time series.
-_PATHS = {"/", "/predict", "/health", "/metrics", "/openapi.json"}
+_PATHS = {"/", "/predict", "/explain", "/health", "/metrics", "/openapi.json"}
 
 
 def page_policy(page: str) -> str:

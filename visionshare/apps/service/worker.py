@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
+from visionshare.apps.explanation import explain_picture
 from visionshare.apps.pictures import read_picture
 from visionshare.apps.service.bodies import (
     BodyMemory,
@@ -23,10 +24,11 @@ from visionshare.apps.service.bodies import (
     file_of,
     pixels_of,
 )
+from visionshare.apps.service.explanation import ExplanationAnswer, explanation_answer
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import trim_memory
 from visionshare.apps.service.pictures import is_large, reduced_picture
-from visionshare.classifier import CompactClassifier, EarlyExit
+from visionshare.classifier import CompactClassifier, EarlyExit, explain
 from visionshare.errors import DataError
 from visionshare.scores import predict_labels
 
@@ -123,6 +125,14 @@ class _Large(Exception):
         self.body = body
 
 
+@dataclass(frozen=True)
+class _Question(Generic[T]):
+    """What is to be known of an image, and of a picture file."""
+
+    of_image: Callable[[Served, np.ndarray], T]
+    of_picture: Callable[[Served, BinaryIO], T]
+
+
 class Worker:
     """Preprocesses and classifies pictures on a pool of threads.
 
@@ -214,19 +224,58 @@ class Worker:
         Refusal
             If too many predictions wait, or the body contains no image for the classifier.
         """
+
+        def of_image(served: Served, image: np.ndarray) -> Prediction:
+            return _answer(served, image, with_raster)
+
+        def of_picture(served: Served, file: BinaryIO) -> Prediction:
+            image = _read(self.reader, served.classifier, file, self.limits.max_pixels)
+            return of_image(served, image)
+
+        return await self._ask(kind, body, headers or {}, _Question(of_image, of_picture))
+
+    async def explain(
+        self,
+        kind: str,
+        body: bytes,
+        name: str | None,
+        top: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> ExplanationAnswer:
+        """Return what features said of a body, see :func:`explanation_answer`.
+
+        Boxes lie in the picture; in a reduced one, where it is large.
+
+        Raises
+        ------
+        Refusal
+            As :meth:`predict`, or if there is no such class.
+        """
+
+        def of_image(served: Served, image: np.ndarray) -> ExplanationAnswer:
+            return explanation_answer(explain(served.classifier, image), name, top)
+
+        def of_picture(served: Served, file: BinaryIO) -> ExplanationAnswer:
+            explained = _read(explain_picture, served.classifier, file, self.limits.max_pixels)
+            return explanation_answer(explained.explanation, name, top)
+
+        return await self._ask(kind, body, headers or {}, _Question(of_image, of_picture))
+
+    async def _ask(
+        self, kind: str, body: bytes, headers: Mapping[str, str], question: _Question[T]
+    ) -> T:
+        """Return the answer to a body, on a thread; large pictures wait for each other."""
         with self._place():
-            arguments = (self._served, kind, body, with_raster, headers or {})
+            arguments = (self._served, kind, body, headers, question)
             try:
-                return await self._on(self._pool, self._predict, *arguments)
+                return await self._on(self._pool, self._answered, *arguments)
             except _Large as large:
                 body = large.body
             if self._n_large > self.limits.max_queue // 4:
                 raise _busy()
             self._n_large += 1
             try:
-                return await self._on(
-                    self._one, self._predict_large, self._served, body, with_raster
-                )
+                return await self._on(self._one, self._answered_large, self._served, body, question)
             finally:
                 self._n_large -= 1
 
@@ -253,34 +302,34 @@ class Worker:
         self.running += change
         self.on_running(self.running)
 
-    def _predict(
-        self, served: Served, kind: str, body: bytes, with_raster: bool, headers: Mapping[str, str]
-    ) -> Prediction:
+    def _answered(
+        self,
+        served: Served,
+        kind: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        question: _Question[T],
+    ) -> T:
         if kind == "form":
             body = file_of(headers, body)
         if not body:
             raise empty_body()
-        image = self._image(served.classifier, kind, body)
-        return _answer(served, image, with_raster)
-
-    def _predict_large(self, served: Served, body: bytes, with_raster: bool) -> Prediction:
-        limits = self.limits
-        small = _read(reduced_picture, body, limits.max_decoded_pixels, limits.max_decode_memory)
-        image = _read(self.reader, served.classifier, io.BytesIO(small), limits.max_pixels)
-        return _answer(served, image, with_raster)
-
-    def _image(self, classifier: CompactClassifier, kind: str, body: bytes) -> np.ndarray:
+        classifier, limits = served.classifier, self.limits
         if kind == "json":
-            return pixels_of(body, classifier.image_shape)
+            return question.of_image(served, pixels_of(body, classifier.image_shape))
         if classifier.picture_size is None:
             raise Refusal(415, "unsupported_type", "this classifier takes vectors: send JSON")
-        limits = self.limits
         try:
             if _read(is_large, body, limits.max_pixels, limits.max_decoded_pixels):
                 raise _Large(body)
-            return _read(self.reader, classifier, io.BytesIO(body), limits.max_pixels)
+            return question.of_picture(served, io.BytesIO(body))
         finally:
             self._trim()
+
+    def _answered_large(self, served: Served, body: bytes, question: _Question[T]) -> T:
+        limits = self.limits
+        small = _read(reduced_picture, body, limits.max_decoded_pixels, limits.max_decode_memory)
+        return question.of_picture(served, io.BytesIO(small))
 
     def _trim(self) -> None:
         """Give memory back, once a second at most: it takes milliseconds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,12 +35,18 @@ class CProgram:
         First part of all names.
     pixel : {"uint8", "float32"}
         Type of an image's values.
-    quantize : {"none", "int8", "int16"}
+    quantize : {"none", "int4", "int8", "int16"}
         What its tables hold.
     ram : int
         Bytes of the memory that a call writes to, beside the stack.
     files : dict of str to str
         Header, source, example and Makefile, by file name.
+    score : {"float32", "int32"}, default "float32"
+        Type of a score.
+    score_scale : float, default 1.0
+        What a score of 1 stands for: whole numbers times this are about the classifier's scores.
+    reference : callable, optional
+        Of a program in whole numbers: the same scores, from images, in Python.
     """
 
     name: str
@@ -48,6 +54,9 @@ class CProgram:
     quantize: str
     ram: int
     files: dict[str, str]
+    score: str = "float32"
+    score_scale: float = 1.0
+    reference: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 def c_program(
@@ -57,6 +66,7 @@ def c_program(
     quantize: str = "none",
     probabilities: bool = False,
     early_exit: bool = False,
+    examples: np.ndarray | None = None,
 ) -> CProgram:
     """Return the C of a classifier: C99, without allocation or input and output.
 
@@ -67,13 +77,18 @@ def c_program(
         First part of all names.
     pixel : {"uint8", "float32"}, optional
         Type of an image's values; bytes when omitted, floats where examples are vectors.
-    quantize : {"none", "int8", "int16"}, default "none"
-        What the tables hold.
+    quantize : {"none", "int4", "int8", "int16"}, default "none"
+        What the tables hold. With int8 and int4, patches and products of their pairs compute in
+        whole numbers from the bytes of an image to its scores; int4 stores the weights of such
+        products in 4 bits, all else in 8.
     probabilities : bool, default False
         Whether there is a function of probabilities, which needs the mathematical library.
     early_exit : bool, default False
         Whether images stop where the classifier's rule says, see
         :class:`visionshare.classifier.EarlyExit`; otherwise all features are computed.
+    examples : ndarray of shape (n, *image_shape), uint8, optional
+        Some of the training images, on which weights of products are rounded so that scores
+        change little; a few thousand do. int4 cannot do without.
 
     Raises
     ------
@@ -95,18 +110,26 @@ def c_program(
             raise InputError(argument, value, " or ".join(map(repr, known)))
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
-    writer = Writer(name, PIXELS[pixel], QUANTIZATIONS[quantize])
+    if quantize == "int4" or examples is not None:
+        _check_examples(classifier, examples)
+    writer = Writer(name, PIXELS[pixel], QUANTIZATIONS[quantize], examples=examples)
+    whole_tables = classifier.family.in_whole_numbers or quantize in ("int4", "int8")
+    if pixel == "uint8" and whole_tables and not early_exit:
+        whole = _whole_program(classifier, writer, quantize, probabilities)
+        if whole is not None:
+            return whole
+        # Units that were written before one turned out to be of floats.
+        writer.units.clear()
+    if quantize == "int4":
+        accepted = "'int8': only patches of bytes and products of their pairs, without early exit"
+        raise InputError("quantize", quantize, accepted)
     stages = tuple(_stages(classifier, writer, early_exit))
-    ram = max(stage.ram for stage in stages) + 4 * classifier.n_features
-    if ram > _LARGEST_RAM:
-        raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
+    ram = _checked_ram(max(stage.ram for stage in stages) + 4 * classifier.n_features)
     values = {
-        **_description(classifier),
-        "prefix": name,
-        "macro": name.upper(),
-        "from_bytes": writer.bytes,
+        **_description(classifier, writer),
         "quantize": quantize,
         "quantized": writer.bits is not None,
+        "score_scale": None,
         "weight_type": "float" if writer.bits is None else f"int{writer.bits}_t",
         "ram": ram,
         "stages": stages,
@@ -114,12 +137,54 @@ def c_program(
         "probabilities": probabilities,
         "math": probabilities or any(unit.math for unit in writer.units),
     }
+    return CProgram(name, pixel, quantize, ram, _files(name, "program.c.j2", values))
+
+
+def _whole_program(
+    classifier: CompactClassifier, writer: Writer, quantize: str, probabilities: bool
+) -> CProgram | None:
+    """Return a program that computes in whole numbers; None where the family has floats."""
+    scores = classifier.family.to_whole_scores(writer, classifier.weights, classifier.intercept)
+    if scores is None:
+        return None
+    ram = _checked_ram(writer.ram(scores.unit))
+    values = {
+        **_description(classifier, writer),
+        "quantize": quantize, "quantized": True, "ram": ram, "units": writer.units,
+        "score_scale": scores.scale, "unit": scores.unit.name, "stages": (),
+        "probabilities": probabilities, "math": probabilities,
+    }  # fmt: skip
+    files = _files(writer.prefix, "whole.c.j2", values)
+
+    def reference(images: np.ndarray) -> np.ndarray:
+        return scores.evaluate(np.asarray(images)).astype(np.int32)
+
+    return CProgram(writer.prefix, "uint8", quantize, ram, files, "int32", scores.scale, reference)
+
+
+def _checked_ram(ram: int) -> int:
+    """Return the bytes that a call writes to, if they are not too many."""
+    if ram > _LARGEST_RAM:
+        raise InputError("classifier", f"{ram} bytes to work in", f"at most {_LARGEST_RAM}")
+    return ram
+
+
+def _check_examples(classifier: CompactClassifier, examples: np.ndarray | None) -> None:
+    shape = ", ".join(map(str, classifier.image_shape))
+    accepted = f"training images of shape (n, {shape}), uint8; int4 needs them"
+    if examples is None:
+        raise InputError("examples", None, accepted)
+    fits = examples.dtype == np.uint8 and examples.shape[1:] == classifier.image_shape
+    if not fits or len(examples) == 0:
+        raise InputError("examples", (examples.shape, str(examples.dtype)), accepted)
+
+
+def _files(name: str, program: str, values: dict[str, Any]) -> dict[str, str]:
     templates = {
-        f"{name}.h": "header.h.j2", f"{name}.c": "program.c.j2",
+        f"{name}.h": "header.h.j2", f"{name}.c": program,
         "example.c": "example.c.j2", "Makefile": "Makefile.j2",
     }  # fmt: skip
-    files = {file: render_file(_FOLDER / made_of, values) for file, made_of in templates.items()}
-    return CProgram(name, pixel, quantize, ram, files)
+    return {file: render_file(_FOLDER / made_of, values) for file, made_of in templates.items()}
 
 
 def batch_source(name: str) -> str:
@@ -165,7 +230,7 @@ def _stages(classifier: CompactClassifier, writer: Writer, early_exit: bool) -> 
         begin = end
 
 
-def _description(classifier: CompactClassifier) -> dict[str, Any]:
+def _description(classifier: CompactClassifier, writer: Writer) -> dict[str, Any]:
     """Return what the templates say of a classifier."""
     from visionshare import __version__
 
@@ -174,6 +239,9 @@ def _description(classifier: CompactClassifier) -> dict[str, Any]:
     preprocessing = classifier.preprocessing
     return {
         "version": __version__,
+        "prefix": writer.prefix,
+        "macro": writer.prefix.upper(),
+        "from_bytes": writer.bytes,
         "family": type(classifier.family).name,
         "n_features": classifier.n_features,
         "classes": [str(c) for c in classifier.classes_.tolist()],

@@ -108,7 +108,7 @@ class AnchorColumns(Columns):
             ball_columns(V, self._rings, self._n_radii, part, values)
             yield Span(values.reshape(-1), np.arange(len(part)) * m, slice(start, start + step))
 
-    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+    def products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
         from visionshare.generators.anchors.column_kernels import ball_products
 
         anchors, columns = self._anchors_of(ids)

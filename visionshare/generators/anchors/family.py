@@ -149,6 +149,7 @@ class KernelAnchors(FeatureFamily):
             the pool is too large to number.
         """
         self.check_parameters()
+        images = np.asarray(images)
         X = rows_of(self._see(images))
         self._check_sizes(*X.shape)
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)

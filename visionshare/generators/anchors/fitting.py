@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visionshare.generators.clustering import cluster_centers
+
 __all__ = ["CENTERS", "NO_LIMIT", "anchors", "projection", "radii", "widths"]
 
 CENTERS = ("kmeans", "sample")
@@ -54,16 +56,8 @@ def anchors(V: np.ndarray, n: int, centers: str, random_state: int) -> np.ndarra
     rng = np.random.default_rng(random_state)
     if centers == "sample":
         return distinct[np.sort(rng.choice(len(distinct), n, replace=False))]
-    from sklearn.cluster import MiniBatchKMeans
-    from threadpoolctl import threadpool_limits
-
     seed = int(rng.integers(2**31))
-    clusters = MiniBatchKMeans(
-        n, batch_size=4096, n_init=1, max_iter=50, init_size=max(12288, 3 * n), random_state=seed
-    )
-    with threadpool_limits(limits=1):
-        clusters.fit(V)
-    return clusters.cluster_centers_.astype(np.float32)
+    return cluster_centers(V, n, seed, max_iter=50, init_size=max(12288, 3 * n))
 
 
 def radii(V: np.ndarray, anchors: np.ndarray, n: int) -> np.ndarray:

@@ -25,7 +25,9 @@ from visionshare.generators.chains.layers import (
     restricted,
 )
 from visionshare.generators.checks import check_memory, check_whole
-from visionshare.generators.maps.fitting import PATCHES_AT_ONCE
+from visionshare.generators.contributions import clipped_boxes, seen_boxes
+from visionshare.generators.patch_sampling import PATCHES_AT_ONCE
+from visionshare.generators.pictures import Field
 from visionshare.generators.states import check_floats, check_state, family_state, unfitted
 from visionshare.resources import run_blocks
 
@@ -182,12 +184,12 @@ class Chains(FeatureFamily):
                 "images", self.image_shape_, f"images of at least {least}×{least} pixels"
             )
 
-    def _check_size(self, images: np.ndarray) -> None:
+    def _check_size(self, images: Any) -> None:
         """Check that patches, templates and maps are no matter of gigabytes."""
         largest, n = max(self.sizes), min(len(images), MEASURED)
         taps = 4.0 * largest**2 * images.shape[3]
         check_memory("n_patches", self.n_patches, 3 * taps * self.n_patches)
-        block = images.itemsize * float(np.prod(images.shape[1:]))
+        block = images.dtype.itemsize * float(np.prod(images.shape[1:]))
         check_memory("n_patches", self.n_patches, block * min(len(images), PATCHES_AT_ONCE))
         check_memory("n_chains", self.n_chains, self.n_chains * (2 * taps + 80.0 * self.grid**2))
         before = (self.n_first, self.n_second)[: len(self.sizes) - 1]
@@ -240,6 +242,24 @@ class Chains(FeatureFamily):
         if self.n_features_:
             run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         return out, where
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return what each maximum sees, (n_features_, 4); what its cell sees if there is none."""
+        place = self.values_and_positions(np.asarray(image)[None])[1][0].astype(np.int64)
+        (rows, cols), pool = self.map_shapes[-1], int(self.pools[-1])
+        cells = np.divmod(self.layout_[:, 1], self.grid)
+        found = np.divmod(place, cols * pool)
+        spans = []
+        for side, cell, at in zip((rows, cols), cells, found, strict=True):
+            bounds = cell_bounds(side, self.grid) * pool
+            span = np.stack([bounds[cell], bounds[cell + 1]], axis=1)
+            span[place >= 0] = np.stack([at, at + 1], axis=1)[place >= 0]
+            spans.append(span)
+        field = Field()
+        for size, inner_pool in zip(self.sizes, (*self.pools[:-1], 1), strict=True):
+            field = field.after(size, inner_pool)
+        boxes = seen_boxes(np.concatenate(spans, axis=1), field, field)
+        return clipped_boxes(boxes, self.image_shape_)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids by their first template: its map is computed once for all."""

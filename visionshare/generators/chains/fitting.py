@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ MEASURED = 2000
 
 
 def learned_layers(
-    images: np.ndarray, sizes: Sequence[int], pools: Sequence[int], counts: dict[str, int],
+    images: Any, sizes: Sequence[int], pools: Sequence[int], counts: dict[str, int],
     n_patches: int, random_state: int,
 ) -> list[Layer]:  # fmt: skip
     """Return the layers of chains: each map is followed by as many templates as any, or one more.

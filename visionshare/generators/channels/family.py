@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.around import FamilyAround
@@ -20,7 +19,10 @@ from visionshare.generators.channels.formulas import (
     formulas,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_whole
+from visionshare.generators.contributions import clipped_boxes, seen_boxes
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.parameters import unfitted_copy
+from visionshare.generators.pictures import Field
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks
 
@@ -140,8 +142,10 @@ class ChannelMaps(FamilyAround):
         self.check_parameters()
         n = len(self._see(images))
         self.map_shape_ = self._map_shape()
-        check_memory("channels", self.channels, 4.0 * n * float(np.prod(self.map_shape_)))
-        part = clone(self.family, safe=False).fit(self.inner_images(images), y)
+        # Maps of some images at a time.
+        of_some = 8.0 * min(n, 16) * float(np.prod(self.map_shape_))
+        check_memory("channels", self.channels, of_some)
+        part = unfitted_copy(self.family).fit(self.computed(images), y)
         return self._with(part)
 
     def _map_shape(self) -> tuple[int, int, int]:
@@ -183,6 +187,9 @@ class ChannelMaps(FamilyAround):
         of_maps = unit if self.normalization == "none" else 1.0
         return np.float32(self.epsilon / unit), np.float32(of_maps / self.pool**2)
 
+    def _inner_shape(self) -> tuple[int, ...]:
+        return self.map_shape_
+
     def inner_images(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the maps (n, h, w, n_maps), float32, of images of the shape that is known.
 
@@ -205,6 +212,16 @@ class ChannelMaps(FamilyAround):
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         return out
+
+    def outer_boxes(self, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return the pixels that boxes of the channels are made of, (n, 4).
+
+        A gradient needs the pixels beside its own. Windows of a normalization are left out.
+        """
+        beside = int(self.formulas.has_gradients)
+        pool = int(self.pool)
+        field = Field(pool, -beside, pool + 2 * beside)
+        return clipped_boxes(seen_boxes(boxes, field, field), self.image_shape_)
 
     @property
     def shared_macs(self) -> int:
@@ -248,5 +265,5 @@ class ChannelMaps(FamilyAround):
         _, parts = parts_from_state(state, arrays, family.map_shape_)
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family")
-        family.family = clone(parts[0], safe=False)
+        family.family = unfitted_copy(parts[0])
         return family._with(parts[0])

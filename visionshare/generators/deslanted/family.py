@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.around import FamilyAround
 from visionshare.generators.base import FeatureFamily, check_images
+from visionshare.generators.computed import ComputedImages
+from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks
 
@@ -19,6 +21,7 @@ __all__ = ["Deslanted", "deslanted"]
 
 # Sums of a row's values and of their moments, and the two pixels that each one is made of.
 MACS_PER_VALUE = 4
+_ACCEPTED = "images of shape (n, H, W) or (n, H, W, C)"
 # Images of one call of the kernel.
 _AT_ONCE = 64
 
@@ -54,7 +57,7 @@ def deslanted(images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """
     images = np.asarray(images)
     if images.ndim == 2:
-        raise InputError("images", images.shape, "images of shape (n, H, W) or (n, H, W, C)")
+        raise InputError("images", images.shape, _ACCEPTED)
     return _deslanted(check_images(images), n_jobs).reshape(images.shape)
 
 
@@ -107,7 +110,7 @@ class Deslanted(FamilyAround):
     @classmethod
     def of(cls, part: FeatureFamily) -> Deslanted:
         """Return the features of a fitted family, of deslanted images."""
-        return cls(clone(part))._with(part)
+        return cls(unfitted_copy(part))._with(part)
 
     def _with(self, part: FeatureFamily) -> Deslanted:
         self.part_, self.n_features_ = part, part.n_features_
@@ -117,7 +120,14 @@ class Deslanted(FamilyAround):
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Deslanted:
         """Fit a copy of the family to deslanted images."""
         self.check_parameters()
-        return self._with(clone(self.family).fit(deslanted(images), y))
+        raster = self._see(images)
+        if len(self.image_shape_) == 1:
+            raise InputError("images", np.shape(images), _ACCEPTED)
+        seen = ComputedImages(images, self.inner_images, self.image_shape_, raster.dtype)
+        return self._with(unfitted_copy(self.family).fit(seen, y))
+
+    def _inner_shape(self) -> tuple[int, ...]:
+        return self.image_shape_
 
     def around(self, part: FeatureFamily) -> Deslanted:
         return self._like()._with(part)
@@ -125,6 +135,17 @@ class Deslanted(FamilyAround):
     def inner_images(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return deslanted images of the shape that the family knows."""
         return _deslanted(check_images(images, self.image_shape_), n_jobs).reshape(np.shape(images))
+
+    def outer_boxes(self, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return the smallest boxes (n, 4) of the image that hold the sheared ones."""
+        from visionshare.generators.deslanted.kernels import slant_of
+
+        slant, middle = slant_of(check_images(np.asarray(image)[None], self.image_shape_)[0])
+        moves = [slant * (boxes[:, 0] - middle), slant * (boxes[:, 1] - 1 - middle)]
+        # A moved pixel lies between two others.
+        least, most = np.floor(np.minimum(*moves)), np.ceil(np.maximum(*moves))
+        moved = np.stack([boxes[:, 0], boxes[:, 1], boxes[:, 2] + least, boxes[:, 3] + most], 1)
+        return clipped_boxes(moved, self.image_shape_)
 
     @property
     def shared_macs(self) -> int:

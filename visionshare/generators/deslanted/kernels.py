@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["deslant"]
+__all__ = ["deslant", "slant_of"]
 
 
 @njit(cache=True, nogil=True)
-def _slant(image: np.ndarray) -> tuple[float, float]:
+def slant_of(image: np.ndarray) -> tuple[float, float]:
     """Return the slant of an image, in [−1, 1], and the row of its center of mass.
 
     The slant is the slope of the columns' mean over the rows: Σ w (x − x̄)(y − ȳ) / Σ w (y − ȳ)².
@@ -43,7 +43,7 @@ def _slant(image: np.ndarray) -> tuple[float, float]:
 def _deslant(image: np.ndarray, half: np.float32, out: np.ndarray) -> None:
     """Write an image whose rows are moved so that the slant goes; what comes in is 0."""
     H, W, C = image.shape
-    slant, middle = _slant(image)
+    slant, middle = slant_of(image)
     for y in range(H):
         move = slant * (y - middle)
         whole = np.floor(move)

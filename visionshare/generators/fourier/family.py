@@ -23,7 +23,7 @@ from visionshare.generators.checks import (
     check_positive,
     check_whole,
 )
-from visionshare.generators.inputs import check_scaling, fit_scaling, rows_of
+from visionshare.generators.inputs import check_scaling, fit_scaling, flattened, rows_of
 from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
 
@@ -134,7 +134,7 @@ class RandomFourier(FeatureFamily):
             If a parameter is out of range.
         """
         self.check_parameters()
-        X = rows_of(self._see(images))
+        X = flattened(self._see(np.asarray(images)))
         self.input_offset_, self.input_scale_ = fit_scaling(X, self.scaling)
         check_memory("n_pairs", self.n_pairs, 16.0 * self.n_pairs * X.shape[1])
         return self._with(self.draw(self.n_pairs, np.random.default_rng(self.random_state)))
@@ -185,7 +185,7 @@ class RandomFourier(FeatureFamily):
         from visionshare.generators.fourier.kernels import chosen_pairs
 
         pairs, pair_of = np.unique(self.ids_[ids] // 2, return_inverse=True)
-        X = rows_of(check_images(images, self.image_shape_))
+        X = flattened(check_images(images, self.image_shape_))
         out = np.empty((len(X), len(ids)), np.float32)
         V = np.ascontiguousarray(self.frequencies_[pairs].T.astype(np.float64))
         if len(ids):
@@ -193,7 +193,8 @@ class RandomFourier(FeatureFamily):
             part = self.ids_[ids] % 2
 
             def block(start: int, stop: int) -> None:
-                chosen_pairs(X[start:stop], offset, scale, V, pair_of, part, out[start:stop])
+                rows = rows_of(X[start:stop])
+                chosen_pairs(rows, offset, scale, V, pair_of, part, out[start:stop])
 
             run_blocks(block, len(X), _TILE, n_jobs)
         return out
@@ -210,14 +211,14 @@ class RandomFourier(FeatureFamily):
         ids = check_features(features, self.n_features_)
         if not self._whole_pool:
             return np.ascontiguousarray(self.transform(images, features, n_jobs).T, dtype)
-        X = rows_of(check_images(images, self.image_shape_))
+        X = flattened(check_images(images, self.image_shape_))
         out = np.empty((len(ids), len(X)), dtype)
         blocks = self.ids_[ids] // (2 * _BLOCK)
         columns_of = [(int(b), np.flatnonzero(blocks == b)) for b in np.unique(blocks)]
 
         def tile(start: int, stop: int) -> None:
             rows = np.zeros((_TILE, X.shape[1]))
-            part = X[start:stop]
+            part = rows_of(X[start:stop])
             rows[: len(part)] = (part - self.input_offset_) * self.input_scale_
             for b, columns in columns_of:
                 V = np.zeros((_BLOCK, X.shape[1]))

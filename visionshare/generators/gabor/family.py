@@ -24,6 +24,8 @@ from visionshare.generators.checks import (
     check_positive,
     check_whole,
 )
+from visionshare.generators.computed import image_batches
+from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.inputs import flattened
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
@@ -40,6 +42,8 @@ _CUT = 3.0
 _FURTHEST = 2**16
 # Filters whose values are computed together.
 _AT_ONCE = 64
+# Of the values of filters that are computed together.
+_VALUES_BYTES = 64 << 20
 # Filters of one call of a kernel.
 _FILTERS = 4
 
@@ -296,25 +300,64 @@ class GaborBank(FeatureFamily):
         ids = check_features(features, self.n_features_)
         from visionshare.generators.gabor.kernels import TILE, pooled_responses
 
-        tiles, n = _tiles(check_images(images, self.image_shape_), TILE)
-        out = np.empty((len(ids), n), dtype)
-        reach = self._reach(ids)
+        raster = check_images(images, self.image_shape_)
+        out, reach = np.empty((len(ids), len(raster)), dtype), self._reach(ids)
+        # Of a filter the values at all offsets; of an image its floats, and copies on the way.
+        at_once = min(_AT_ONCE, max(1, _VALUES_BYTES // self._bytes_of_values))
+        of_image = 4.0 * 4 * np.prod(raster.shape[1:3]) + raster[:1].nbytes * 4
         with single_threaded_blas():
             for filters, (ys, xs) in self._by_positions(reach):
-                for start in range(0, len(filters), _AT_ONCE):
-                    batch = filters[start : start + _AT_ONCE]
+                common = (*self._size, ys, xs, self.pooling == "max")
+                for start in range(0, len(filters), at_once):
+                    batch = filters[start : start + at_once]
                     values = self._values(ids[batch], reach[batch])
-                    part = np.empty((len(batch), len(tiles), TILE), np.float32)
-                    common = (*self._size, ys, xs, self.pooling == "max")
-                    arrays = (values, reach[batch], part)
-                    _in_blocks(partial(pooled_responses, tiles), arrays, common, n_jobs)
-                    if self.pooling == "mean":
-                        part *= np.float32(1 / (len(ys) * len(xs)))
-                    out[batch] = part.reshape(len(batch), -1)[:, :n]
+                    for rows in image_batches(len(raster), of_image):
+                        tiles, n = _tiles(raster[rows], TILE)
+                        part = np.empty((len(batch), len(tiles), TILE), np.float32)
+                        arrays = (values, reach[batch], part)
+                        _in_blocks(partial(pooled_responses, tiles), arrays, common, n_jobs)
+                        if self.pooling == "mean":
+                            part *= np.float32(1 / (len(ys) * len(xs)))
+                        out[batch, rows] = part.reshape(len(batch), -1)[:, :n]
         return out
 
+    @property
+    def _bytes_of_values(self) -> int:
+        height, width = self._size
+        return 4 * (2 * height - 1) * (2 * width - 1)
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the supports of the largest responses, (n_features_, 4), where maxima are pooled.
+
+        A sum or mean is of responses all over the image.
+        """
+        if self.pooling != "max":
+            return super().boxes(image)
+        from scipy.signal import oaconvolve
+
+        gray = _gray(check_images(np.asarray(image)[None], self.image_shape_))[0]
+        ids, (height, width) = np.arange(self.n_features_), self._size
+        boxes, reach = np.empty((len(ids), 4)), self._reach(ids)
+        for filters, (ys, xs) in self._by_positions(reach):
+            for j in filters:
+                # Of an image that is turned, convolution is correlation.
+                turned = self._values(ids[[j]], reach[[j]])[0, ::-1, ::-1]
+                whole = oaconvolve(gray, turned)[height - 1 :, width - 1 :][:height, :width]
+                at = np.abs(whole[np.ix_(ys, xs)]).argmax()
+                y, x = ys[at // len(xs)], xs[at % len(xs)]
+                boxes[j] = y - reach[j], y + reach[j] + 1, x - reach[j], x + reach[j] + 1
+        return clipped_boxes(boxes, self.image_shape_)
+
     def _values(self, ids: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        return gabor_values(self.filters_[ids], *self._size, reach, self.zero_mean)
+        height, width = self._size
+        values = np.empty((len(ids), 2 * height - 1, 2 * width - 1), np.float32)
+        # A few filters at a time: their values are computed from a dozen arrays of float64.
+        step = max(1, _VALUES_BYTES // (32 * self._bytes_of_values))
+        for i in range(0, len(ids), step):
+            some = slice(i, i + step)
+            filters = self.filters_[ids[some]]
+            values[some] = gabor_values(filters, height, width, reach[some], self.zero_mean)
+        return values
 
     @property
     def shares_windows(self) -> bool:

@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_whole
+from visionshare.generators.contributions import clipped_boxes
 from visionshare.generators.lbp.patterns import Circle, circle, codes_of_patterns
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks
@@ -176,6 +177,12 @@ class LocalBinaryPatterns(FeatureFamily):
 
         run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the cells with the circles of their pixels, (n_features_, 4)."""
+        cell, _ = self.cells_and_codes(np.arange(self.n_features_))
+        reach = int(np.ceil(self.radius))
+        return clipped_boxes(self.cells_[cell] + [-reach, reach] * 2, self.image_shape_)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids by cell: all codes of a cell cost as much as one."""

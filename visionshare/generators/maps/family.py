@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.around import FamilyAround
 from visionshare.generators.base import FeatureFamily, check_images
 from visionshare.generators.checks import check_memory, check_whole
+from visionshare.generators.contributions import clipped_boxes, seen_boxes
 from visionshare.generators.inputs import as_lines
 from visionshare.generators.layers import LayerSummary
-from visionshare.generators.maps.fitting import PATCHES_AT_ONCE, sampled_templates
+from visionshare.generators.maps.fitting import sampled_templates
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.parameters import unfitted_copy
+from visionshare.generators.pictures import Field
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks
 
@@ -127,7 +129,7 @@ class LearnedMaps(FamilyAround):
             raster, self.size, self.padding, self.n_maps, self.n_patches, self.random_state
         )
         self.biases_ = np.zeros(self.n_maps, np.float32)
-        part = clone(self.family, safe=False).fit(self.maps(images), y)
+        part = unfitted_copy(self.family).fit(self.computed(images), y)
         return self._with(part)
 
     def _map_shape(self, raster: tuple[int, ...]) -> tuple[int, int, int]:
@@ -138,15 +140,15 @@ class LearnedMaps(FamilyAround):
             raise InputError("images", raster, f"images of at least {least}×{least} pixels")
         return rows, cols, self.n_maps
 
-    def _check_size(self, images: np.ndarray) -> None:
+    def _check_size(self, images: Any) -> None:
         """Check that patches, padded images and maps are no matter of gigabytes."""
         n, *sides, channels = images.shape
         taps = 4.0 * self.size**2 * channels
         check_memory("n_patches", self.n_patches, taps * (3 * self.n_patches + 2 * self.n_maps))
         area = float(np.prod([side + 2 * self.padding for side in sides]))
-        padded = images.itemsize * channels * area * min(n, self.n_patches, PATCHES_AT_ONCE)
-        check_memory("padding", self.padding, padded)
-        check_memory("n_maps", self.n_maps, 4.0 * n * float(np.prod(self.map_shape_)))
+        check_memory("padding", self.padding, images.dtype.itemsize * channels * area)
+        # Maps of some images at a time.
+        check_memory("n_maps", self.n_maps, 8.0 * min(n, 16) * float(np.prod(self.map_shape_)))
 
     def _with(self, part: FeatureFamily) -> LearnedMaps:
         self.part_, self.n_features_ = part, part.n_features_
@@ -162,6 +164,9 @@ class LearnedMaps(FamilyAround):
 
     def around(self, part: FeatureFamily) -> LearnedMaps:
         return self.of(part, self.templates_, self.biases_)
+
+    def _inner_shape(self) -> tuple[int, ...]:
+        return self.map_shape_
 
     def inner_images(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Return the maps, see :meth:`maps`."""
@@ -194,6 +199,11 @@ class LearnedMaps(FamilyAround):
 
         run_blocks(block, len(raster), _AT_ONCE, n_jobs)
         return out, places
+
+    def outer_boxes(self, image: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+        """Return the receptive fields of boxes of the maps, (n, 4)."""
+        field = Field().after(self.size, self.pool, self.padding)
+        return clipped_boxes(seen_boxes(boxes, field, field), self.image_shape_)
 
     @property
     def shared_macs(self) -> int:
@@ -241,5 +251,5 @@ class LearnedMaps(FamilyAround):
         _, parts = parts_from_state(state, arrays, family.map_shape_)
         if len(parts) != 1:
             raise InputError("parts", len(parts), "one family")
-        family.family = clone(parts[0], safe=False)
+        family.family = unfitted_copy(parts[0])
         return family.of(parts[0], templates, biases)

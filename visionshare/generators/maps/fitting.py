@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.generators.clustering import cluster_centers
+from visionshare.generators.patch_sampling import drawn_patches
 
-__all__ = ["PATCHES_AT_ONCE", "sampled_templates"]
-
-# Patches whose images are padded together.
-PATCHES_AT_ONCE = 8192
+__all__ = ["sampled_templates"]
 
 
 def sampled_templates(
-    images: np.ndarray, size: int, padding: int, n: int, n_patches: int, random_state: int
+    images: Any, size: int, padding: int, n: int, n_patches: int, random_state: int
 ) -> np.ndarray:
     """Return templates of unit norm and zero mean: k-means centers of patches with contrast.
 
     Parameters
     ----------
-    images : ndarray of shape (m, H, W, C), uint8 or float32
+    images : ndarray of shape (m, H, W, C), uint8 or float32, or ComputedImages
     size : int
         Side of a patch.
     padding : int
@@ -46,36 +47,19 @@ def sampled_templates(
     >>> sampled_templates(images, 3, 0, 2, 100, 0).shape
     (2, 3, 3, 1)
     """
-    from sklearn.cluster import MiniBatchKMeans
-    from threadpoolctl import threadpool_limits
-
     rng = np.random.default_rng(random_state)
     rows, cols = (side + 2 * padding - size + 1 for side in images.shape[1:3])
     which = np.sort(rng.integers(len(images), size=n_patches))
     ys, xs = rng.integers(rows, size=n_patches), rng.integers(cols, size=n_patches)
-    unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
-    dy, dx = np.arange(size)[:, None], np.arange(size)
-    flat = np.empty((n_patches, size * size * images.shape[3]), np.float32)
-    margins = ((0, 0), (padding, padding), (padding, padding), (0, 0))
-    for start in range(0, n_patches, PATCHES_AT_ONCE):
-        part = slice(start, start + PATCHES_AT_ONCE)
-        drawn, index = np.unique(which[part], return_inverse=True)
-        block = np.pad(images[drawn], margins)
-        y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
-        flat[part] = (block[index[:, None, None], y, x] * unit).reshape(len(index), -1)
+    patches = drawn_patches(images, which, (ys, xs), size, (padding, padding))
+    flat = patches.reshape(n_patches, -1)
     flat -= flat.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(flat, axis=1)
     flat = flat[norms > 0.05 * max(float(norms.max(initial=0.0)), 1e-12)]
     if len(flat) < n:
         raise InputError("n_maps", n, f"at most {len(flat)}, the patches with contrast")
     flat /= np.linalg.norm(flat, axis=1, keepdims=True)
-    clusters = MiniBatchKMeans(
-        n, batch_size=4096, n_init=1, max_iter=20, random_state=int(rng.integers(2**31))
-    )
-    # One thread: the order of sums, and so the centers, depends on nothing else then.
-    with threadpool_limits(limits=1):
-        clusters.fit(flat)
-    centers = clusters.cluster_centers_.astype(np.float32)
+    centers = cluster_centers(flat, n, int(rng.integers(2**31)))
     centers -= centers.mean(axis=1, keepdims=True)
     centers /= np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1e-12)
     return np.ascontiguousarray(centers.reshape(n, size, size, -1))

@@ -8,12 +8,14 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.inputs import as_lines
+from visionshare.generators.quantized.layers import CellLayer, Layer
+from visionshare.generators.quantized.numbers import Bits, WholeNumbers
 from visionshare.generators.tuning import both_gradients
 from visionshare.resources import run_blocks
 
 if TYPE_CHECKING:
     from visionshare.generators.maps.family import LearnedMaps
-    from visionshare.generators.tuning import TunableOnMaps
+    from visionshare.generators.tuning import QuantizableTunable, TunableOnMaps
 
 __all__ = ["TunableMaps", "tunable"]
 
@@ -48,12 +50,17 @@ class TunableMaps:
         self._size = np.where(size > 0, size, 1).astype(np.float32)
         self._templates = self._family.templates_ / self._size
         self._biases = self._family.biases_.copy()
+        self._numbers: WholeNumbers | None = None
         self.parameters = [self._templates, self._biases, *self._part.parameters]
         self.templates = (0, *(2 + position for position in self._part.templates))
 
     def forward(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, Any]:
         """Return features (n, n_features), float32, and what :meth:`backward` needs."""
         maps, places = self._family.maps_and_places(images, n_jobs)
+        if self._numbers is not None:
+            # What is cut off has no gradient.
+            places[~self._numbers.values.inside(maps)] = -1
+            maps = self._numbers.values(maps)
         values, seen = self._part.forward(maps, n_jobs)
         return values, (maps, places, seen)
 
@@ -127,9 +134,46 @@ class TunableMaps:
 
     def moved(self) -> None:
         """Take on the current parameters."""
-        self._family.templates_ = self._templates * self._size
-        self._family.biases_ = self._biases.copy()
+        self._take_on()
         self._part.moved()
+
+    def _take_on(self) -> None:
+        """Take on the templates and biases of the maps."""
+        templates, biases, numbers = self._templates * self._size, self._biases, self._numbers
+        family = self._family
+        family.templates_ = templates if numbers is None else numbers.weights(templates)
+        family.biases_ = biases.copy() if numbers is None else numbers.biases(biases)
+
+    def quantize(
+        self, bits: Bits, images: np.ndarray, exponents: np.ndarray, n_jobs: int = 1
+    ) -> np.ndarray:
+        """Round templates, biases and maps from now on; return the exponents of the features."""
+        templates = self._templates * self._size
+        self._numbers = WholeNumbers.of(templates, exponents, bits.templates)
+        self._take_on()
+        maps = self._family.maps(images, n_jobs)
+        self._numbers = self._numbers.measured(maps)
+        values = self._numbers.values
+        part = cast("QuantizableTunable", self._part)
+        return part.quantize(bits, values(maps), values.exponents, n_jobs)
+
+    def whole_layers(self) -> tuple[list[Layer], np.ndarray]:
+        """Return the layers that compute the features, and where in the last one each is."""
+        assert self._numbers is not None
+        family, numbers = self._family, self._numbers
+        rows, cols, _ = family.map_shape_
+        layer = CellLayer(
+            family.raster_shape,
+            numbers.weights.whole(self._templates * self._size),
+            numbers.bits,
+            numbers.whole_biases(self._biases),
+            numbers.shifts,
+            (family.padding, family.padding),
+            np.repeat(np.arange(rows), family.pool),
+            np.repeat(np.arange(cols), family.pool),
+        )
+        layers, places = cast("QuantizableTunable", self._part).whole_layers()
+        return [layer, *layers], places
 
     def family(self) -> LearnedMaps:
         """Return the family with the current parameters."""

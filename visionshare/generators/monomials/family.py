@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.base import (
@@ -17,8 +16,10 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
+from visionshare.generators.contributions import Contributions
 from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import check_state, family_state
 from visionshare.resources import run_blocks, single_threaded_blas
 
@@ -93,7 +94,7 @@ class Monomials(FeatureFamily):
             If a factor is no feature of the family.
         """
         self.check_parameters()
-        base = clone(self.family).fit(images, y)
+        base = unfitted_copy(self.family).fit(images, y)
         alone = [(j,) for j in range(base.n_features_)]
         return self._with(base, alone if self.monomials is None else self.monomials)
 
@@ -108,7 +109,7 @@ class Monomials(FeatureFamily):
         monomials : iterable of sequences of int
             Ids in ``base`` of each monomial's factors.
         """
-        return cls(clone(base))._with(base, monomials)
+        return cls(unfitted_copy(base))._with(base, monomials)
 
     def _with(self, base: FeatureFamily, monomials: Iterable[Any]) -> Monomials:
         factors = [np.sort(check_features(np.asarray(m), base.n_features_)) for m in monomials]
@@ -172,6 +173,25 @@ class Monomials(FeatureFamily):
         with single_threaded_blas():
             run_blocks(block, len(images), _AT_ONCE, n_jobs)
         return out
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the factors add: each of m factors has 1/m of a product.
+
+        That is the Shapley value of a factor, where one that is left out is 0.
+        """
+        image = np.asarray(image)
+        values = self.base_.transform(image[None])[0].astype(np.float64)
+        of_factors = np.zeros((len(weights), self.base_.n_features_))
+        for factors, own in zip(self.factors_, np.asarray(weights, np.float64).T, strict=True):
+            for i, factor in enumerate(factors):
+                others = np.prod(values[np.delete(factors, i)])
+                of_factors[:, factor] += own * (others / len(factors))
+        return self.base_.contributions(image, of_factors)
 
     def transform_columns(
         self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"

@@ -9,10 +9,10 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import quantize_rows
-from visionshare.errors import InputError
 from visionshare.generators.cells.c import CellMaxima, emit_cells
 from visionshare.generators.patches.cells import cell_grid
 from visionshare.generators.patches.masks import mask_spans
+from visionshare.generators.patches.whole import quantized_taps
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -22,8 +22,6 @@ __all__ = ["emit"]
 
 # Rows and columns of a tile, as in the template.
 _TILE = 8
-# Half of what 32 bits hold: the same sums are made in floats, which may round them up.
-_LARGEST_SUM = 2**30
 
 
 class _Tables(NamedTuple):
@@ -136,7 +134,7 @@ def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
     bits too, so that no product exceeds 30.
     """
     layout = tables.layout
-    taps, tap_scales = _quantized_taps(tables.taps, bits)
+    taps, tap_scales = quantized_taps(tables.taps, bits)
     rows = taps.reshape(len(taps), -1)
     # The largest response: white where the template is positive, black elsewhere.
     bound = 255 * np.maximum(np.where(rows > 0, rows, 0).sum(axis=1), 1)
@@ -150,21 +148,6 @@ def _quantized(tables: _Tables, bits: int) -> dict[str, np.ndarray]:
         "layout": layout, "row_masks": row_masks, "col_masks": col_masks, "taps": taps,
         "shifts": shifts, "scales": scales.astype(np.float32),
     }  # fmt: skip
-
-
-def _quantized_taps(taps: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return templates as integers, small enough for sums over white images, and their scales."""
-    taps = taps.astype(np.float64)
-    size = np.abs(taps.reshape(len(taps), -1))
-    largest = size.max(axis=1, initial=0)
-    ratio = np.maximum(size.sum(axis=1) / np.where(largest > 0, largest, 1), 1)
-    # Rounding makes a tap larger by a half at most.
-    limits = np.floor((_LARGEST_SUM / 255 - size.shape[1] / 2) / ratio)
-    integers, scales = quantize_rows(taps, bits, limits)
-    sums = np.abs(integers).reshape(len(integers), -1).sum(axis=1)
-    if 255 * sums.max(initial=0) > _LARGEST_SUM:
-        raise InputError("quantize", f"templates of {size.shape[1]} values", "smaller templates")
-    return integers, scales
 
 
 def _quantized_masks(masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

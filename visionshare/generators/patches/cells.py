@@ -11,7 +11,7 @@ from visionshare.generators.patches.chosen_plan import ChosenPlan
 from visionshare.generators.patches.masks import mask_spans
 from visionshare.resources import run_blocks
 
-__all__ = ["CellGrid", "CellPlan", "cell_grid", "serves"]
+__all__ = ["CellGrid", "CellPlan", "cell_grid", "grid_of_cells", "serves"]
 
 # Images of one call of the kernel.
 _AT_ONCE = 64
@@ -84,6 +84,21 @@ def cell_grid(layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray) 
     """
     if not serves(layout, row_masks, col_masks):
         return None
+    grid = grid_of_cells(layout, row_masks, col_masks)
+    if grid is None:
+        return None
+    n_cells = (int(grid.row_cells.max()) + 1) * (int(grid.col_cells.max()) + 1)
+    n_templates = int(layout[:, 0].max()) + 1
+    return None if n_templates * n_cells > _SPARE * len(np.unique(grid.places)) else grid
+
+
+def grid_of_cells(
+    layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray
+) -> CellGrid | None:
+    """Return masks of ones as cells of a grid; None where some overlap.
+
+    Parameters are those of :func:`serves`.
+    """
     axes: list[tuple[np.ndarray, np.ndarray]] = []
     for masks, column in ((row_masks, 1), (col_masks, 2)):
         cells, index = np.unique(masks[layout[:, column]], axis=0, return_inverse=True)
@@ -93,9 +108,6 @@ def cell_grid(layout: np.ndarray, row_masks: np.ndarray, col_masks: np.ndarray) 
         axes.append((np.where(covered > 0, cells.argmax(axis=0), -1), index.reshape(-1)))
     (row_cells, row), (col_cells, col) = axes
     n_templates = int(layout[:, 0].max()) + 1
-    used = np.unique(np.column_stack([layout[:, 0], row, col]), axis=0)
-    if n_templates * (row.max() + 1) * (col.max() + 1) > _SPARE * len(used):
-        return None
     return CellGrid(
         row_cells, col_cells, (row * (col.max() + 1) + col) * n_templates + layout[:, 0]
     )

@@ -17,7 +17,10 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_choice, check_memory, check_positive, check_whole
+from visionshare.generators.clustering import cluster_centers
+from visionshare.generators.contributions import clipped_boxes, seen_boxes
 from visionshare.generators.layers import LayerSummary
+from visionshare.generators.patch_sampling import drawn_patches
 from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     ChosenPlan,
@@ -25,6 +28,7 @@ from visionshare.generators.patches.restricted import (
     plan_of,
     templates_macs,
 )
+from visionshare.generators.pictures import Field
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas, size_text
 
@@ -195,41 +199,22 @@ class PatchTemplates(FeatureFamily):
         self.pads_ = pads = (top, left)
         self.positions_ = (H + 2 * pads[0] - q + 1, W + 2 * pads[1] - q + 1)
 
-    def _collect(self, images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def _collect(self, images: Any, rng: np.random.Generator) -> np.ndarray:
         """Return random patches as rows, without those that have no contrast."""
-        n, _, _, channels = images.shape
-        q, (pad_y, pad_x), (rows, cols) = self.patch_size, self.pads_, self.positions_
-        unit = _unit(images)
+        n, (rows, cols) = len(images), self.positions_
         which = np.sort(rng.integers(n, size=self.n_patches))
         ys, xs = rng.integers(rows, size=self.n_patches), rng.integers(cols, size=self.n_patches)
-        patches = np.empty((self.n_patches, q, q, channels), np.float32)
-        for start in range(0, self.n_patches, 8192):
-            part = slice(start, start + 8192)
-            pads = ((0, 0), (pad_y, pad_y), (pad_x, pad_x), (0, 0))
-            drawn, index = np.unique(which[part], return_inverse=True)
-            block = np.pad(images[drawn], pads)
-            dy, dx = np.arange(q)[:, None], np.arange(q)[None, :]
-            y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
-            patches[part] = block[index[:, None, None], y, x] * unit
+        patches = drawn_patches(images, which, (ys, xs), self.patch_size, self.pads_)
         flat = patches.reshape(self.n_patches, -1)
         spread = flat.std(axis=1)
         return _contrasted(flat[spread > 0.05 * max(float(spread.max()), 1e-12)], self.contrast)
 
     def _cluster(self, patches: np.ndarray) -> np.ndarray:
-        from sklearn.cluster import MiniBatchKMeans
-        from threadpoolctl import threadpool_limits
-
         if len(patches) < self.n_templates:
             accepted = f"at most {len(patches)}, the patches with contrast"
             raise InputError("n_templates", self.n_templates, accepted)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
-        clusters = MiniBatchKMeans(
-            self.n_templates, batch_size=4096, n_init=1, max_iter=20, random_state=seed
-        )
-        # One thread: the order of sums, and so the centers, depends on nothing else then.
-        with threadpool_limits(limits=1):
-            clusters.fit(patches)
-        centers = _contrasted(clusters.cluster_centers_.astype(np.float32), self.contrast)
+        centers = _contrasted(cluster_centers(patches, self.n_templates, seed), self.contrast)
         q = self.patch_size
         return np.ascontiguousarray(centers.reshape(self.n_templates, q, q, -1))
 
@@ -299,6 +284,17 @@ class PatchTemplates(FeatureFamily):
         padded = np.zeros((n_blocks * BLOCK, flat.shape[1]), np.float32)
         padded[: len(flat)] = flat
         return np.ascontiguousarray(padded.reshape(n_blocks, BLOCK, -1).transpose(0, 2, 1))
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return where each maximum is, (n_features_, 4); where it was sought if there is none."""
+        raster = check_images(np.asarray(image)[None], self.image_shape_)
+        _, positions = self._plan_of(None).transform_with_positions(raster)
+        place, ids = positions[0].astype(np.int64), self.layout_
+        spans = [mask_spans(self.row_masks_)[ids[:, 1]], mask_spans(self.col_masks_)[ids[:, 2]]]
+        for span, at in zip(spans, np.divmod(place, self.positions_[1]), strict=True):
+            span[place >= 0] = np.stack([at, at + 1], axis=1)[place >= 0]
+        fields = (Field().after(self.patch_size, padding=padding) for padding in self.pads_)
+        return clipped_boxes(seen_boxes(np.concatenate(spans, axis=1), *fields), self.image_shape_)
 
     def block_ids(self, features: np.ndarray) -> list[np.ndarray]:
         """Return these ids by block of templates: a block costs the same for any of its ids."""

@@ -14,6 +14,7 @@ from visionshare.generators.base import (
     check_features,
     check_images,
 )
+from visionshare.generators.contributions import pixel_boxes
 from visionshare.generators.inputs import flattened, pixel_position
 from visionshare.generators.states import family_state, unfitted
 
@@ -50,7 +51,13 @@ class Pixels(FeatureFamily):
         ids = self.ids_[check_features(features, self.n_features_)]
         images = check_images(images, self.image_shape_)
         values = flattened(images)[:, ids].astype(np.float32)
-        return values * np.float32(1 / 255) if images.dtype == np.uint8 else values
+        if images.dtype == np.uint8:
+            values *= np.float32(1 / 255)
+        return values
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the pixels themselves, (n_features_, 4)."""
+        return pixel_boxes(self.ids_, self.image_shape_)
 
     def macs(self, features: Ids = None) -> int:
         """Return 0: a pixel is read, not computed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,14 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_flag
-from visionshare.generators.inputs import check_scaling, fit_scaling, pixel_position, rows_of
+from visionshare.generators.contributions import Contributions, pixel_boxes
+from visionshare.generators.inputs import (
+    check_scaling,
+    fit_scaling,
+    flattened,
+    pixel_position,
+    rows_of,
+)
 from visionshare.generators.states import check_floats, family_state, unfitted
 
 __all__ = ["Products"]
@@ -88,7 +95,7 @@ class Products(FeatureFamily):
             If a parameter is out of range, or there are too many pairs to list.
         """
         self.check_parameters()
-        X = rows_of(self._see(images))
+        X = flattened(self._see(np.asarray(images)))
         p = X.shape[1]
         if p * (p + 3) // 2 > _LARGEST_POOL:
             raise InputError("images", f"{p} inputs", "few enough inputs to list all products")
@@ -122,6 +129,40 @@ class Products(FeatureFamily):
             with np.errstate(over="ignore"):
                 out[i : i + step] = product.astype(np.float32)
         return out
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the scaled inputs add: each factor has half of a product.
+
+        The numbers are those of the inputs, from 1.
+        """
+        check_images(np.asarray(image)[None], self.image_shape_)
+        weights = np.asarray(weights, np.float64)
+        used = np.unique(self.pairs_[self.pairs_ >= 0])
+        row = rows_of(np.asarray(image)[None])[0]
+        scaled = (row - self.input_offset_) * self.input_scale_
+        of_inputs = np.zeros((len(row), len(weights)))
+        i, j = self.pairs_.T
+        alone = j < 0
+        np.add.at(of_inputs, i[alone], weights.T[alone])
+        halves = weights.T[~alone] / 2
+        np.add.at(of_inputs, i[~alone], halves * scaled[j[~alone], None])
+        np.add.at(of_inputs, j[~alone], halves * scaled[i[~alone], None])
+        boxes = pixel_boxes(used, self.image_shape_)
+        return Contributions.of(self.name, scaled[used], of_inputs[used].T, boxes, used + 1)
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the smallest boxes that hold the inputs, (n_features_, 4)."""
+        i, j = self.pairs_.T
+        one, other = (
+            pixel_boxes(inputs, self.image_shape_) for inputs in (i, np.where(j < 0, i, j))
+        )
+        low, high = np.minimum(one, other), np.maximum(one, other)
+        return np.stack([low[:, 0], high[:, 1], low[:, 2], high[:, 3]], axis=1)
 
     def macs(self, features: Ids = None) -> int:
         """Return the multiply-accumulates per image: the inputs' scaling, and a product each."""

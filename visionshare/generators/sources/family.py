@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     checked_images,
 )
 from visionshare.generators.checks import check_flag, check_whole
+from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
 from visionshare.generators.sources.scores import LinearSource, Source, as_source, opposite
@@ -136,6 +137,32 @@ class SourceClassifiers(FeatureFamily):
             if not np.isfinite(out[:, columns]).all():
                 raise InputError("sources", f"NaN or infinity from {source.name}", "finite scores")
         return out
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the features of sources add that are compact classifiers, and other scores.
+
+        The features of a source are numbered from 1; scores of other predictors as they are here.
+        """
+        weights = np.asarray(weights, np.float64)
+        ordered = np.arange(1, self.n_features_ + 1) if numbers is None else np.asarray(numbers)
+        parts = []
+        for s, source in enumerate(self._sources):
+            ids = np.flatnonzero(self.layout_[:, 0] == s)
+            own, outputs = weights[:, ids], self.layout_[ids, 1]
+            if isinstance(source, LinearSource):
+                of_source = own @ source.weights[outputs].astype(np.float64)
+                features = source.family.contributions(image, of_source)
+                parts.append(features.plus(own @ source.intercept[outputs]))
+            else:
+                values = self.transform(np.asarray(image)[None], ids)[0]
+                boxes = whole_boxes(len(ids), self.image_shape_)
+                parts.append(Contributions.of(self.name, values, own, boxes, ordered[ids]))
+        return Contributions.joined(parts)
 
     def transform_columns(
         self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"

@@ -8,8 +8,6 @@ from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from sklearn.base import is_regressor
-from sklearn.exceptions import NotFittedError
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
@@ -141,6 +139,8 @@ def as_source(source: Any, images: np.ndarray) -> Source:
             "fitted regressors, or functions of images"
         )
         raise InputError("sources", source, accepted)
+    from sklearn.exceptions import NotFittedError
+
     try:
         n_outputs = _table(score(images), len(images), name).shape[1]
     except NotFittedError:
@@ -175,8 +175,11 @@ def _scorer(source: Any, images: np.ndarray) -> Callable[[np.ndarray], Any] | No
         if hasattr(source, method):
             return _of_rows(source, getattr(source, method), images)
     # The classes that a classifier predicts are names, no scores.
-    if hasattr(source, "__sklearn_tags__") and is_regressor(source):
-        return _of_rows(source, source.predict, images)
+    if hasattr(source, "__sklearn_tags__"):
+        from sklearn.base import is_regressor
+
+        if is_regressor(source):
+            return _of_rows(source, source.predict, images)
     return source if callable(source) else None
 
 

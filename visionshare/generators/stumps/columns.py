@@ -178,7 +178,7 @@ class StumpColumns(Columns):
         """Return the row of ``order`` that each stump belongs to."""
         return np.searchsorted(self.starts, ids, side="right") - 1
 
-    def _products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
+    def products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
         from visionshare.generators.stumps.kernels import prefix_sums
 
         whole = np.ascontiguousarray(R, np.float32)

@@ -17,6 +17,7 @@ from visionshare.generators.base import (
     check_images,
 )
 from visionshare.generators.checks import check_whole
+from visionshare.generators.contributions import pixel_boxes
 from visionshare.generators.inputs import flattened, pixel_position, rows_of
 from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.resources import run_blocks
@@ -84,7 +85,7 @@ class Stumps(FeatureFamily):
             If a parameter is out of range, or no input has two different values.
         """
         self.check_parameters()
-        flat = flattened(self._see(images))
+        flat = flattened(self._see(np.asarray(images)))
         thresholds = [_thresholds(column, self.n_thresholds) for column in flat.T]
         sizes = [len(values) for values in thresholds]
         if not any(sizes):
@@ -112,6 +113,10 @@ class Stumps(FeatureFamily):
 
         run_blocks(block, len(ids), step, n_jobs)
         return out
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        """Return the pixels of the inputs, (n_features_, 4)."""
+        return pixel_boxes(self.inputs_, self.image_shape_)
 
     def macs(self, features: Ids = None) -> int:
         """Return 0: inputs are compared, not multiplied."""

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.base import (
@@ -18,8 +17,10 @@ from visionshare.generators.base import (
     check_features,
     checked_images,
 )
+from visionshare.generators.contributions import Contributions
 from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import DEEPEST, parts_from_state, parts_to_state
+from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.rates import Rates
 from visionshare.generators.states import check_state, family_state
 
@@ -112,7 +113,8 @@ class UnionOfFamilies(FeatureFamily):
         """
         self.check_parameters()
         self._see(images)
-        return self._side_by_side([clone(family).fit(images, y) for family in self.families])
+        families = [unfitted_copy(family).fit(images, y) for family in self.families]
+        return self._side_by_side(families)
 
     @classmethod
     def of(cls, families: Sequence[FeatureFamily]) -> UnionOfFamilies:
@@ -130,7 +132,7 @@ class UnionOfFamilies(FeatureFamily):
 
     @classmethod
     def _of(cls, parts: list[FeatureFamily], shape: tuple[int, ...]) -> UnionOfFamilies:
-        family = cls(tuple(clone(part) for part in parts))
+        family = cls(tuple(unfitted_copy(part) for part in parts))
         family.image_shape_ = shape
         return family
 
@@ -176,6 +178,27 @@ class UnionOfFamilies(FeatureFamily):
             of_part = weights[:, ids[0] : ids[-1] + 1] if run else weights[:, ids]
             out += part.weighted_sums(images, of_part, n_jobs)
         return out
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the features of all families add, one family after the other."""
+        ordered = np.arange(1, self.n_features_ + 1) if numbers is None else np.asarray(numbers)
+        return Contributions.joined(
+            [
+                part.contributions(image, weights[:, ids], ordered[ids])
+                for part, ids in zip(self.parts_, self._ids, strict=True)
+            ]
+        )
+
+    def boxes(self, image: np.ndarray) -> np.ndarray:
+        boxes = np.empty((self.n_features_, 4))
+        for part, ids in zip(self.parts_, self._ids, strict=True):
+            boxes[ids] = part.boxes(image)
+        return boxes
 
     def transform_columns(
         self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily, Ids, check_features, check_images
 from visionshare.generators.checks import check_choice, check_memory, check_whole
+from visionshare.generators.contributions import Contributions
 from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
 from visionshare.generators.nested import parts_from_state, parts_to_state
+from visionshare.generators.parameters import unfitted_copy
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import product
 
@@ -95,7 +96,7 @@ class Units(FeatureFamily):
     def fit(self, images: np.ndarray, y: np.ndarray | None = None) -> Units:
         """Fit the family, and draw directions in its standardized features."""
         self.check_parameters()
-        part = clone(self.family, safe=False).fit(images, y)
+        part = unfitted_copy(self.family).fit(images, y)
         check_memory("n_units", self.n_units, 8.0 * self.n_units * part.n_features_)
         features = part.transform(images[:: max(1, len(images) // _MEASURED)])
         drawn = self.drawn(part, features)
@@ -120,7 +121,7 @@ class Units(FeatureFamily):
 
     def of(self, part: FeatureFamily, directions: np.ndarray, offsets: np.ndarray) -> Units:
         """Return units of a fitted family with these directions (n, p) and offsets (n,)."""
-        family = clone(part, safe=False)
+        family = unfitted_copy(part)
         units = Units(family, self.n_units, self.activation, self.random_state)
         return units._with(part, directions, offsets)
 
@@ -140,6 +141,25 @@ class Units(FeatureFamily):
         # Numbers of an untrusted file may overflow: units are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
             return self.activated(sums.astype(np.float32))
+
+    def contributions(
+        self,
+        image: np.ndarray,
+        weights: np.ndarray,
+        numbers: Sequence[int] | np.ndarray | None = None,
+    ) -> Contributions:
+        """Return what the features of the family add through the units, and the units' offsets.
+
+        A unit is s · (Σ_i v_i x_i + b), where s is 1 or 0 of max(0, ·), and the sum itself of a
+        square: s is taken as it is for this image, so that each x_i has its share of the unit.
+        """
+        image = np.asarray(image)
+        values = self.part_.transform(image[None])[0].astype(np.float64)
+        sums = self.directions_.astype(np.float64) @ values + self.offsets_
+        slopes = (sums > 0).astype(np.float64) if self.activation == "relu" else sums
+        of_units = np.asarray(weights, np.float64) * slopes
+        parts = self.part_.contributions(image, of_units @ self.directions_)
+        return parts.plus(of_units @ self.offsets_)
 
     def activated(self, sums: np.ndarray) -> np.ndarray:
         """Return σ of sums, an array of the same shape."""

@@ -99,6 +99,7 @@ def cost_of(
     """
     height, width, channels = raster
     macs = MACS_PER_VALUE * height * width * channels if structure.deslanted else 0
+    macs += structure.channels_macs(raster)
     parameters = 0
     rasters = structure.rasters(raster)
     for layer, below, maps in zip(structure.layers, rasters, rasters[1:], strict=False):

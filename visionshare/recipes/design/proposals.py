@@ -52,6 +52,7 @@ def draw_structure(design: Design, rng: np.random.Generator) -> Structure:
         head,
         units if head in UNITS else 0,
         one(design.deslanted),
+        tuple(one(design.channels)),
     )
 
 

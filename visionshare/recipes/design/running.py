@@ -6,18 +6,23 @@ import logging
 import math
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.durable import remove_folder, write_text
-from visionshare.errors import ClassifierFileError, DataError, InputError, RecipeError
+from visionshare.errors import (
+    ClassifierFileError,
+    DataError,
+    InputError,
+    MemoryLimitError,
+    RecipeError,
+)
 from visionshare.fingerprints import array_fingerprint, spec_fingerprint
+from visionshare.memory import memory_limit
+from visionshare.progress import shown, stage
 from visionshare.recipes.design.cost import Budget
 from visionshare.recipes.design.halving import Halving, Next, rung_epochs
 from visionshare.recipes.design.proposals import Proposals, draw_structure
@@ -101,7 +106,7 @@ def design_recipe(
     jobs : int, default 1
         Threads.
     progress : bool, default False
-        Show a progress bar.
+        Show how far each stage is, on standard error.
 
     Raises
     ------
@@ -131,14 +136,15 @@ def design_recipe(
     check_run(run)
     toml_text(run.recipe)
     begun = time.perf_counter()
-    with design_folder(out) as folder:
+    limit = memory_limit(run.memory, "store.memory")
+    with shown(progress), limit, design_folder(out) as folder:
         images = prepare_images(run)
         loop = _Loop(recipe, design, budget or Budget(), run, images, folder)
         tuning = run.recipe.fine_tuning
         least = 1 if tuning.max_products is None else 2
         epochs = rung_epochs(tuning.epochs, design.n_rungs, design.reduction, least)
         rule = Halving(epochs, design.reduction, seconds, n_structures)
-        return loop.run(rule, begun, progress)
+        return loop.run(rule, begun)
 
 
 def _check_ends(seconds: float | None, n_structures: int | None) -> None:
@@ -203,12 +209,12 @@ class _Loop:
         self._table = Table(folder, spec_fingerprint(identity, {}), about)
         self._table.read()
 
-    def run(self, rule: Halving, begun: float, progress: bool) -> DesignResult:
+    def run(self, rule: Halving, begun: float) -> DesignResult:
         """Train what the rule says until it says no more."""
         table = self._table
         before = sum(trial.seconds for trial in table.trials)
         table.write()
-        with _bar(progress, len(table.trials)) as bar:
+        with stage("trials", begun=len(table.trials)) as advance:
             while True:
                 elapsed = before + time.perf_counter() - begun
                 number = sum(trial.rung == 0 for trial in table.trials)
@@ -220,9 +226,7 @@ class _Loop:
                 best = best_trial(table.trials)
                 if best is None:
                     self._check_failures()
-                if bar is not None:
-                    bar.set_postfix_str("" if best is None else f"{100 * (best.error or 0):.2f} %")
-                    bar.update()
+                advance(1)
         return self._result()
 
     def _trial(self, todo: Next, epochs: int) -> Trial:
@@ -240,7 +244,7 @@ class _Loop:
             with run.clock("fine-tuning"):
                 classifier = fine_tuned(run, chosen, self._images)
             error = self._error(classifier)
-        except (DataError, InputError, RecipeError) as failure:
+        except (DataError, InputError, MemoryLimitError, RecipeError) as failure:
             problem = str(failure)
             _logger.warning("structure %d: %s", todo.number, problem)
         remove_folder(work)
@@ -316,15 +320,3 @@ def _figures(trial: Trial) -> tuple[int, str, int, str]:
 
 def _last(trials: list[Trial]) -> str:
     return next((t.problem for t in reversed(trials) if t.problem is not None), "no trial")
-
-
-@contextmanager
-def _bar(progress: bool, n: int) -> Iterator[Any]:
-    """Yield a progress bar where one is asked for, else None."""
-    if not progress:
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(desc="trials", initial=n, unit="trial") as bar:
-        yield bar

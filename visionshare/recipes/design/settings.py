@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from visionshare.errors import InputError
+from visionshare.generators.channels.formulas import COLORS, GRADIENTS
 from visionshare.learners.heads import HEADS
 from visionshare.learners.parameters import check_fraction, check_whole_numbers
 
@@ -38,6 +39,9 @@ class Design:
         Units of the heads "hidden" and "low-rank".
     deslanted : sequence of bool
         Whether the slant of each image is taken out first.
+    channels : sequence of sequences of str
+        Channels of the image that the first layer sees, see :class:`visionshare.ChannelMaps`; an
+        empty list for the image itself.
     max_features : int, default 600
         Templates times cells at most: the time of choosing them grows with their third power.
     least_use : float, default 0.25
@@ -84,6 +88,7 @@ class Design:
     heads: tuple[str, ...] = ("linear", "hidden", "low-rank")
     n_units: tuple[int, ...] = (16, 24, 32, 48, 64)
     deslanted: tuple[bool, ...] = (False,)
+    channels: tuple[tuple[str, ...], ...] = ((),)
     max_features: int = 600
     least_use: float = 0.25
     templates_per_round: int = 2
@@ -105,6 +110,7 @@ class Design:
         _check_list("n_units", self.n_units, 1, 10_000)
         _check_among("heads", self.heads, HEADS)
         _check_among("deslanted", self.deslanted, (False, True))
+        _check_channels(self.channels)
         check_fraction("least_use", self.least_use, zero=True)
         check_fraction("held_out", self.held_out)
         check_whole_numbers(self, 1, "templates_per_round", "search_images", "n_patches", "images")
@@ -129,6 +135,14 @@ def _check_among(name: str, values: Sequence[object], known: Sequence[object]) -
     for value in values:
         if value not in known:
             raise InputError(name, value, accepted)
+
+
+def _check_channels(values: Sequence[Sequence[str]]) -> None:
+    known = (*COLORS, *GRADIENTS)
+    _check_some("channels", values, f"lists of {', '.join(map(repr, known))}")
+    for names in values:
+        if len(names):
+            _check_among("channels", names, known)
 
 
 def _check_some(name: str, values: Sequence[object], accepted: str) -> None:

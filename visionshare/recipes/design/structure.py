@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from visionshare.generators.channels import ChannelMaps
+from visionshare.generators.channels.formulas import COLORS, channel_names
 from visionshare.learners.heads import UNITS
 
 __all__ = ["MapLayer", "Structure"]
 
-# Pools by their number of layers of maps; with "deslanted-" before, on images without slant.
+# Pools by their number of layers of maps; with "deslanted-" before, on images without slant, with
+# "channels-" before, on channels of images.
 _POOLS = ("patches", "layered", "layered-3")
+_N_ORIENTATIONS = 6
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,9 @@ class Structure:
     n_units : int
         Of a head of units; 0 for others.
     deslanted : bool
+    channels : tuple of str
+        Of :class:`visionshare.ChannelMaps`, which the first layer sees; none where it sees the
+        image itself. Not of images without slant.
 
     Examples
     --------
@@ -68,10 +75,13 @@ class Structure:
     head: str
     n_units: int
     deslanted: bool
+    channels: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         q, g = self.patch_size, self.grid
-        parts = [*(["deslanted"] if self.deslanted else []), *map(str, self.layers)]
+        parts = [*(["deslanted"] if self.deslanted else [])]
+        parts += ["+".join(self.channels)] if self.channels else []
+        parts += map(str, self.layers)
         parts.append(f"{self.n_templates} templates {q}x{q} in {g}x{g} cells")
         if self.head in UNITS:
             parts.append(f"{self.n_units} {self.head} units")
@@ -85,11 +95,32 @@ class Structure:
         return self.n_templates * self.grid**2
 
     def rasters(self, raster: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        """Return rows, columns and channels of an image and of the maps of each layer."""
-        rasters = [raster]
+        """Return rows, columns and channels of what the first layer sees, and of each layer."""
+        rasters = [self.seen(raster)]
         for layer in self.layers:
             rasters.append(layer.seen(rasters[-1]))
         return rasters
+
+    def seen(self, raster: tuple[int, int, int]) -> tuple[int, int, int]:
+        """Return rows, columns and channels of what the first layer sees of an image.
+
+        Examples
+        --------
+        >>> Structure((), 3, 8, 2, "linear", 0, False, ("orientations",)).seen((9, 9, 1))
+        (9, 9, 6)
+        """
+        rows, cols, _ = raster
+        if not self.channels:
+            return raster
+        return rows, cols, len(channel_names(self.channels, _N_ORIENTATIONS))
+
+    def channels_macs(self, raster: tuple[int, int, int]) -> int:
+        """Return the multiply-accumulates of an image's channels."""
+        if not self.channels:
+            return 0
+        maps = ChannelMaps(None, self.channels, _N_ORIENTATIONS)
+        maps.image_shape_, maps.map_shape_ = raster, self.seen(raster)
+        return int(maps.shared_macs)
 
     def positions(self, raster: tuple[int, int, int]) -> tuple[int, int]:
         """Return rows and columns of the positions of a template, of an image that it fits."""
@@ -97,7 +128,14 @@ class Structure:
         return rows - self.patch_size + 1, cols - self.patch_size + 1
 
     def fits(self, raster: tuple[int, int, int]) -> bool:
-        """Return whether maps of an image have a pixel, and each cell a position of its own."""
+        """Return whether maps of an image have a pixel, and each cell a position of its own.
+
+        Images have to have the channels too.
+        """
+        colors = any(name in COLORS and name != "gray" for name in self.channels)
+        lacking = (colors and raster[2] != 3) or (bool(self.channels) and raster[2] not in (1, 3))
+        if lacking or (self.channels and self.deslanted):
+            return False
         return min(self.positions(raster)) >= self.grid
 
     def features(self, templates_per_round: int, n_patches: int) -> dict[str, Any]:
@@ -124,6 +162,10 @@ class Structure:
             own = {"n_maps": layer.n_maps, "size": layer.size, "pool": layer.pool}
             parameters = {**own, "padding": 0, "n_patches": n_patches, pool: parameters}
             pool = outer
-        if self.deslanted:
+        if self.channels:
+            names = list(self.channels)
+            front = {"channels": names, "n_orientations": _N_ORIENTATIONS, pool: parameters}
+            pool, parameters = f"channels-{pool}", front
+        elif self.deslanted:
             pool, parameters = f"deslanted-{pool}", {pool: parameters}
         return {"pool": pool, "parameters": parameters}

@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import RecipeError
+from visionshare.memory import check_fits, hold, memory_room
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import DrawsPart, Recipe
-from visionshare.resources import available_memory, size_text
+from visionshare.resources import size_text
 
-__all__ = ["check_columns", "make_columns", "searches_at_most"]
+__all__ = ["check_columns", "check_partitions", "make_columns", "searches_at_most"]
 
 # Searches whose columns are computed whenever they are asked for.
 _NEVER_STORED = ("sampled", "stumps")
+# Searches that take columns whose examples lie in several places.
+_IN_PARTITIONS = ("exhaustive", "random")
 
 
 def check_columns(recipe: Recipe, family: Any) -> None:
@@ -45,6 +48,23 @@ def check_columns(recipe: Recipe, family: Any) -> None:
         raise RecipeError("learner.search: 'products' is not for recipes; see ProductColumns")
     if search in _NEVER_STORED and recipe.store.where == "disk":
         raise RecipeError(f"store.where: the search {search!r} keeps no columns; leave it out")
+
+
+def check_partitions(recipe: Recipe, learner: Any) -> None:
+    """Check that a learner and its search take columns in partitions, before any work.
+
+    Raises
+    ------
+    RecipeError
+        If they do not.
+    """
+    if not getattr(learner, "takes_partitions", False):
+        said = f"learner.kind: {recipe.learner.kind!r} takes no columns in partitions"
+        raise RecipeError(f"{said}, such as those of a cluster; 'shareboost' does")
+    search = recipe.learner.search_name
+    if search not in _IN_PARTITIONS:
+        accepted = " or ".join(map(repr, _IN_PARTITIONS))
+        raise RecipeError(f"learner.search: with columns in partitions {accepted}, not {search!r}")
 
 
 def searches_at_most(recipe: Recipe) -> int:
@@ -84,19 +104,27 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
         What the learner's ``to_classifier`` takes features from.
     """
     store, search, jobs = run.recipe.store, run.recipe.learner.search_name, run.jobs
+    # Those of an earlier member, or of a trial that failed, are gone.
+    hold("columns", 0)
     if search == "sampled":
         return _drawn(run, family, images)
     if search == "stumps":
+        ways = "fewer or smaller images, fewer thresholds"
+        check_fits("the orders of stumps", 4.0 * images.size + 12.0 * family.n_features_, ways)
         from visionshare.generators.stumps import StumpColumns
 
         return StumpColumns(family, images, jobs), family
-    memory = run.memory
+    if run.in_partitions:
+        return _partitioned(run, family, images), family
+    # What is left beside the images: half of it for columns, the rest for what is computed.
+    memory = max(0, min(run.memory, memory_room()))
     size = len(images) * family.n_features_ * np.dtype(store.dtype).itemsize
     if store.where == "memory" or (store.where == "auto" and size <= memory // 2):
         from visionshare.columns import ArrayColumns
 
-        _check_room("memory", size, available_memory())
-        return ArrayColumns.from_family(family, images, store.dtype, jobs, run.progress), family
+        check_fits("columns in memory", size, 'fewer features or images, store.where="disk"')
+        hold("columns", size)
+        return ArrayColumns.from_family(family, images, store.dtype, jobs), family
     if store.where == "auto" and _in_rings(family):
         from visionshare.generators.anchors import AnchorColumns
 
@@ -104,9 +132,23 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     from visionshare.store import create_store
 
     _check_room("disk", size, _room(run.work))
-    columns = create_store(run.work / "store", family, images, store.dtype, memory, jobs)
-    columns.fill(progress=run.progress)
+    columns = create_store(run.work / "store", family, images, store.dtype, max(memory, 1), jobs)
+    columns.fill()
     return columns, family
+
+
+def _partitioned(run: Run, family: Any, images: np.ndarray) -> Any:
+    """Return columns in partitions: on the run's cluster, or in memory where it has none."""
+    from visionshare.distributed import DistributedColumns, PartitionedColumns
+
+    store = run.recipe.store
+    options: dict[str, Any] = {"partitions": store.partitions, "dtype": store.dtype}
+    if run.client is not None:
+        return DistributedColumns.from_family(family, images, run.client, **options)
+    size = len(images) * family.n_features_ * np.dtype(store.dtype).itemsize
+    check_fits("columns in memory", size, "fewer features or images, or a cluster")
+    hold("columns", size)
+    return PartitionedColumns.from_family(family, images, **options, n_jobs=run.jobs)
 
 
 def _drawn(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:

@@ -22,15 +22,16 @@ class Evaluation:
     ----------
     predicted : ndarray of shape (n,)
         Classes.
-    errors : int
-    error_rate : float
+    errors : int or None
+    error_rate : float or None
+        None without a test image.
     early_exit : ExitFigures, optional
         What early exit does there, where the classifier has a rule.
     """
 
     predicted: np.ndarray
-    errors: int
-    error_rate: float
+    errors: int | None
+    error_rate: float | None
     early_exit: ExitFigures | None
 
 
@@ -41,9 +42,12 @@ def evaluate(classifier: CompactClassifier, test: ImageSet, jobs: int = 1) -> Ev
     ----------
     classifier : CompactClassifier
     test : ImageSet
+        May be empty.
     jobs : int, default 1
         Threads.
     """
+    if len(test) == 0:
+        return Evaluation(np.array([], classifier.classes_.dtype), None, None, None)
     truth = np.asarray(test.classes)[test.labels]
     predicted = classifier.predict(test.images, jobs)
     errors = int(np.sum(predicted != truth))

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from visionshare.datasets import ImageSet, Preprocessing, augmented_copies, load_images
+from visionshare.datasets import (
+    ImageSet,
+    Preprocessing,
+    augmented_copies,
+    list_datasets,
+    load_images,
+)
+from visionshare.datasets.picture_sources import find_pictures
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
+from visionshare.datasets.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
+from visionshare.datasets.survey import common_size
 from visionshare.errors import RecipeError
+from visionshare.memory import check_fits, hold
+from visionshare.progress import stage
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
 
@@ -23,6 +35,12 @@ __all__ = [
     "validation_mask",
 ]
 
+_logger = logging.getLogger(__name__)
+# Classes are unequal where the largest has so many times the images of the smallest.
+_UNEQUAL = 5
+
+_COPIED_BYTES = 32 << 20
+
 
 @dataclass(frozen=True)
 class RunImages:
@@ -33,12 +51,19 @@ class RunImages:
     training : ImageSet
         The originals, and after them their deformed copies.
     test : ImageSet
+        Empty where no image is left for it.
     n_originals : int
+    test_origin : {"given", "held out", "none"}, default "given"
+        Where the test images come from.
+    notes : tuple of str
+        What a user should know of the pictures, as sentences.
     """
 
     training: ImageSet
     test: ImageSet
     n_originals: int
+    test_origin: str = GIVEN
+    notes: tuple[str, ...] = ()
 
     @property
     def originals(self) -> np.ndarray:
@@ -54,20 +79,55 @@ def preprocessing_of(recipe: Recipe) -> Preprocessing:
     return steps
 
 
-def load_split(recipe: Recipe, split: str, data_dir: Path | None) -> ImageSet:
-    """Return all images of a split of the recipe's data.
+def load_split(recipe: Recipe, data_dir: Path | None, jobs: int = 1) -> SplitImages:
+    """Return all training and test images of the recipe's data, and where the latter come from.
 
     Raises
     ------
     DataError
         If the source is missing, foreign or broken.
+    RecipeError
+        If a setting of the data is not used.
     """
-    data = recipe.data
+    data, steps = recipe.data, preprocessing_of(recipe)
+    _check_source(recipe)
     size = None if data.height is None or data.width is None else (data.height, data.width)
-    cut = None if data.cut is None else data.cut.build()
-    fonts = None if data.fonts is None else data.fonts.build()
-    steps = preprocessing_of(recipe)
-    return load_images(data.source, split, data_dir, size, data.mode, steps, cut, fonts)
+    # Arrays stay as they are unless the recipe says what they become.
+    mode = data.mode if "mode" in data.model_fields_set else None
+    if data.source in list_datasets() or data.cut is not None or data.fonts is not None:
+        for name in ("test_fraction", "skip_broken"):
+            if getattr(data, name):
+                raise RecipeError(f"data.{name}: {data.source!r} says itself what trains and tests")
+        cut = None if data.cut is None else data.cut.build()
+        fonts = None if data.fonts is None else data.fonts.build()
+
+        def part(split: str) -> ImageSet:
+            return load_images(data.source, split, data_dir, size, mode, steps, cut, fonts)
+
+        training = part("train")
+        # Settings are chosen without a look at the test images.
+        test = training.subset([]) if data.held_out else part("test")
+        return SplitImages(training, test, GIVEN)
+    pictures = find_pictures(data.source)
+    if size is None and pictures.kind == "files":
+        size = common_size(pictures)
+    return split_pictures(
+        pictures,
+        size,
+        mode,
+        steps,
+        test_fraction=data.test_fraction,
+        skip_broken=data.skip_broken,
+        n_jobs=jobs,
+    )
+
+
+def _check_source(recipe: Recipe) -> None:
+    if not recipe.data.source:
+        raise RecipeError(
+            f"{recipe.name}: a recipe for your own pictures; say where they are: "
+            f"visionshare train FOLDER --recipe {recipe.name}"
+        )
 
 
 def prepare_images(run: Run) -> RunImages:
@@ -79,38 +139,88 @@ def prepare_images(run: Run) -> RunImages:
         If the data is missing or does not fit the recipe.
     """
     recipe, data = run.recipe, run.recipe.data
-    training = load_split(recipe, "train", run.data_dir)
+    split = load_split(recipe, run.data_dir, run.jobs)
+    loaded, others, origin = split.training, split.test, split.test_origin
+    hold("training images", loaded.images.nbytes)
+    hold("test images", others.images.nbytes)
+    for note in split.notes:
+        _logger.info("%s", note)
+    chosen, tested = _numbered(loaded), _numbered(others)
     if data.held_out:
         # The same images for every seed: settings are compared on them, and the test images stay
         # unread.
-        validation = stratified_mask(training.labels, data.held_out, 0)
-        test = training.subset(np.flatnonzero(validation))
-        training = training.subset(np.flatnonzero(~validation))
-    else:
-        test = load_split(recipe, "test", run.data_dir)
+        validation, origin = stratified_mask(chosen.labels, data.held_out, 0), HELD_OUT
+        tested, others = chosen.subset(np.flatnonzero(validation)), loaded
+        chosen = chosen.subset(np.flatnonzero(~validation))
     if data.classes is not None:
-        training, test = training.of_classes(data.classes), test.of_classes(data.classes)
+        chosen, tested = chosen.of_classes(data.classes), tested.of_classes(data.classes)
     if data.per_class is not None:
         rng = np.random.default_rng(recipe.seed)
-        training = training.subset(sample_per_class(training.labels, data.per_class, rng))
-    if data.limit is not None and data.limit < len(training):
+        chosen = chosen.subset(sample_per_class(chosen.labels, data.per_class, rng))
+    if data.limit is not None and data.limit < len(chosen):
         rng = np.random.default_rng(recipe.seed)
-        training = training.subset(np.sort(rng.permutation(len(training))[: data.limit]))
+        chosen = chosen.subset(np.sort(rng.permutation(len(chosen))[: data.limit]))
+    training, test = _taken(loaded, chosen), _taken(others, tested)
     shape = training.images.shape[1:]
     if test.classes != training.classes or test.images.shape[1:] != shape:
         raise RecipeError(f"{data.source}: training and test images differ in classes or shape")
     if len(shape) > 1:
         preprocessing_of(recipe).check_size((shape[0], shape[1]))
-    return RunImages(_with_copies(training, recipe, run.jobs), test, len(training))
+    notes = (*split.notes, *_unequal_classes(training, recipe))
+    origin, n_originals = origin if len(test) else NONE, len(training)
+    del loaded, others, split
+    training = _with_copies(training, recipe, run.jobs)
+    hold("training images", training.images.nbytes)
+    hold("test images", test.images.nbytes)
+    return RunImages(training, test, n_originals, origin, notes)
+
+
+def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
+    """Return what to say of classes that have far fewer images than others."""
+    counts = np.bincount(training.labels, minlength=len(training.classes))
+    balanced = getattr(recipe.learner, "class_weight", None) is not None
+    if recipe.data.source in list_datasets():
+        return []
+    if balanced or counts.max() < _UNEQUAL * max(1, counts.min()):
+        return []
+    few, many = (training.classes[int(i)] for i in (counts.argmin(), counts.argmax()))
+    return [
+        f"the classes are unequal: {counts.max()} training pictures of {many}, {counts.min()} of "
+        f"{few}; --balanced gives each class the same weight"
+    ]
+
+
+def _numbered(images: ImageSet) -> ImageSet:
+    """Return the same labels, and numbers instead of images: choosing among them copies none."""
+    return replace(images, images=np.arange(len(images))[:, None])
+
+
+def _taken(images: ImageSet, numbers: ImageSet) -> ImageSet:
+    """Return the images with some numbers, copied where they are not all of them.
+
+    Raises
+    ------
+    MemoryLimitError
+        If there is no room for the copies.
+    """
+    ids, values = numbers.images[:, 0], images.images
+    if len(ids) < len(values) or (np.diff(ids) != 1).any():
+        ways = "fewer images (data.limit, data.per_class), smaller ones (data.height, data.width)"
+        check_fits("copies of the chosen images", len(ids) * values[:1].nbytes, ways)
+        values = values[ids]
+    return replace(numbers, images=values)
 
 
 def _with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
     copies = 0 if recipe.deformations is None else recipe.deformations.copies
     if copies == 0:
         return training
-    images = np.concatenate(
-        [training.images, deformed_copies(training.images, recipe, 0, copies, jobs)]
-    )
+    n, nbytes = len(training), training.images.nbytes
+    ways = "fewer copies (deformations.copies), fewer or smaller images (data.limit, data.height)"
+    check_fits("deformed copies", nbytes * (copies + 1), ways)
+    images = np.empty((n * (copies + 1), *training.images.shape[1:]), training.images.dtype)
+    images[:n] = training.images
+    _write_copies(training.images, recipe, 0, images[n:], jobs)
     labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
 
@@ -130,15 +240,26 @@ def deformed_copies(
     jobs : int, default 1
         Threads.
     """
-    assert recipe.deformations is not None
     out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
-    settings = recipe.deformations.build()
-    for copy, rows, batch in augmented_copies(
-        images, settings, n, recipe.seed, first_copy=first, n_jobs=jobs
-    ):
-        start = (copy - first) * len(images)
-        out[start + rows.start : start + rows.stop] = batch
+    _write_copies(images, recipe, first, out, jobs)
     return out
+
+
+def _write_copies(
+    images: np.ndarray, recipe: Recipe, first: int, out: np.ndarray, jobs: int
+) -> None:
+    """Write as many copies of images as there is room for."""
+    assert recipe.deformations is not None
+    n, settings = len(out) // max(1, len(images)), recipe.deformations.build()
+    # Copies of at most so many images at a time, whatever their size.
+    batch = min(4096, max(64, _COPIED_BYTES // max(1, images[:1].nbytes)))
+    with stage("deforming", len(out)) as advance:
+        for copy, rows, copies in augmented_copies(
+            images, settings, n, recipe.seed, batch, first, jobs
+        ):
+            start = (copy - first) * len(images)
+            out[start + rows.start : start + rows.stop] = copies
+            advance(len(copies))
 
 
 def search_images(recipe: Recipe, images: RunImages) -> ImageSet:

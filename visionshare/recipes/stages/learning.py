@@ -16,10 +16,7 @@ __all__ = ["learn_classifier", "make_learner"]
 def make_learner(run: Run) -> Any:
     """Return the recipe's learner, unfitted."""
     return run.recipe.learner.build(
-        checkpoint=run.work / "rounds",
-        n_jobs=run.jobs,
-        random_state=run.recipe.seed,
-        progress=run.progress,
+        checkpoint=run.work / "rounds", n_jobs=run.jobs, random_state=run.recipe.seed
     )
 
 

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from visionshare.classifier import CompactClassifier, averaged
 from visionshare.durable import remove_folder
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.sources.scores import LinearSource
+from visionshare.memory import check_fits
 from visionshare.recipes.run import Clock, Run
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.columns import make_columns
+from visionshare.recipes.stages.estimates import learning_bytes
 from visionshare.recipes.stages.family import fitted_family
 from visionshare.recipes.stages.images import (
     RunImages,
@@ -77,6 +81,14 @@ def choose_features(
     searched = search_images(recipe, images)
     with run.clock("columns"):
         columns, features = make_columns(run, family, searched.images)
+    itemsize = np.dtype(columns.dtype).itemsize
+    needed = learning_bytes(recipe, columns.shape, itemsize, len(training.classes))
+    m, k = len(searched), len(training.classes)
+    check_fits(
+        f"learning {k} classes from {m} images",
+        needed,
+        "fewer rounds (learner.rounds), classes, features or images",
+    )
     metadata = {
         "pipeline": recipe.name,
         "recipe": as_settings(recipe),
@@ -84,7 +96,7 @@ def choose_features(
     }
     validation = None if recipe.early_exit is None else validation_mask(recipe, images)
     with run.clock("learning"):
-        return learn_classifier(
+        classifier = learn_classifier(
             make_learner(run),
             columns,
             features,
@@ -93,6 +105,7 @@ def choose_features(
             metadata,
             validation,
         )
+    return classifier
 
 
 def teacher_recipe(recipe: Recipe) -> Recipe | None:
@@ -104,6 +117,8 @@ def teacher_recipe(recipe: Recipe) -> Recipe | None:
     if part is None:
         return None
     changes: dict[str, Any] = {"members": part.members, "seed": recipe.seed + 1, "teacher": None}
+    # Teachers need not be small.
+    changes["quantization"] = None
     for name in ("features", "learner", "fine_tuning"):
         section = getattr(part, name)
         if section is not None:

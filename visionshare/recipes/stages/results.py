@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import RunImages
 from visionshare.resources import peak_memory
 
-__all__ = ["figures_of", "path_table", "write_results"]
+if TYPE_CHECKING:
+    from visionshare.reports.figures import CurvePoint
+
+__all__ = ["figures_of", "path_table", "write_learning_curve", "write_results"]
 
 
 def figures_of(
@@ -30,6 +34,7 @@ def figures_of(
         "pipeline": run.recipe.name,
         "train_images": len(images.training),
         "test_images": len(images.test),
+        "test_origin": images.test_origin,
         "test_errors": evaluation.errors,
         "test_error_rate": evaluation.error_rate,
         "rounds": len(classifier.path),
@@ -40,6 +45,8 @@ def figures_of(
         "seconds": dict(run.clock.seconds),
         "peak_memory": peak_memory(),
     }
+    if images.notes:
+        figures["notes"] = list(images.notes)
     if evaluation.early_exit is not None:
         figures["early_exit"] = asdict(evaluation.early_exit)
     return figures
@@ -66,7 +73,7 @@ def write_results(
     images: RunImages,
     evaluation: Evaluation,
 ) -> dict[str, Any]:
-    """Write classifier, path, report and figures, each file atomically; return the figures.
+    """Write classifier, card, path, report and figures, each file atomically; return figures.
 
     Parameters
     ----------
@@ -77,25 +84,62 @@ def write_results(
     images : RunImages
     evaluation : Evaluation
     """
-    from visionshare.reports import write_report
-
-    test = images.test
     figures = figures_of(run, classifier, images, evaluation)
-    classifier.save(out / "classifier.safetensors")
+    classifier.save(out / "classifier.safetensors", card=figures)
     write_text(out / "path.csv", path_table(classifier))
-    index = {name: i for i, name in enumerate(test.classes)}
     with run.clock("report"):
-        write_report(
-            out / "report.html",
-            classifier,
-            images=test.images,
-            labels=test.labels,
-            predictions=np.array([index[str(name)] for name in evaluation.predicted]),
-            classes=test.classes,
-            metrics=figures,
-            settings=dict(as_settings(run.recipe)),
-        )
+        _write_report(run, out, classifier, images, figures)
     figures["seconds"] = dict(run.clock.seconds)
     figures["peak_memory"] = peak_memory()
     write_text(out / "metrics.json", json.dumps(figures, indent=2) + "\n")
     return figures
+
+
+def write_learning_curve(
+    run: Run,
+    out: Path,
+    classifier: CompactClassifier,
+    images: RunImages,
+    figures: Mapping[str, Any],
+    points: Sequence[CurvePoint],
+) -> dict[str, Any]:
+    """Write report and figures once more, with a learning curve; return the figures.
+
+    Parameters
+    ----------
+    run, out, classifier, images
+        As of :func:`write_results`.
+    figures : mapping
+        That it returned.
+    points : sequence of CurvePoint
+    """
+    with_curve = {**figures, "learning_curve": [point._asdict() for point in points]}
+    _write_report(run, out, classifier, images, with_curve, points)
+    write_text(out / "metrics.json", json.dumps(with_curve, indent=2) + "\n")
+    return with_curve
+
+
+def _write_report(
+    run: Run,
+    out: Path,
+    classifier: CompactClassifier,
+    images: RunImages,
+    figures: Mapping[str, Any],
+    points: Sequence[CurvePoint] = (),
+) -> None:
+    from visionshare.reports import Results, write_report
+
+    test, results = images.test, None
+    if len(test):
+        truth = np.asarray(test.classes)[test.labels]
+        described = (test.names, images.test_origin, test.name)
+        results = Results.of(classifier, test.images, truth, run.jobs, *described)
+    write_report(
+        out / "report.html",
+        classifier,
+        results,
+        metrics=figures,
+        settings=dict(as_settings(run.recipe)),
+        examples=images.originals,
+        learning_curve=points,
+    )

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
+from visionshare.generators.quantized.tuning import check_quantizable
 from visionshare.learners import FineTuning, fine_tune
+from visionshare.memory import check_fits
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
+from visionshare.recipes.stages.estimates import tuning_bytes
 from visionshare.recipes.stages.images import RunImages, deformed_copies
 
 __all__ = ["check_tuning", "fine_tuned"]
@@ -24,13 +27,16 @@ def check_tuning(recipe: Recipe, family: Any) -> None:
         If a value is out of range, or the family's parameters cannot move.
     """
     if recipe.fine_tuning is not None:
-        _settings(recipe)
+        settings = _settings(recipe)
         family.check_tunable()
+        if settings.quantization is not None:
+            check_quantizable(family, "features")
 
 
 def _settings(recipe: Recipe) -> FineTuning:
     assert recipe.fine_tuning is not None
-    settings: FineTuning = recipe.fine_tuning.build(random_state=recipe.seed)
+    few_bits = {} if recipe.quantization is None else {"quantization": recipe.quantization.build()}
+    settings: FineTuning = recipe.fine_tuning.build(random_state=recipe.seed, **few_bits)
     return settings
 
 
@@ -55,9 +61,13 @@ def fine_tuned(
         return classifier
     settings = _settings(recipe)
     truth = np.asarray(training.classes)[training.labels]
-    options: dict[str, Any] = {"teacher": teacher, "n_jobs": run.jobs, "progress": run.progress}
+    options: dict[str, Any] = {"teacher": teacher, "n_jobs": run.jobs}
     options["checkpoint"] = run.work / "epochs"
-    if not recipe.fine_tuning.deformed:
+    deformed = recipe.fine_tuning.deformed
+    needed = tuning_bytes(classifier, settings, training.images, deformed)
+    ways = "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)"
+    check_fits("fine-tuning", needed, ways)
+    if not deformed:
         return fine_tune(classifier, training.images, truth, settings, **options)
     # Copies that trained the search are not those of the epochs.
     first = recipe.deformations.copies

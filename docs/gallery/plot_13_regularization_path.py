@@ -1,0 +1,37 @@
+"""
+A regularization path
+=====================
+
+From no feature to many: the learner of column generation at one strength of its penalty after the other.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from sklearn.preprocessing import StandardScaler
+
+from visionshare import GroupFeatureRegressor
+from visionshare.learners.regularization_path import regularization_path
+
+X, y = load_diabetes(return_X_y=True, as_frame=True)
+names = list(X.columns)
+X = StandardScaler().fit_transform(X)
+y = y.to_numpy() - y.mean()
+
+# %%
+# ``alpha`` falls from the value at which the first weight appears. Each solution starts from the one before.
+
+models = list(regularization_path(GroupFeatureRegressor(), X, y, n=15))
+alphas = [model.alpha for model in models]
+weights = np.zeros((len(models), X.shape[1]))
+for i, model in enumerate(models):
+    weights[i, model.support_] = np.ravel(model.coef_)
+
+figure, axis = plt.subplots(figsize=(7, 4))
+for j, name in enumerate(names):
+    axis.plot(alphas, weights[:, j], label=name)
+axis.set(xscale="log", xlabel="alpha", ylabel="weight")
+axis.invert_xaxis()
+axis.legend(fontsize=7, ncols=2)
+figure.tight_layout()
+plt.show()

@@ -1,0 +1,1 @@
+"""Clusters that scripts start and stop."""

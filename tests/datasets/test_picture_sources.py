@@ -1,0 +1,267 @@
+"""Labeled pictures in folders, tables, tars, arrays and Parquet files; and files of strangers."""
+
+import gzip
+import io
+import json
+import tarfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from PIL import Image
+
+from visionshare.datasets import load_images
+from visionshare.datasets.picture_sources import find_pictures
+from visionshare.datasets.reading import read_pictures
+from visionshare.errors import DataError
+
+SIZE = (6, 7)
+
+
+def pixels(i):
+    return np.random.default_rng(i).integers(0, 256, (*SIZE, 3), np.uint8)
+
+
+def png(i):
+    file = io.BytesIO()
+    Image.fromarray(pixels(i)).save(file, "PNG")
+    return file.getvalue()
+
+
+def write(path, i):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png(i))
+
+
+def write_tar(path, members, mode="w"):
+    with tarfile.open(path, mode) as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+
+
+def read_color(pictures):
+    return read_pictures(pictures, mode="color").images
+
+
+def as_pairs(pictures):
+    names = [pictures.classes[label] for label in pictures.labels]
+    roles = [None] * len(names) if pictures.roles is None else pictures.roles.tolist()
+    return list(zip(names, roles, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("train", "test"), [("train", "test"), ("Training", "val"), ("train", "validation")]
+)
+def test_a_folder_with_parts_says_what_trains_and_tests(tmp_path, train, test):
+    for i, part in enumerate((f"{train}/cat", f"{train}/dog", f"{test}/dog")):
+        write(tmp_path / part / "1.png", i)
+    pictures = find_pictures(tmp_path)
+    assert sorted(as_pairs(pictures)) == [("cat", 0), ("dog", 0), ("dog", 1)]
+    assert pictures.classes == ("cat", "dog")
+    read = read_color(pictures)
+    assert_array_equal(read[pictures.roles == 1], [pixels(2)])
+    assert len(load_images(tmp_path, "test").images) == 1
+    assert len(load_images(tmp_path, "train").images) == 2
+
+
+def test_with_test_pictures_those_for_validation_are_not_used(tmp_path):
+    for i, part in enumerate(("train/a", "train/b", "val/a", "test/b")):
+        write(tmp_path / part / "1.png", i)
+    pictures = find_pictures(tmp_path)
+    assert sorted(pictures.roles.tolist()) == [0, 0, 1, 2]
+    assert pictures.notes == ("1 pictures named for validation are not used",)
+
+
+def test_a_folder_without_parts_leaves_hidden_files_and_empty_folders_out(tmp_path):
+    for i, name in enumerate(("cat/1.png", "dog/deep/2.png", ".git/3.png", "dog/._2.png")):
+        write(tmp_path / name, i)
+    (tmp_path / "bird").mkdir()
+    pictures = find_pictures(tmp_path)
+    assert as_pairs(pictures) == [("cat", None), ("dog", None)]
+    assert "bird" in pictures.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("path,label\na.png,cat\nb/c.png,dog\n", [("cat", None), ("dog", None)]),
+        ("\ufefflabel;split;file\ncat;train;a.png\ncat;test;b/c.png\n", [("cat", 0), ("cat", 1)]),
+        ("a.png,cat\nb/c.png,dog\n", [("cat", None), ("dog", None)]),
+    ],
+)
+def test_a_table_of_paths_and_labels(tmp_path, text, expected):
+    write(tmp_path / "a.png", 0)
+    write(tmp_path / "b" / "c.png", 1)
+    (tmp_path / "labels.csv").write_text(text, "utf-8")
+    for source in (tmp_path / "labels.csv", tmp_path):
+        pictures = find_pictures(source)
+        assert as_pairs(pictures) == expected
+        assert_array_equal(read_color(pictures), [pixels(0), pixels(1)])
+
+
+def test_json_lines(tmp_path):
+    write(tmp_path / "a.png", 0)
+    lines = [{"file_name": "a.png", "label": 3, "split": s} for s in ("train", "validation")]
+    (tmp_path / "metadata.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert as_pairs(find_pictures(tmp_path / "metadata.jsonl")) == [("3", 0), ("3", 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "path,label\n../secret.png,cat\n", "outside"),
+        ("t.csv", "path,label\n/etc/hostname,cat\n", "outside"),
+        ("t.csv", "path,label\nb.png,cat\n", "no file 'b.png'"),
+        ("t.csv", "path,label\na.png\n", "too few"),
+        ("t.csv", "path,label\na.png,\n", "no label"),
+        ("t.csv", "one,two\na,b\n", "no columns 'path' and 'label'"),
+        ("t.csv", "", "no rows"),
+        ("t.csv", 'path,label\n"a.png,cat', "cannot be read as a table"),
+        ("t.jsonl", "[" * 100_000, "cannot be read as a table"),
+        ("t.jsonl", "[1]\n", "no object"),
+        ("t.jsonl", '{"path": "a.png"}\n', "no keys"),
+    ],
+)
+def test_broken_tables_are_typed_errors(tmp_path, name, text, message):
+    write(tmp_path / "in" / "a.png", 0)
+    write(tmp_path / "secret.png", 1)
+    (tmp_path / "in" / name).write_text(text, "utf-8")
+    with pytest.raises(DataError, match=message):
+        find_pictures(tmp_path / "in" / name)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_tar_of_samples(tmp_path, packed):
+    members = {
+        "0001.jpg": png(0), "0001.cls": b"cat\n", "0002.png": png(1), "0002.seg.png": png(2),
+        "0002.json": b'{"label": "dog"}', "fish/0003.png": png(3), "notes.txt": b"x",
+    }  # fmt: skip
+    path = tmp_path / ("a.tar.gz" if packed else "a.tar")
+    write_tar(path, members, "w:gz" if packed else "w")
+    pictures = find_pictures(path)
+    assert [name for name, _ in as_pairs(pictures)] == ["cat", "dog", "dog", "fish"]
+    assert_array_equal(read_color(pictures), [pixels(i) for i in range(4)])
+
+
+def test_shards_of_tars_say_what_tests(tmp_path):
+    for name, i in (("train-0000", 0), ("train-0001", 1), ("test-0000", 2)):
+        write_tar(tmp_path / f"{name}.tar", {"1.png": png(i), "1.cls": str(i % 2).encode()})
+    assert as_pairs(find_pictures(tmp_path)) == [("0", 1), ("0", 0), ("1", 0)]
+
+
+def test_broken_tars_are_typed_errors(tmp_path):
+    write_tar(tmp_path / "a.tar", {"1.png": png(0)})
+    with pytest.raises(DataError, match="no class"):
+        find_pictures(tmp_path / "a.tar")
+    (tmp_path / "b.tar").write_bytes(b"\x1f\x8b" + b"x" * 600)
+    with pytest.raises(DataError, match="cannot be read as a tar"):
+        find_pictures(tmp_path / "b.tar")
+    (tmp_path / "c.tar").write_bytes(gzip.compress(b"y" * 600))
+    with pytest.raises(DataError, match="cannot be read as a tar"):
+        find_pictures(tmp_path / "c.tar")
+
+
+def test_a_header_of_a_tar_that_asks_for_gigabytes_is_refused(tmp_path):
+    member = tarfile.TarInfo("x")
+    member.type, member.size = tarfile.XHDTYPE, 1 << 32
+    (tmp_path / "a.tar").write_bytes(member.tobuf() + b"\0" * 1024)
+    with pytest.raises(DataError, match="bytes at once"):
+        find_pictures(tmp_path / "a.tar")
+
+
+def test_arrays_with_parts(tmp_path):
+    images = np.arange(5 * 4 * 4, dtype=np.uint8).reshape(5, 4, 4)
+    np.savez(
+        tmp_path / "a.npz",
+        train_images=images[:3], train_labels=np.array([[0], [1], [1]]),
+        val_images=images[3:4], val_labels=[0], test_images=images[4:], test_labels=[1],
+    )  # fmt: skip
+    pictures = find_pictures(tmp_path / "a.npz")
+    assert pictures.roles.tolist() == [0, 0, 0, 2, 1]
+    assert pictures.labels.tolist() == [0, 1, 1, 0, 1]
+    assert_array_equal(read_pictures(pictures).images, images)
+    assert_array_equal(load_images(tmp_path / "a.npz", "test").images, images[4:])
+
+
+def test_floats_and_vectors_of_arrays_stay_as_they_are(tmp_path):
+    values = np.random.default_rng(0).random((4, 9))
+    np.savez(tmp_path / "a.npz", X=values, y=list("abab"))
+    loaded = load_images(tmp_path / "a.npz")
+    assert_array_equal(loaded.images, values)
+    with pytest.raises(DataError, match="only bytes are resized"):
+        load_images(tmp_path / "a.npz", size=(2, 2))
+
+
+def test_parquet_files_with_and_without_parts(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    kind = pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])
+    names = {"info": {"features": {"label": {"names": ["cat", "dog"]}}}}
+    for name, numbers in (("train", (0, 1)), ("test", (2,))):
+        rows = pyarrow.array([{"bytes": png(i), "path": None} for i in numbers], kind)
+        table = pyarrow.table({"image": rows, "label": [i % 2 for i in numbers]})
+        noted = table.replace_schema_metadata({"huggingface": json.dumps(names)})
+        parquet.write_table(noted, tmp_path / f"{name}-00000-of-00001.parquet")
+    pictures = find_pictures(tmp_path)
+    assert as_pairs(pictures) == [("cat", 0), ("dog", 0), ("cat", 1)]
+    assert_array_equal(read_color(pictures), [pixels(i) for i in range(3)])
+    alone = find_pictures(tmp_path / "train-00000-of-00001.parquet")
+    assert alone.roles is None
+    assert alone.labels.tolist() == [0, 1]
+
+
+def test_what_is_no_source_is_named(tmp_path):
+    with pytest.raises(DataError, match="no such file or folder"):
+        find_pictures(tmp_path / "none")
+    (tmp_path / "a.doc").touch()
+    with pytest.raises(DataError, match="unknown kind of data file"):
+        find_pictures(tmp_path / "a.doc")
+    write(tmp_path / "test" / "a" / "1.png", 0)
+    write(tmp_path / "train" / "b" / "1.png", 0)
+    with pytest.raises(DataError, match="without a training picture: a"):
+        find_pictures(tmp_path)
+
+
+def test_broken_pictures_are_named_or_skipped(tmp_path):
+    for i in range(3):
+        write(tmp_path / "a" / f"{i}.png", i)
+    (tmp_path / "a" / "1.png").write_bytes(png(1)[:60])
+    pictures = find_pictures(tmp_path)
+    with pytest.raises(DataError, match=r"1\.png: cannot be read"):
+        read_pictures(pictures)
+    read = read_pictures(pictures, mode="color", skip_broken=True, n_jobs=2)
+    assert read.numbers.tolist() == [0, 2]
+    assert len(read.broken) == 1
+    assert_array_equal(read.images, [pixels(0), pixels(2)])
+    with pytest.raises(DataError, match="smaller size"):
+        read_pictures(find_pictures(tmp_path), skip_broken=True, max_bytes=100)
+
+
+def sample_files(folder):
+    members = {"train/a/1.png": png(0), "2.png": png(1), "2.json": b'{"label": 1}', "2.cls": b"x"}
+    write_tar(folder / "a.tar", members)
+    write_tar(folder / "b.tgz", members, "w:gz")
+    write(folder / "1.png", 0)
+    (folder / "c.csv").write_text('path,label,split\n1.png,"a",train\n1.png,b,\n', "utf-8")
+    (folder / "d.jsonl").write_text('{"path": "1.png", "label": 1}\n', "utf-8")
+    return [folder / name for name in ("a.tar", "b.tgz", "c.csv", "d.jsonl")]
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_damaged_sources_are_typed_errors_or_read(tmp_path_factory, data):
+    path = data.draw(st.sampled_from(sample_files(tmp_path_factory.mktemp("damaged"))))
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
+    try:
+        pictures = find_pictures(path)
+        read = read_pictures(pictures, (4, 4), skip_broken=True)
+    except DataError:
+        return
+    assert len(read.images) == len(read.numbers) <= len(pictures)

@@ -1,0 +1,179 @@
+import os
+import pickle
+import signal
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from visionshare import DaskShareBoost, PatchTemplates, ShareBoost
+from visionshare.cli.main import main
+from visionshare.distributed import DistributedColumns, PartitionedColumns, cluster_client
+from visionshare.errors import ClusterError, InputError, RecipeError
+from visionshare.recipes import load_recipe, train
+from visionshare.search import Exhaustive
+
+distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
+da = pytest.importorskip("dask.array", reason="needs the extra [dask]")
+
+# Dask leaves some of its own sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """A client of two workers in processes of their own."""
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            local_directory=str(tmp_path_factory.mktemp("workers")),
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:500].astype(np.float32), y[:500]
+
+
+@pytest.fixture(scope="module")
+def local(digits):
+    X, y = digits
+    columns = PartitionedColumns.from_array(X, partitions=5)
+    return ShareBoost(4, criterion="orthogonal").fit(columns, y)
+
+
+def _same(a, b):
+    assert a.support_.tolist() == b.support_.tolist()
+    assert np.array_equal(a.coef_, b.coef_)
+    assert a.temperature_ == b.temperature_
+
+
+def test_a_cluster_learns_the_bits_of_one_process(client, digits, local):
+    X, y = digits
+    with DistributedColumns.from_array(X, client, partitions=5) as columns:
+        assert sorted(columns.workers.values()) == [2, 3]
+        model = ShareBoost(4, criterion="orthogonal").fit(columns, y)
+        _same(model, local)
+        assert np.array_equal(model.predict(columns), model.predict(X))
+        _same(pickle.loads(pickle.dumps(model)), local)
+        with pytest.raises(InputError, match="to_local"):
+            pickle.dumps(columns)
+
+
+def test_dask_arrays_and_delayed_blocks_are_partitions(client, digits, local):
+    X, y = digits
+    chunks = da.from_array(X, chunks=(100, 30))
+    with DistributedColumns.from_array(chunks, client) as columns:
+        _same(ShareBoost(4, criterion="orthogonal").fit(columns, y), local)
+    blocks = [block.item() for block in da.from_array(X, chunks=(100, 64)).to_delayed()]
+    with DistributedColumns.from_array(blocks, client) as columns:
+        assert columns.shape == X.shape
+        assert np.array_equal(columns.take(), X)
+
+
+def test_images_are_evaluated_on_the_workers(client):
+    images = np.random.default_rng(0).integers(0, 255, (40, 8, 8), np.uint8)
+    family = PatchTemplates(3, 5, 2, (2.0,), n_patches=100).fit(images)
+    with DistributedColumns.from_family(family, images, client, partitions=4) as columns:
+        assert np.array_equal(columns.take(), family.transform(images))
+
+
+@dataclass
+class Killing(Exhaustive):
+    """Kills a process before the search of the third round."""
+
+    victim: int = 0
+
+    def best(self, pool, state, criterion, excluded, n=1):
+        if state.round == 3:
+            os.kill(self.victim, signal.SIGKILL)
+        return super().best(pool, state, criterion, excluded, n)
+
+
+def test_a_killed_worker_costs_no_bit(client, digits, local):
+    X, y = digits
+    client.wait_for_workers(2, timeout=60)
+    with DistributedColumns.from_array(X, client, partitions=5) as columns:
+        search = Killing(client.run(os.getpid)[max(columns.workers)])
+        _same(ShareBoost(4, criterion="orthogonal", search=search).fit(columns, y), local)
+    assert search.victim not in client.run(os.getpid).values()
+
+
+def test_a_worker_killed_between_two_orders(client, digits):
+    X, _ = digits
+    client.wait_for_workers(2, timeout=60)
+    with DistributedColumns.from_array(X, client, partitions=5) as columns:
+        R = np.ones((len(X), 1), np.float32)
+        before = columns.correlate(R)
+        victim = client.run(os.getpid)[min(columns.workers)]
+        os.kill(victim, signal.SIGKILL)
+        assert np.array_equal(columns.correlate(R), before)
+        assert sum(columns.workers.values()) == 5
+
+
+def test_what_is_no_client_is_refused(digits):
+    with pytest.raises(InputError, match="client"):
+        DistributedColumns.from_array(digits[0], object())
+
+
+def test_the_estimator_takes_dask_arrays(client, digits, local):
+    X, y = digits
+    chunks, labels = da.from_array(X, chunks=(100, 64)), da.from_array(y, chunks=250)
+    model = DaskShareBoost(4, criterion="orthogonal", client=client).fit(chunks, labels)
+    _same(model, local)
+    assert model.client_ is client
+    assert np.array_equal(model.predict(chunks).compute(), local.predict(X))
+    assert np.array_equal(model.predict_proba(chunks).compute(), local.predict_proba(X))
+    plain = model.to_local()
+    assert type(plain) is ShareBoost
+    assert np.array_equal(plain.predict(X), local.predict(X))
+    assert pickle.loads(pickle.dumps(model)).client is None
+    assert clone(model).client is client
+
+
+def test_a_recipe_on_a_cluster_learns_what_its_partitions_do(client, tmp_path):
+    recipe = load_recipe(
+        "digits", ["learner.rounds=3", "data.limit=300", "store.partitions=3", "seed=1"]
+    )
+    one = train(recipe, tmp_path / "one").classifier
+    other = train(recipe, tmp_path / "other", client=client).classifier
+    assert np.array_equal(one.weights, other.weights)
+    assert np.array_equal(one.intercept, other.intercept)
+    assert one.temperature == other.temperature
+
+
+def test_a_learner_that_takes_no_partitions_is_refused_before_work(client, tmp_path):
+    with pytest.raises(RecipeError, match="takes no columns in partitions"):
+        train(load_recipe("digits-grfl"), tmp_path / "run", client=client)
+    screened = load_recipe("digits", ["learner.search=screened", "store.partitions=2"])
+    with pytest.raises(RecipeError, match="screened"):
+        train(screened, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_scheduler_is_a_typed_error():
+    with (
+        pytest.raises(ClusterError, match="no scheduler answers"),
+        cluster_client(scheduler="tcp://127.0.0.1:9", timeout=0.5),
+    ):
+        pass
+    with pytest.raises(InputError, match="one of"), cluster_client(2, "tcp://127.0.0.1:9"):
+        pass
+
+
+def test_the_command_trains_on_processes(tmp_path, capsys):
+    command = ["train", "digits", "--workers", "1", "--rounds", "2", "--set", "data.limit=200"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "test error" in said
+    assert "workers      1: tcp://" in said

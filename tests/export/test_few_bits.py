@@ -1,0 +1,120 @@
+"""Classifiers in whole numbers: C and ONNX give the scores of Python, to the bit."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier
+from visionshare.errors import InputError
+from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
+from visionshare.generators.quantized.examples import EXAMPLES
+
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+WEIGHTS = {8: np.arange(-127, 128), 4: np.arange(-7, 8), 2: [-3, -1, 1, 3], "ternary": [-1, 0, 1]}
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc on this machine")
+
+
+@pytest.fixture(scope="module")
+def whole(images):
+    """Return a function that gives a classifier of a family with whole weights of some bits."""
+    made = {}
+
+    def make(kind, bits=4, n_classes=5):
+        if kind not in made:
+            made[kind] = EXAMPLES[kind]().fit(images[0])
+        family, rng = made[kind], np.random.default_rng(3)
+        weights = rng.choice(WEIGHTS[bits], (n_classes, family.n_features_))
+        intercept = rng.integers(-3000, 3000, n_classes)
+        return CompactClassifier(family, weights, intercept, np.arange(n_classes), 900.0)
+
+    return make
+
+
+def by_hand(model, images):
+    features = model.family.transform(images).astype(np.int64)
+    return features @ model.weights.astype(np.int64).T + model.intercept.astype(np.int64)
+
+
+def edge_images(images):
+    """Return digits, and images that saturate."""
+    full = np.full_like(images[:1], 255)
+    stripes = full.copy()
+    stripes[:, ::2] = 0
+    return np.concatenate([images, full, full * 0, stripes])
+
+
+@needs_gcc
+@pytest.mark.parametrize("n_classes", [4, 5])
+@pytest.mark.parametrize("bits", WEIGHTS)
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_c_gives_the_same_scores(kind, bits, n_classes, whole, images, tmp_path):
+    model, test = whole(kind, bits, n_classes), edge_images(images[1])
+    program = c_program(model)
+    assert program.score == "int32"
+    assert "float" not in program.files["classifier.c"].replace("/* Features", "")
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text, encoding="ascii")
+    sources = [str(tmp_path / name) for name in ("classifier.c", "example.c")]
+    command = ["gcc", *STRICT, *SANITIZED, "-O1", *sources, "-o", str(tmp_path / "run")]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    (tmp_path / "images.raw").write_bytes(test.tobytes())
+    printed = subprocess.run(
+        [str(tmp_path / "run"), str(tmp_path / "images.raw")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert printed.returncode == 0, printed.stderr
+    rows = [line.split("\t") for line in printed.stdout.splitlines()]
+    expected = by_hand(model, test)
+    assert np.array_equal(np.array([row[1:] for row in rows], np.int64), expected)
+    assert np.array_equal(model.decision_function(test), expected)
+    assert [int(row[0]) for row in rows] == np.argmax(expected, axis=1).tolist()
+
+
+@needs_gcc
+@pytest.mark.parametrize("level", ["-O2", "-O3", "-Os"])
+@pytest.mark.parametrize("kind", ["quantized-maps", "quantized-squares"])
+def test_optimized_c_has_no_warnings(kind, level, whole, tmp_path):
+    program = c_program(whole(kind), probabilities=True)
+    for name, text in program.files.items():
+        (tmp_path / name).write_text(text, encoding="ascii")
+    command = ["gcc", *STRICT, level, "-c", str(tmp_path / "classifier.c"), "-o", "/dev/null"]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+
+
+@needs_gcc
+def test_compiled_classifiers_have_whole_scores(whole, images, tmp_path):
+    model, test = whole("quantized-maps"), images[1]
+    compiled = compile_classifier(model, cache_dir=tmp_path)
+    scores = compiled.decision_function(test)
+    assert compiled.program.score == "int32"
+    assert np.array_equal(scores, by_hand(model, test))
+    assert np.array_equal(compiled.decision_function(test[3]), scores[3:4])
+    assert np.allclose(compiled.predict_proba(test), model.predict_proba(test))
+    stated = re.search(r"_WORK_BYTES (\d+)", compiled.program.files["model.h"])
+    assert int(stated[1]) == compiled.program.ram == compiled.work_bytes
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_onnx_gives_the_same_scores(kind, whole, images):
+    pytest.importorskip("onnxruntime")
+    model, test = whole(kind), edge_images(images[1])
+    outputs = run_onnx(onnx_program(model), test)
+    assert np.array_equal(outputs.scores, by_hand(model, test))
+
+
+def test_weights_that_are_not_whole_make_a_program_of_floats(whole):
+    model = whole("quantized")
+    halves = CompactClassifier(model.family, model.weights / 2, model.intercept, model.classes)
+    assert c_program(halves).score == "float32"
+    assert c_program(model, pixel="float32").score == "float32"
+
+
+def test_tables_are_not_quantized_twice(whole):
+    with pytest.raises(InputError, match="quantize"):
+        c_program(whole("quantized"), quantize="int8")

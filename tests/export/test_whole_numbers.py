@@ -1,0 +1,176 @@
+"""Programs in whole numbers: the same scores from C, from Python, and from the definition."""
+
+import numpy as np
+import pytest
+
+from tests.export.test_c_families import gcc, mean_change, run_example  # noqa: F401
+from visionshare import CompactClassifier, Monomials, PatchTemplates, Pixels
+from visionshare.codegen.quantization import quantize_clipped
+from visionshare.codegen.rounding import round_on_examples
+from visionshare.codegen.whole_numbers import class_scales
+from visionshare.errors import InputError
+from visionshare.export import c_program, compile_classifier
+from visionshare.generators.patches.whole import whole_patches
+
+
+def model_of(images, n_classes=5, n_features=9, products=True, **parameters):
+    """Return a classifier of patches, or of all products of their pairs, its weights random."""
+    rng = np.random.default_rng(4)
+    parameters = {"patch_size": 4, "n_templates": 6, "grid": 2, "widths": (2.0,), **parameters}
+    family = PatchTemplates(n_patches=1000, **parameters).fit(images)
+    family = family.take(rng.permutation(family.n_features_)[:n_features])
+    if products:
+        pairs = [(i, j) for i in range(n_features) for j in range(i, n_features)]
+        family = Monomials.of(family, [(i,) for i in range(n_features)] + pairs)
+    size = np.maximum(np.sqrt(np.square(family.transform(images)).mean(axis=0)), 1e-3)
+    weights = (rng.normal(size=(n_classes, family.n_features_)) / size).astype(np.float32)
+    intercept = rng.normal(size=n_classes).astype(np.float32)
+    return CompactClassifier(family, weights, intercept, np.arange(n_classes), 1.5)
+
+
+@pytest.fixture(scope="module")
+def of_products(images):
+    return model_of(images[0])
+
+
+def program_of(model, images, quantize):
+    return c_program(model, quantize=quantize, examples=images[0])
+
+
+@pytest.mark.parametrize("quantize", ["int4", "int8"])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_c_says_what_python_says(n_classes, quantize, gcc, images, tmp_path):  # noqa: F811
+    model, test = model_of(images[0], n_classes), images[1].copy()
+    test[0], test[1], test[2, 1:] = 0, 255, 0
+    program = program_of(model, images, quantize)
+    expected = program.reference(test)
+    for one_by_one in (0, 1):
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        scores, _ = run_example(tmp_path, program, test, gcc, flags)
+        assert np.rint(scores / program.score_scale).tolist() == expected.tolist()
+    assert mean_change(expected[3:] * program.score_scale, model, test[3:]) <= 0.2
+    assert "float features" not in program.files["classifier.h"]
+
+
+def test_patches_of_color(gcc, images, tmp_path):  # noqa: F811
+    color = np.random.default_rng(5).integers(0, 256, (60, 9, 6, 3), np.uint8)
+    model = model_of(color, products=False, masks="cells", grid=3)
+    program = c_program(model, quantize="int8")
+    for one_by_one in (0, 1):
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        scores, _ = run_example(tmp_path, program, color, gcc, flags)
+        assert np.rint(scores / program.score_scale).tolist() == program.reference(color).tolist()
+    assert mean_change(scores, model, color) <= 0.03
+
+
+def test_features_by_their_definition(images):
+    """Every position by itself, as the formats page says, in whole numbers."""
+    family = model_of(images[0], products=False).family
+    made, test = whole_patches(family, 8), images[1][:4]
+    q, (pad, _) = family.patch_size, family.pads_
+    canvas = np.pad(test, ((0, 0), (pad, pad), (pad, pad))).astype(int)
+    template_of = family.layout_[made.order, 0]
+    for image, found in zip(canvas, made.evaluate(test), strict=True):
+        for place, (top, bottom, left, right) in enumerate(made.spans):
+            t = template_of[place]
+            best = 0
+            for x in range(left, right):
+                profile = 0
+                for y in range(top, bottom):
+                    patch = image[y : y + q, x : x + q]
+                    response = max(0, int((patch * made.taps[t, 0]).sum())) >> made.shifts[t]
+                    assert response < 2**16
+                    profile = max(profile, response * made.rows[place][y - top])
+                best = max(best, (profile >> 8) * made.cols[place][x - left])
+            assert found[place] == (best + 2048) >> 12
+    values = family.transform(test)[:, made.order]
+    near = np.abs(made.evaluate(test) * made.scales - values).max()
+    assert near <= 0.02 * values.max()
+
+
+def test_scores_by_their_definition(of_products, images):
+    """Sums of products, product by product."""
+    program = c_program(of_products, quantize="int8")
+    made = whole_patches(of_products.family.base_, 8)
+    features = made.evaluate(images[1])
+    values = np.empty_like(features, np.float64)
+    values[:, made.order] = features * made.scales
+    expected = of_products.intercept + sum(
+        np.prod(values[:, factors], axis=1)[:, None] * of_products.weights[:, number]
+        for number, factors in enumerate(of_products.family.factors_)
+    )
+    scores = program.reference(images[1]) * program.score_scale
+    assert np.abs(scores - expected).mean() <= 0.06 * expected.std()
+
+
+def test_rounding_on_examples_beats_rounding(images, of_products):
+    test = images[1]
+    scores = of_products.decision_function(test)
+    on_examples = program_of(of_products, images, "int4")
+    change = np.abs(on_examples.reference(test) * on_examples.score_scale - scores).mean()
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 6)).astype(np.float32) @ rng.normal(size=(6, 40)).astype(np.float32)
+    weights = rng.normal(size=(3, 40))
+    nearest = quantize_clipped(weights, 4)
+    rounded = round_on_examples(weights, 4, lambda start, stop: X[:, start:stop])
+    assert np.array_equal(nearest.scales, rounded.scales)
+    assert np.abs(rounded.integers).max() <= 7
+    errors = [
+        np.square(X @ (made.integers * made.scales[:, None] - weights).T).mean()
+        for made in (nearest, rounded)
+    ]
+    assert errors[1] < 0.3 * errors[0]
+    assert change <= 0.1 * scores.std()
+
+
+def test_what_is_not_whole_stays_float(images):
+    rng = np.random.default_rng(1)
+    patches = model_of(images[0], products=False).family
+    few = Monomials.of(patches, [(0,), (1, 2), (0, 3)])
+    long = Monomials.of(patches, [(0, 1, 2), *((i, j) for i in range(9) for j in range(9))])
+    pixels = Pixels().fit(images[0]).take([3, 9])
+    for family in (few, long, pixels):
+        weights = rng.normal(size=(3, family.n_features_)).astype(np.float32)
+        model = CompactClassifier(family, weights, np.zeros(3, np.float32), np.arange(3))
+        program = c_program(model, quantize="int8")
+        assert (program.score, program.reference) == ("float32", None)
+        with pytest.raises(InputError, match="int8"):
+            c_program(model, quantize="int4", examples=images[0])
+    model = model_of(images[0], products=False)
+    assert c_program(model, quantize="int8").score == "int32"
+    assert c_program(model, quantize="int16").score == "float32"
+    assert c_program(model, quantize="int8", pixel="float32").score == "float32"
+
+
+def test_int4_needs_examples(of_products, images):
+    for examples in (None, images[0][:0], images[0][:, :5], images[0].astype(np.float32)):
+        with pytest.raises(InputError, match="examples"):
+            c_program(of_products, quantize="int4", examples=examples)
+
+
+def test_compiled_scores_are_on_the_classifiers_scale(of_products, images, tmp_path):
+    compiled = compile_classifier(of_products, quantize="int8", cache_dir=tmp_path / "cache")
+    test = images[1]
+    scores = compiled.decision_function(test)
+    expected = of_products.decision_function(test)
+    assert np.abs(scores - expected).mean() <= 0.05 * expected.std()
+    assert np.array_equal(compiled.decision_function(test[3]), scores[3:4])
+    proba = compiled.predict_proba(test)
+    assert np.allclose(proba.sum(axis=1), 1, atol=1e-5)
+
+
+def test_scales_of_classes():
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        units = np.exp(rng.normal(-15, 8)) * rng.uniform(0.2, 1, 4)
+        largest = rng.integers(1, 2**46, 4)
+        intercept = rng.normal(size=4) * units * largest
+        made = class_scales(units, largest, intercept)
+        sums = (rng.uniform(-1, 1, (20, 4)) * largest).astype(np.int64)
+        scores = made.scores(sums)
+        assert np.abs(scores).max() < 2**30
+        assert np.abs(made.multipliers).max() * largest.max() < 2**63
+        exact = sums * units + intercept
+        # Half of a unit of the multiplier, which has 11 bits or more, and of the score.
+        bound = np.abs(sums * units) / 2**11 + 2 * made.scale
+        assert (np.abs(scores * made.scale - exact) <= bound).all()

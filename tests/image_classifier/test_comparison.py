@@ -1,0 +1,39 @@
+"""Error against cost over budgets."""
+
+import numpy as np
+import pytest
+
+from visionshare import PatchTemplates, compare
+from visionshare.errors import InputError
+
+POOL = PatchTemplates(3, 10, grid=2, widths=(2.0,), n_patches=500)
+
+
+def test_budgets_are_compared_on_the_same_images(pictures, tmp_path):
+    images, y = pictures
+    budgets = (500, {"macs": 3000})
+    found = compare(images, y, budgets, features=POOL, n_jobs=1)
+    assert found.n_held_out == 16
+    assert all(m <= b for m, b in zip(found.table["macs"], (500, 3000), strict=True))
+    assert all(0 <= error <= 1 for error in found.errors)
+    assert len(str(found).splitlines()) == 3
+    assert "<pre>" in found._repr_html_()
+    figure = found.plot(tmp_path / "budgets.png")
+    (axes,) = figure.axes
+    assert np.allclose(axes.lines[0].get_ydata(), 100 * np.array(found.errors))
+    assert (tmp_path / "budgets.png").stat().st_size > 1000
+
+
+def test_lists_are_taken(pictures):
+    images, y = pictures
+    found = compare(list(images), list(y), (3000,), features=POOL, n_jobs=1)
+    assert found.errors[0] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [({"budgets": ()}, "budgets"), ({"budgets": "all"}, "budgets"), ({"held_out": 0}, "held_out")],
+)
+def test_arguments_are_checked(options, argument, pictures):
+    with pytest.raises(InputError, match=argument):
+        compare(*pictures, **options)

@@ -1,0 +1,125 @@
+"""Images of any kind become one array of bytes."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from visionshare.errors import DataError, InputError
+from visionshare.image_classifier.pictures import Intake, is_vectors
+
+
+def test_bytes_of_one_size_stay_as_they_are():
+    images = np.random.default_rng(0).integers(0, 256, (4, 6, 5), np.uint8)
+    intake = Intake.of(images)
+    assert (intake.size, intake.n_channels, intake.mode) == ((6, 5), 1, "gray")
+    assert np.array_equal(intake.apply(images), images)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "highest", "values"),
+    [
+        (np.float64, 1.0, (0.0, 1.0)),
+        (np.float32, 16.0, (0.0, 16.0)),
+        (np.float64, 255.0, (0.0, 255.0)),
+        (np.uint16, 65535, (0.0, 65535.0)),
+        (np.int64, 4095, (0.0, 4095.0)),
+    ],
+)
+def test_values_are_scaled_from_the_range_of_training(dtype, highest, values):
+    image = np.array([[0, highest], [highest / 2, highest / 4]]).astype(dtype)
+    intake = Intake.of(image[None])
+    assert intake.values == values
+    expected = np.rint(255 * image.astype(float) / highest)
+    assert np.array_equal(intake.apply(image[None])[0], expected)
+    # Later images keep the range, and what lies beyond is cut.
+    assert intake.apply(2 * image[None].astype(float)).max() == 255
+
+
+def test_negative_values_have_a_range_too():
+    intake = Intake.of(np.array([[[-2.0, 2.0]]]))
+    assert intake.apply(np.array([[[-2.0, 2.0]]])).tolist() == [[[0, 255]]]
+
+
+def test_arrays_of_different_sizes_get_the_median_size():
+    images = [np.full(sides, 9, np.uint8) for sides in ((16, 20), (24, 32), (32, 32))]
+    assert Intake.of(images).apply(images).shape == (3, 24, 32)
+    assert Intake.of(images, size=5).apply(images).shape == (3, 5, 5)
+    assert Intake.of(images, size=(3, 7)).apply(images[:1])[0].tolist() == [[9] * 7] * 3
+
+
+def test_large_images_are_shrunk():
+    assert Intake.of(np.zeros((1, 200, 100), np.uint8)).size == (48, 24)
+
+
+def test_colors_are_seen_where_there_are_any():
+    gray = np.repeat(np.arange(16, dtype=np.uint8).reshape(1, 4, 4, 1), 3, axis=3)
+    color = gray.copy()
+    color[0, 0, 0] = (200, 0, 0)
+    assert Intake.of(gray).n_channels == 1
+    assert Intake.of(color).apply(color).shape == (1, 4, 4, 3)
+    assert Intake.of(gray, color=True).n_channels == 3
+    assert Intake.of(color, color=False).apply(color).shape == (1, 4, 4)
+
+
+def test_gray_images_among_colors_become_gray_colors():
+    images = [np.zeros((4, 4, 3), np.uint8), np.full((4, 4), 7, np.uint8)]
+    images[0][0, 0] = (255, 0, 0)
+    assert Intake.of(images, size=4).apply(images)[1].tolist() == [[[7] * 3] * 4] * 4
+
+
+def test_other_numbers_of_channels_are_kept():
+    images = np.zeros((2, 8, 8, 5), np.uint8)
+    assert Intake.of(images, size=4).apply(images).shape == (2, 4, 4, 5)
+    with pytest.raises(InputError, match="5 values a pixel"):
+        Intake.of(images).apply(np.zeros((1, 8, 8), np.uint8))
+
+
+def test_paths(tmp_path):
+    for name, mode in (("a.png", "L"), ("b.jpg", "RGB")):
+        Image.new(mode, (20, 18)).save(tmp_path / name)
+    paths = [tmp_path / "a.png", str(tmp_path / "b.jpg")]
+    intake = Intake.of(paths)
+    assert (intake.size, intake.n_channels) == ((18, 20), 1)
+    assert intake.apply(paths).shape == (2, 18, 20)
+    (tmp_path / "c.png").write_text("no picture")
+    with pytest.raises(DataError, match="cannot be read"):
+        Intake.of([tmp_path / "c.png"])
+    with pytest.raises(InputError, match="a list of its files"):
+        Intake.of(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("images", "options", "wrong"),
+    [
+        (np.zeros((0, 4, 4), np.uint8), {}, "none"),
+        (np.zeros((2, 2, 2, 2, 2)), {}, r"\(2, 2, 2, 2, 2\)"),
+        (np.full((1, 2, 2), np.nan), {}, "NaN"),
+        ([np.zeros((2, 2)), np.zeros(3)], {}, r"\(3,\)"),
+        (np.zeros((1, 4, 4), np.uint8), {"size": 0}, "size"),
+        (np.zeros((1, 4, 4), np.uint8), {"color": "yes"}, "color"),
+        (np.zeros((1, 4, 4), np.uint8), {"color": True}, "color"),
+        (7, {}, "int"),
+    ],
+)
+def test_other_images_are_refused(images, options, wrong):
+    with pytest.raises(InputError, match=wrong):
+        Intake.of(images, **options)
+
+
+def test_vectors_are_known():
+    assert is_vectors(np.zeros((3, 4)))
+    assert is_vectors([[1.0, 2.0]])
+    assert not is_vectors(np.zeros((3, 4, 4)))
+    assert not is_vectors([np.zeros((4, 4))])
+
+
+def test_drawings_of_different_sizes_are_cut_out_in_use_too():
+    drawings = []
+    for i in range(8):
+        paper = np.full((60, 50 + i), 250, np.uint8)
+        paper[20 : 24 + i, 10 + i : 16 + i] = 20
+        drawings.append(paper)
+    intake = Intake.of(drawings)
+    assert intake.preprocessing.crop
+    one, moved = intake.apply([drawings[0], np.roll(drawings[0], 9, axis=1)])
+    assert np.array_equal(one, moved)

@@ -1,0 +1,79 @@
+"""Structures as wide as the limits allow, and their recipes."""
+
+import numpy as np
+import pytest
+
+from visionshare.datasets import Augmentation
+from visionshare.errors import InputError
+from visionshare.image_classifier import augmenting
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
+from visionshare.recipes.design.cost import cost_of
+
+RASTERS = [(8, 8, 1), (16, 12, 1), (28, 28, 1), (32, 32, 3), (48, 48, 1), (40, 48, 3)]
+
+
+@pytest.mark.parametrize("raster", RASTERS)
+@pytest.mark.parametrize("limits", [Limits(20_000), Limits(1_000_000), Limits(None, 30_000)])
+def test_structures_fit_images_and_limits(raster, limits):
+    for structure in structures(raster, 10, limits):
+        assert structure.fits(raster)
+        cost = cost_of(structure, raster, 10)
+        assert limits.macs is None or cost.macs <= limits.macs
+        assert limits.nbytes is None or cost.nbytes <= limits.nbytes
+
+
+@pytest.mark.parametrize("raster", RASTERS)
+def test_a_usual_budget_has_three_layers(raster):
+    assert [len(s.layers) for s in structures(raster, 10, Limits())][:2] == [2, 1]
+
+
+def test_more_is_wider():
+    some, more = (widest((28, 28, 1), 10, Limits(macs), 2) for macs in (50_000, 500_000))
+    assert some.layers[0].n_maps < more.layers[0].n_maps
+    assert widest((28, 28, 1), 10, Limits(10), 2) is None
+    assert widest((3, 3, 1), 10, Limits(), 0) is None
+
+
+def test_recipes_say_what_is_trained():
+    data = Data((28, 28, 1), 5000, 10, True)
+    structure = widest(data.raster, 10, Limits(100_000), 2)
+    copies, words = augmenting.deformed(data)
+    proposal = Proposal(structure, copies, words)
+    recipe = proposal.recipe(data, epochs=7, seed=3, members=2, class_weight="balanced")
+    assert (recipe.seed, recipe.members, recipe.fine_tuning.epochs) == (3, 2, 7)
+    assert recipe.deformations.build() == copies
+    assert recipe.fine_tuning.class_weight == recipe.learner.class_weight == "balanced"
+    greedy = Proposal(Greedy("lbp", 9, {"grid": 2})).recipe(data, epochs=7)
+    assert greedy.fine_tuning is None
+    assert (greedy.features.pool, greedy.learner.rounds) == ("lbp", 9)
+
+
+def test_few_images_have_small_steps_and_many_epochs():
+    few, many = Data((8, 8, 1), 100, 10, True), Data((8, 8, 1), 50_000, 10, True)
+    assert few.batch < many.batch
+    assert few.epochs > many.epochs >= 30
+
+
+def test_augmentation_is_in_proportion_to_the_images():
+    small, large = (Data((side, side, 1), 100, 2, True) for side in (8, 48))
+    assert augmenting.shifted(small)[0].shift == 1
+    assert augmenting.shifted(large)[0].shift == 4
+    assert augmenting.deformed(large)[0].alpha > 0
+    assert augmenting.deformed(small)[0].alpha == 0
+    copies, words = augmenting.mirrored(*augmenting.shifted(large))
+    assert (copies.flip, words) == (0.5, "shifts, mirrors")
+    assert augmenting.colored(copies, words)[0].recolors
+    with pytest.raises(InputError, match="augment"):
+        augmenting.option("some")
+    assert augmenting.option(Augmentation()) == Augmentation()
+
+
+def test_glyphs_are_known():
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 256, (20, 12, 12), np.uint8)
+    ink = np.pad(noise[:, 2:-2, 2:-2], ((0, 0), (2, 2), (2, 2)))
+    assert augmenting.are_glyphs(ink)
+    assert augmenting.are_glyphs(255 - ink)
+    assert not augmenting.are_glyphs(noise)
+    assert not augmenting.are_glyphs(np.zeros((5, 8, 8, 3), np.uint8))

@@ -1,0 +1,101 @@
+"""A search for the recipe of pictures: on training pictures alone, kept, and taken up again."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from visionshare.errors import InputError, RecipeError
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.choosing import Options
+from visionshare.image_classifier.recipe_search import (
+    CHOSEN,
+    check_settings,
+    kept_recipe,
+    search_recipe,
+)
+from visionshare.recipes import load_recipe, train
+from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
+from visionshare.recipes.stages.images import load_split
+
+LIMITS, QUICK = Limits(20_000), Options(features="small-patches")
+
+
+@pytest.fixture
+def base(tmp_path, bars):
+    for name in ("lying", "standing"):
+        (tmp_path / "d" / name).mkdir(parents=True)
+    for i, (image, label) in enumerate(zip(*bars(40, side=16), strict=True)):
+        Image.fromarray(image).save(tmp_path / "d" / label / f"{i}.png")
+    return recipe_for_pictures(str(tmp_path / "d"), PictureOptions(balanced=True)).recipe
+
+
+def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
+    told = []
+    options = Options(features="small-patches", tried=told.append)
+    found = search_recipe(base, tmp_path / "out", LIMITS, options)
+    assert told == found.choice.trials
+    assert len(told) == 1
+    # A fifth of the pictures tests: neither trials nor the choice have seen it.
+    assert found.choice.data.n == 32
+    recipe = load_recipe(tmp_path / "out" / CHOSEN)
+    assert recipe == found.recipe
+    assert (recipe.data, recipe.preprocessing) == (base.data, base.preprocessing)
+    assert (recipe.features.pool, recipe.learner.class_weight) == ("small-patches", "balanced")
+    text = (tmp_path / "out" / CHOSEN).read_text()
+    assert "Chosen by visionshare train" in text
+    assert f"{told[0].classifier.macs:,} macs" in text
+    result = train(recipe, tmp_path / "out")
+    assert result.classifier.macs <= LIMITS.macs
+    assert result.metrics["test_images"] == 8
+    assert result.metrics["test_origin"] == "held out"
+    assert (tmp_path / "out" / CHOSEN).read_text() == text
+
+
+def test_test_pictures_change_nothing(tmp_path, base):
+    first = search_recipe(base, tmp_path / "a", LIMITS, QUICK).choice
+    tested = {image.tobytes() for image in load_split(base, None).test.images}
+    pictures = {p: np.asarray(Image.open(p)) for p in (tmp_path / "d").rglob("*.png")}
+    aside = [p for p, pixels in pictures.items() if pixels.tobytes() in tested]
+    assert len(aside) == 8
+    for path in aside:
+        Image.fromarray(255 - pictures[path]).save(path)
+    again = search_recipe(base, tmp_path / "b", LIMITS, QUICK).choice
+    np.testing.assert_array_equal(first.best.doubts, again.best.doubts)
+
+
+def test_what_was_chosen_is_taken_up(tmp_path, base):
+    out = tmp_path / "out"
+    assert kept_recipe(base, out, LIMITS) is None
+    found = search_recipe(base, out, LIMITS, QUICK)
+    more = base.model_copy(update={"store": base.store.model_copy(update={"memory": "1GiB"})})
+    kept = kept_recipe(more, out, LIMITS)
+    assert kept.store.memory == "1GiB"
+    assert kept.model_copy(update={"store": found.recipe.store}) == found.recipe
+    with pytest.raises(RecipeError, match="another budget"):
+        kept_recipe(base, out, Limits(30_000))
+    with pytest.raises(RecipeError, match="other options"):
+        kept_recipe(base.model_copy(update={"seed": 3}), out, LIMITS)
+
+
+def test_a_run_that_no_search_began_is_not_resumed_by_one(tmp_path, base):
+    out = tmp_path / "out"
+    (out / "work").mkdir(parents=True)
+    (out / "work" / "recipe.json").write_text("{}")
+    mark = {"format": "visionshare-run", "pipeline": "photos", "recipe": {}}
+    (out / "run.json").write_text(json.dumps(mark))
+    with pytest.raises(RecipeError, match="no search chose"):
+        kept_recipe(base, out, LIMITS)
+
+
+def test_folders_of_others_are_refused_before_anything_is_read(tmp_path, base):
+    with pytest.raises(InputError, match="out"):
+        search_recipe(base, tmp_path / "d", LIMITS, QUICK)
+    assert not (tmp_path / "d" / CHOSEN).exists()
+
+
+@pytest.mark.parametrize("setting", ["learner.rounds=3", "fine_tuning.epochs=2", "members=2"])
+def test_settings_that_the_search_chooses_are_refused(setting):
+    with pytest.raises(RecipeError, match="--recipe photos"):
+        check_settings(["data.limit=9", setting])

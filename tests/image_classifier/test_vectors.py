@@ -1,0 +1,34 @@
+"""Two-dimensional arrays are vectors: all that scikit-learn asks of a classifier of them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from visionshare import ImageClassifier
+from visionshare.errors import InputError
+
+
+def test_vectors():
+    X, y = load_iris(return_X_y=True)
+    model = ImageClassifier(n_jobs=1).fit(X[::2], y[::2])
+    assert model.n_features_in_ == 4
+    assert model.score(X[1::2], y[1::2]) > 0.85
+    with pytest.raises(ValueError, match="features"):
+        model.predict(np.zeros((2, 5)))
+
+
+def test_a_classifier_of_images_has_no_number_of_features_in(pictures):
+    model = ImageClassifier("pixels", n_jobs=1).fit(*pictures)
+    assert not hasattr(model, "n_features_in_")
+    with pytest.raises(InputError, match="images"):
+        model.predict(np.zeros((2, 81)))
+
+
+def _expected(_):
+    return {"check_class_weight_classifiers": "class_weight is 'balanced' or None"}
+
+
+@parametrize_with_checks([ImageClassifier("pixels", n_jobs=1)], expected_failed_checks=_expected)
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)

@@ -1,0 +1,67 @@
+"""Overlays show what an explanation says."""
+
+import re
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier, Pixels
+from visionshare.classifier import explain
+from visionshare.errors import InputError
+from visionshare.reports.overlays import marks, overlay_picture, overlay_svg
+
+WEIGHTS = np.zeros((2, 16))
+WEIGHTS[0, 0], WEIGHTS[1, 15] = 4.0, 2.0
+MODEL = CompactClassifier(
+    Pixels().fit(np.zeros((1, 4, 4))), WEIGHTS, np.zeros(2), np.array(["a", "b"])
+)
+IMAGE = np.ones((4, 4))
+SAID = explain(MODEL, IMAGE)
+PICTURE = np.full((4, 4), 255, np.uint8)
+
+
+def _dominant(pixels):
+    red, _, blue = pixels.reshape(-1, 3).astype(int).mean(axis=0)
+    return "red" if red > blue + 20 else "blue" if blue > red + 20 else "none"
+
+
+@pytest.mark.parametrize(("name", "colors"), [("a", ("red", "blue")), ("b", ("blue", "red"))])
+def test_what_speaks_for_a_class_is_red(name, colors):
+    drawn = overlay_picture(PICTURE, SAID, name, side=200)
+    assert drawn.shape[0] == 200
+    relief = drawn[:, -200:]
+    assert _dominant(relief[:50, :50]) == colors[0]
+    assert _dominant(relief[150:, 150:]) == colors[1]
+    assert _dominant(relief[80:120, 80:120]) == "none"
+    boxes = drawn[:, :200]
+    assert _dominant(boxes[48:50, :50]) == colors[0]
+    assert (boxes[80:120, 80:120] == 255).all()
+
+
+def test_marks_are_the_strongest():
+    listed = marks(SAID, "a")
+    assert [(m.rank, m.feature, m.amount) for m in listed] == [(1, 0, 2.0), (2, 15, -1.0)]
+    assert not any(m.everywhere for m in listed)
+
+
+def test_svg_has_a_box_for_each_mark():
+    svg = overlay_svg(IMAGE, SAID, "a", width=100)
+    assert svg.count("<image") == 2
+    assert len(re.findall(r'width="25.0" height="25.0" fill="none"', svg)) == 4
+    assert re.findall(r">(\d)</text>", svg) == ["1", "2"]
+
+
+def test_labels_do_not_cover_each_other():
+    weights = np.zeros((2, 16))
+    weights[0] = np.arange(1, 17)
+    family = Pixels().fit(np.zeros((1, 4, 4)))
+    crowded = explain(CompactClassifier(family, weights, np.zeros(2), np.arange(2)), IMAGE)
+    same = crowded.placed(np.tile([0, 3, 0, 3], (16, 1)), (4, 4))
+    svg = overlay_svg(IMAGE, same, 0, top=8, width=120)
+    places = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="13"', svg)
+    assert len(set(places)) == 8
+
+
+def test_a_picture_of_another_size_is_refused():
+    with pytest.raises(InputError, match=r"^picture"):
+        overlay_picture(PICTURE[:3], SAID)

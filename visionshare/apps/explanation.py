@@ -1,0 +1,85 @@
+"""Explanations of picture files: boxes lie in the picture, not in what became of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier, Explanation, explain
+from visionshare.datasets.decoding import MAX_PIXELS, decode_image
+from visionshare.errors import InputError
+
+__all__ = ["ExplainedPicture", "explain_picture"]
+
+
+@dataclass(frozen=True, eq=False)
+class ExplainedPicture:
+    """A picture, and what each feature said of it.
+
+    Attributes
+    ----------
+    picture : ndarray of shape (H, W, 3), uint8
+        The picture, upright.
+    image : ndarray of shape image_shape, uint8
+        What the classifier took.
+    explanation : Explanation
+        With boxes in pixels of the picture.
+    """
+
+    picture: np.ndarray
+    image: np.ndarray
+    explanation: Explanation
+
+
+def explain_picture(
+    classifier: CompactClassifier,
+    source: str | os.PathLike[str] | BinaryIO,
+    max_pixels: int = MAX_PIXELS,
+) -> ExplainedPicture:
+    """Return what each feature of a picture file said, and where in the picture it responded.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    source : path-like or binary file
+    max_pixels : int, default 67108864
+        Larger pictures are refused before they are decoded.
+
+    Raises
+    ------
+    DataError
+        If it is no picture, broken or too large.
+    InputError
+        If the classifier's examples are no gray or RGB images.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> file = io.BytesIO()
+    >>> Image.new("L", (20, 10), 7).save(file, format="png")
+    >>> explain_picture(model, file).explanation.boxes.tolist()
+    [[0.0, 5.0, 0.0, 10.0], [5.0, 10.0, 10.0, 20.0]]
+    """
+    size, shape = classifier.picture_size, classifier.image_shape
+    if size is None or shape[2:] not in ((), (1,), (3,)):
+        raise InputError("classifier", f"shape {shape}", "one of gray or RGB images")
+    steps = classifier.preprocessing
+    shown = decode_image(source, "color", steps, max_pixels=max_pixels)
+    taken = shown
+    if classifier.picture_mode == "gray":
+        if not isinstance(source, (str, os.PathLike)):
+            source.seek(0)
+        taken = decode_image(source, "gray", steps, max_pixels=max_pixels)
+    raster, placement = steps.place(taken, size)
+    image = raster.reshape(shape)
+    said = explain(classifier, image)
+    picture_size = (shown.shape[0], shown.shape[1])
+    boxes = placement.in_picture(said.boxes)
+    return ExplainedPicture(shown, image, said.placed(boxes, picture_size))

@@ -1,0 +1,152 @@
+"""Model cards: a page of Markdown beside a classifier: what it is, what it costs, its limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from visionshare.classifier.compact import CompactClassifier
+
+__all__ = ["model_card"]
+
+# Classes that a card names at most.
+_NAMED = 40
+
+
+def model_card(
+    classifier: CompactClassifier,
+    name: str = "classifier",
+    figures: Mapping[str, Any] | None = None,
+    license: str | None = None,
+    file: str = "classifier.safetensors",
+) -> str:
+    """Return a model card: YAML for hubs, then Markdown for people.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    name : str, default "classifier"
+        Of the model.
+    figures : mapping, optional
+        What was measured: ``test_errors`` and ``test_images``, ``train_images``, and
+        ``test_origin``, as in the ``metrics.json`` of a training. Without it the card says that
+        nothing was measured.
+    license : str, optional
+        Identifier of the license, such as ``"bsd-3-clause"``; no license is stated when omitted.
+    file : str, default "classifier.safetensors"
+        Name of the classifier's file.
+
+    Raises
+    ------
+    InputError
+        If figures contradict each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
+    >>> card = model_card(model, "letters", {"test_errors": 3, "test_images": 100})
+    >>> print(card.split("## Error")[1].split("##")[0].strip())
+    3.00 % of the test images are misclassified (3 of 100).
+    """
+    figures = dict(figures or {})
+    metadata = classifier.metadata
+    recipe = metadata.get("recipe")
+    source = recipe.get("data", {}).get("source") if isinstance(recipe, Mapping) else None
+    data = os.path.basename(source.rstrip("/\\")) if isinstance(source, str) else None
+    named = [str(c) for c in classifier.classes[:_NAMED].tolist()]
+    n_more = len(classifier.classes) - len(named)
+    rate = _error_rate(figures)
+    return _template().render(
+        name=name,
+        file=file,
+        license=license,
+        family=type(classifier.family).name,
+        features=classifier.n_features,
+        macs=classifier.macs,
+        nbytes=classifier.nbytes,
+        parameters=classifier.n_parameters,
+        classes=named,
+        more_classes=f" and {n_more} more" if n_more else "",
+        input=_input(classifier),
+        calibration=_calibration(classifier),
+        # The name of a folder, not where it was.
+        data=data,
+        fingerprint=metadata.get("training_data"),
+        training_images=_count(figures.get("train_images"), " ({:,} images)"),
+        accuracy=None if rate is None or not data else round(1 - rate, 6),
+        evaluation=_evaluation(figures, rate),
+    )
+
+
+def _error_rate(figures: Mapping[str, Any]) -> float | None:
+    errors, n = figures.get("test_errors"), figures.get("test_images")
+    if errors is None or not n:
+        return None
+    if not 0 <= errors <= n:
+        raise InputError("figures", f"{errors} errors of {n}", "at most as many errors as images")
+    return float(errors) / float(n)
+
+
+def _evaluation(figures: Mapping[str, Any], rate: float | None) -> str:
+    if rate is None:
+        return "No error was measured."
+    counts = f"({figures['test_errors']:,} of {figures['test_images']:,})"
+    origin = (
+        " They were kept aside before training." if figures.get("test_origin") == "held out" else ""
+    )
+    return f"{100 * rate:.2f} % of the test images are misclassified {counts}.{origin}"
+
+
+def _input(classifier: CompactClassifier) -> str:
+    shape = classifier.image_shape
+    if len(shape) == 1:
+        return f"vectors of {shape[0]} numbers"
+    kind = {(): "gray", (1,): "gray", (3,): "color"}.get(shape[2:], f"{shape[-1]} channels")
+    return f"{shape[0]}×{shape[1]} pixels, {kind}"
+
+
+def _calibration(classifier: CompactClassifier) -> str:
+    if classifier.temperature == 1.0:
+        return "that were not calibrated"
+    return f"at temperature {classifier.temperature:.3g}"
+
+
+def _count(n: Any, text: str) -> str:
+    return text.format(n) if isinstance(n, int) else ""
+
+
+def _code(text: object) -> str:
+    """Return a code span of one line that fits into a table, whatever a stranger's name holds."""
+    line = re.sub(r"\s+", " ", str(text)).replace("`", "'").replace("|", "\\|").strip()
+    return f"`{line[:80]}`" if line else "(empty)"
+
+
+def _plain(text: object) -> str:
+    """Return one line of Markdown without markup."""
+    return re.sub(r"([\\`*_{}\[\]<>#|!])", r"\\\1", re.sub(r"\s+", " ", str(text))).strip()
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    # A JSON string is one of YAML, and of Python.
+    environment.filters |= {"yaml": json.dumps, "code": _code, "plain": _plain}
+    source = files("visionshare.classifier").joinpath("card.md.j2").read_text("utf-8")
+    return environment.from_string(source)

@@ -1,0 +1,96 @@
+"""Times, counts and budgets, as users write them in options."""
+
+from __future__ import annotations
+
+import re
+
+from visionshare.errors import InputError
+
+__all__ = ["budget_limits", "count_of", "seconds_of"]
+
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
+_TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
+_BUDGETS = (
+    "multiply-accumulates such as 200k, bytes such as 64KiB, microseconds such as 20us, or several "
+    "with commas between"
+)
+
+
+def seconds_of(text: str, option: str) -> float:
+    """Return the seconds of a time.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+
+    Examples
+    --------
+    >>> seconds_of("90s", "--time"), seconds_of("1.5m", "--time")
+    (90.0, 90.0)
+    """
+    value = _value(text, _SECONDS)
+    if value <= 0:
+        raise InputError(option, text, "a time such as 90s, 30m or 2h")
+    return value
+
+
+def count_of(text: str, option: str) -> int:
+    """Return a whole number from 1 on.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+
+    Examples
+    --------
+    >>> count_of("400k", "--macs")
+    400000
+    """
+    value = _value(text, _TIMES)
+    if value < 1:
+        raise InputError(option, text, "a number such as 400k or 1.5M")
+    return int(value)
+
+
+def budget_limits(text: str, option: str) -> dict[str, float]:
+    """Return the limits of a budget by name, as ``ImageClassifier`` takes them.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+
+    Examples
+    --------
+    >>> budget_limits("200_000", "--budget"), budget_limits("64KiB,20us", "--budget")
+    ({'macs': 200000}, {'bytes': 65536, 'microseconds': 20.0})
+    """
+    limits: dict[str, float] = {}
+    for part in text.split(","):
+        name, limit = _limit(part.strip())
+        if limit <= 0 or name in limits:
+            raise InputError(option, text, _BUDGETS)
+        limits[name] = limit
+    return limits
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """Return the name of a limit, and its value: 0 where it is none."""
+    from visionshare.resources import parse_size
+
+    if time := re.fullmatch(r"(.*?) ?[uµμ]s", text):
+        return "microseconds", _value(time[1], {"": 1})
+    if text.endswith("B"):
+        try:
+            return "bytes", parse_size(text)
+        except InputError:
+            return "bytes", 0
+    return "macs", int(_value(text.replace("_", ""), _TIMES))
+
+
+def _value(text: str, units: dict[str, int]) -> float:
+    """Return a number with a unit: 0 where it is none."""
+    match = re.fullmatch(r"(\d{1,12}(?:\.\d{1,6})?) ?([a-zA-Z]?)", text, flags=re.ASCII)
+    return float(match[1]) * units.get(match[2], 0) if match else 0.0

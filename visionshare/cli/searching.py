@@ -1,0 +1,110 @@
+"""The search of `visionshare train PICTURES`: what it may cost, what it tries, what it chose."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from visionshare.cli.quantities import budget_limits, seconds_of
+
+if TYPE_CHECKING:
+    from visionshare.image_classifier.recipe_search import SearchedRecipe
+    from visionshare.image_classifier.trials import Trial
+    from visionshare.recipes import Recipe
+
+__all__ = ["SearchOptions", "chosen_recipe"]
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """What a user says of the search.
+
+    Attributes
+    ----------
+    budget : dict, optional
+        Limits of what the classifier costs, by name.
+    seconds : float, optional
+        Of search and training.
+    begun : float
+        When the command began.
+    """
+
+    budget: dict[str, float] | None = None
+    seconds: float | None = None
+    begun: float = field(default_factory=time.perf_counter, compare=False)
+
+    @staticmethod
+    def of(budget: str | None, seconds: str | None) -> SearchOptions:
+        """Return the options of two texts.
+
+        Raises
+        ------
+        InputError
+            If one is not accepted.
+
+        Examples
+        --------
+        >>> SearchOptions.of("200k", "5m").seconds
+        300.0
+        """
+        return SearchOptions(
+            None if budget is None else budget_limits(budget, "--budget"),
+            None if seconds is None else seconds_of(seconds, "--time"),
+        )
+
+    @property
+    def given(self) -> list[str]:
+        """The options that the user gave."""
+        named = {"--budget": self.budget, "--time": self.seconds}
+        return [name for name, value in named.items() if value is not None]
+
+
+def chosen_recipe(
+    base: Recipe, out: Path, options: SearchOptions, resume: bool, jobs: int
+) -> Recipe:
+    """Return the recipe that a search chooses; say what it tries, what it chose and why.
+
+    Parameters
+    ----------
+    base, out, jobs
+        As in :func:`visionshare.image_classifier.recipe_search.search_recipe`.
+    options : SearchOptions
+    resume : bool
+        Whether what was chosen before, if anything was, is taken.
+    """
+    from visionshare.image_classifier.budget import Limits
+    from visionshare.image_classifier.choosing import Options
+    from visionshare.image_classifier.recipe_search import CHOSEN, kept_recipe, search_recipe
+
+    limits = Limits.of(options.budget)
+    kept = kept_recipe(base, out, limits) if resume else None
+    if kept is not None:
+        typer.echo(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
+        return kept
+    typer.echo("search       trials learn from a part of the training pictures; the rest compares")
+    settings = Options(seconds=options.seconds, begun=options.begun, tried=_say_trial)
+    found = search_recipe(base, out, limits, settings, jobs)
+    _say_choice(found)
+    typer.echo(f"recipe       {out / CHOSEN}")
+    return found.recipe
+
+
+def _say_trial(trial: Trial) -> None:
+    from visionshare.image_classifier.recipe_search import line_of
+
+    typer.echo(f"tried        {line_of(trial)}")
+
+
+def _say_choice(found: SearchedRecipe) -> None:
+    choice = found.choice
+    typer.echo(f"chosen       {choice.best.proposal}")
+    if choice.is_honest:
+        sure = 100 * (1 - choice.best.doubt)
+        why = f"of held-out training pictures it is {sure:.1f} % sure on average, and no other"
+        typer.echo(f"because      {why} surely more ({100 * choice.error:.2f} % error)")
+    if choice.members > 1:
+        typer.echo(f"members      {choice.members}, which share the budget: the pictures are few")

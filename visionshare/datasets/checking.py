@@ -1,0 +1,213 @@
+"""What is wrong with pictures, before they train: broken, copied, unequal; and how they look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.datasets.pictures import TEST, TRAIN, PictureSet
+from visionshare.datasets.preparation import Preparation, propose_preparation
+from visionshare.datasets.reading import read_pictures
+from visionshare.datasets.survey import Survey, median_size, survey_pictures
+
+__all__ = ["ClassCounts", "PictureCheck", "check_pictures", "contact_sheet", "describe_sizes"]
+
+# Of a contact sheet: pictures of a class, classes, sides of a picture, width of a row's name.
+_PER_CLASS, _CLASSES, _TILE, _NAME = 12, 40, 64, 130
+_GAP, _LINE = 4, 14
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """A class and its numbers of pictures that train, test and serve neither."""
+
+    name: str
+    train: int
+    test: int
+    unused: int
+
+
+@dataclass(frozen=True)
+class PictureCheck:
+    """What is known of pictures.
+
+    Attributes
+    ----------
+    n : int
+    has_test : bool
+        Whether the source says which pictures test.
+    classes : tuple of ClassCounts
+    survey : Survey
+    preparation : Preparation
+    broken : tuple of str
+        Why pictures cannot be read.
+    copies : tuple of tuple of str
+        Names of pictures with the same pixels, a tuple for each group.
+    leaked, ambiguous : tuple of tuple of str
+        Those of the groups that train and test, and that stand in several classes.
+    notes : tuple of str
+    images, labels : ndarray
+        Readable pictures as a classifier sees them, and their classes.
+    """
+
+    n: int
+    has_test: bool
+    classes: tuple[ClassCounts, ...]
+    survey: Survey
+    preparation: Preparation
+    broken: tuple[str, ...]
+    copies: tuple[tuple[str, ...], ...]
+    leaked: tuple[tuple[str, ...], ...]
+    ambiguous: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    images: np.ndarray
+    labels: np.ndarray
+
+    @property
+    def imbalance(self) -> float:
+        """How many times as many training pictures the largest class has as the smallest."""
+        counts = [entry.train for entry in self.classes]
+        return max(counts) / max(1, min(counts))
+
+
+def check_pictures(
+    pictures: PictureSet,
+    size: tuple[int, int] | None = None,
+    color: bool | None = None,
+    n_jobs: int = 1,
+) -> PictureCheck:
+    """Return what is known of pictures, each of which is read.
+
+    Parameters
+    ----------
+    pictures : PictureSet
+    size, color
+        As in :func:`visionshare.datasets.propose_preparation`.
+    n_jobs : int, default 1
+        Threads.
+
+    Raises
+    ------
+    DataError
+        If no picture can be read.
+
+    Examples
+    --------
+    >>> from visionshare.datasets.pictures import Content
+    >>> def contents():
+    ...     return (Content(f"image {i}", np.full((16, 16), 9, np.uint8)) for i in range(2))
+    >>> check = check_pictures(PictureSet("two", ("a", "b"), np.array([0, 1]), None, contents))
+    >>> check.ambiguous
+    (('image 0', 'image 1'),)
+    """
+    survey = survey_pictures(pictures, n_jobs)
+    made = propose_preparation(pictures, size=size, color=color, sizes=survey.sizes)
+    read = read_pictures(
+        pictures, made.size, made.mode, made.preprocessing, skip_broken=True, n_jobs=n_jobs
+    )
+    labels = pictures.labels[read.numbers]
+    roles = np.zeros(len(pictures), np.int64) if pictures.roles is None else pictures.roles
+    kept = roles[read.numbers]
+    groups: dict[bytes, list[int]] = {}
+    for position, digest in enumerate(read.digests):
+        groups.setdefault(digest, []).append(position)
+    copies = [members for members in groups.values() if len(members) > 1]
+
+    def named(chosen: Sequence[list[int]]) -> tuple[tuple[str, ...], ...]:
+        return tuple(tuple(read.names[i] for i in members) for members in chosen)
+
+    return PictureCheck(
+        len(pictures),
+        pictures.roles is not None,
+        _counts(pictures.classes, labels, kept),
+        survey,
+        made,
+        tuple(read.broken),
+        named(copies),
+        named([m for m in copies if {TRAIN, TEST} <= set(kept[m].tolist())]),
+        named([m for m in copies if len(set(labels[m].tolist())) > 1]),
+        pictures.notes,
+        read.images,
+        labels,
+    )
+
+
+def _counts(
+    classes: Sequence[str], labels: np.ndarray, roles: np.ndarray
+) -> tuple[ClassCounts, ...]:
+    table = np.zeros((len(classes), 3), np.int64)
+    np.add.at(table, (labels, roles), 1)
+    return tuple(
+        ClassCounts(name, *map(int, row)) for name, row in zip(classes, table, strict=True)
+    )
+
+
+def describe_sizes(sizes: np.ndarray) -> str:
+    """Return the sizes of pictures in words.
+
+    Examples
+    --------
+    >>> describe_sizes(np.array([[4, 5], [6, 7]]))
+    '4×5 to 6×7 (median 5×6)'
+    """
+    if len(sizes) == 0:
+        return "none"
+    low, high = sizes.min(axis=0), sizes.max(axis=0)
+    if (low == high).all():
+        return f"{low[0]}×{low[1]}"
+    height, width = median_size(sizes)
+    return f"{low[0]}×{low[1]} to {high[0]}×{high[1]} (median {height}×{width})"
+
+
+def contact_sheet(
+    images: np.ndarray,
+    labels: np.ndarray,
+    classes: Sequence[str],
+    per_class: int = _PER_CLASS,
+    max_classes: int = _CLASSES,
+) -> np.ndarray:
+    """Return a sheet of some images of each class, a row for each.
+
+    Parameters
+    ----------
+    images : ndarray of shape (n, H, W) or (n, H, W, 3), uint8
+    labels : ndarray of shape (n,)
+        Indexes into ``classes``.
+    classes : sequence of str
+    per_class, max_classes : int, default 12 and 40
+        At most; images are drawn evenly, classes from the first.
+
+    Returns
+    -------
+    ndarray of shape (h, w, 3), uint8
+
+    Examples
+    --------
+    >>> contact_sheet(np.zeros((3, 8, 8), np.uint8), np.array([0, 0, 1]), ["a", "b"]).shape
+    (140, 950, 3)
+    """
+    from PIL import Image, ImageDraw
+
+    shown = list(classes[:max_classes])
+    height, width = images.shape[1:3]
+    scale = _TILE / max(height, width)
+    tile = max(1, round(scale * width)), max(1, round(scale * height))
+    step = _TILE + _GAP
+    sheet = Image.new("RGB", (_NAME + per_class * step + _GAP, len(shown) * step + _GAP), "#888")
+    draw = ImageDraw.Draw(sheet)
+    for row, name in enumerate(shown):
+        members = np.flatnonzero(labels == row)
+        top = _GAP + row * step
+        # The font of Pillow itself knows few letters.
+        text = name.encode("ascii", "replace").decode()
+        draw.text((_GAP, top), text[:20], fill="white")
+        draw.text((_GAP, top + _LINE), f"{len(members)} pictures", fill="white")
+        drawn = np.unique(np.linspace(0, len(members) - 1, per_class).astype(int))
+        for column, i in enumerate(members[drawn] if len(members) else []):
+            # Small images grow in squares, so that their pixels show.
+            method = Image.Resampling.NEAREST if scale > 1 else Image.Resampling.BOX
+            picture = Image.fromarray(images[i]).convert("RGB").resize(tile, method)
+            sheet.paste(picture, (_NAME + column * step, top))
+    return np.asarray(sheet)

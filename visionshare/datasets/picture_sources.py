@@ -1,0 +1,170 @@
+"""One entry for one's own labeled pictures: folders, tables, tars, arrays and Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.datasets.arrays import read_hdf5, read_npz
+from visionshare.datasets.idx import is_idx, read_idx
+from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.parquet import has_parquet, parquet_pictures
+from visionshare.datasets.picture_folders import folder_pictures, role_of, roles_of
+from visionshare.datasets.picture_tables import TABLES, find_table, table_pictures
+from visionshare.datasets.picture_tars import find_tars, is_tar, tar_pictures
+from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.errors import DataError
+
+__all__ = ["KINDS", "find_pictures", "labeled_arrays"]
+
+KINDS = "a folder of class folders, .csv, .jsonl, .npz, .h5, .parquet, .tar or IDX"
+# Names of arrays in a file: images and labels, alone or of a part.
+_IMAGES, _LABELS = ("images", "image", "x", "data"), ("labels", "label", "y", "targets")
+
+
+def find_pictures(source: str | os.PathLike[str]) -> PictureSet:
+    """Return the labeled pictures of a folder or a file; none is decoded.
+
+    Parameters
+    ----------
+    source : path-like
+        A folder with a folder of images for each class, see
+        :func:`visionshare.datasets.picture_folders.folder_pictures`, a table of paths and labels
+        or a folder with one, see :func:`visionshare.datasets.picture_tables.table_pictures`; a
+        tar or a folder of them, see :func:`visionshare.datasets.picture_tars.tar_pictures`; a
+        ``.npz`` or HDF5 file of ``images`` and ``labels``, or of ``train_images`` (``x_train``),
+        ``test_images`` and so on; Parquet files, see
+        :func:`visionshare.datasets.parquet.read_parquet`; an IDX file of images beside its labels.
+
+    Raises
+    ------
+    DataError
+        If the source is missing, broken or of an unknown kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     images = np.zeros((2, 4, 4), np.uint8)
+    ...     parts = {"x_train": images, "y_train": [0, 1], "x_test": images, "y_test": [1, 1]}
+    ...     np.savez(f"{folder}/a.npz", **parts)
+    ...     find_pictures(f"{folder}/a.npz").roles.tolist()
+    [0, 0, 1, 1]
+    """
+    path = Path(source)
+    if os.path.isdir(path):
+        return _in_folder(path)
+    if not os.path.isfile(path):
+        raise DataError(f"{source}: no such file or folder")
+    suffix = path.suffix.lower()
+    if suffix in TABLES:
+        return table_pictures(path)
+    if is_tar(path):
+        return tar_pictures([path], path.name.split(".")[0])
+    if suffix == ".parquet":
+        return parquet_pictures([path], path.stem)
+    if suffix == ".npz":
+        return _array_pictures(path, read_npz(path))
+    if suffix in (".h5", ".hdf5"):
+        return _array_pictures(path, read_hdf5(path, ("images", "labels")))
+    if is_idx(path):
+        name = path.name.replace("images", "labels").replace("idx3", "idx1")
+        arrays = {"images": read_idx(path), "labels": read_idx(path.with_name(name))}
+        return _array_pictures(path, arrays, "prepared")
+    raise DataError(f"{path}: unknown kind of data file (known: {KINDS})")
+
+
+def _in_folder(folder: Path) -> PictureSet:
+    if has_parquet(folder):
+        return parquet_pictures([folder], folder.resolve().name)
+    if tars := find_tars(folder):
+        return tar_pictures(tars, folder.resolve().name)
+    if (table := find_table(folder)) is not None:
+        try:
+            found = table_pictures(table)
+        except DataError as error:
+            # A table of something else lies beside folders of classes.
+            try:
+                return folder_pictures(folder)
+            except DataError:
+                raise error from None
+        return replace(found, notes=(f"classes are those of {table.name}", *found.notes))
+    return folder_pictures(folder)
+
+
+def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arrays") -> PictureSet:
+    parts = _parts(path, arrays)
+    sets = [labeled_arrays(path, images, labels) for _, images, labels in parts]
+    names = [np.asarray(part.classes, object)[part.labels] for part in sets]
+    given = [role for (role, *_), part in zip(parts, sets, strict=True) for _ in range(len(part))]
+    roles, notes = roles_of(given, str(path))
+    if len({part.images.shape[1:] for part in sets}) > 1:
+        raise DataError(f"{path}: images of several shapes")
+    classes, labels = np.unique(np.concatenate(names).astype(str), return_inverse=True)
+
+    def contents() -> Iterator[Content]:
+        for (role, *_), part in zip(parts, sets, strict=True):
+            where = f"{path}: image" if role is None else f"{path}: {role} image"
+            for number, pixels in enumerate(part.images):
+                yield Content(f"{where} {number}", pixels)
+
+    found = tuple(str(name) for name in classes)
+    return PictureSet(path.stem, found, labels.astype(np.int64), roles, contents, notes, kind)
+
+
+def _parts(
+    path: Path, arrays: dict[str, np.ndarray]
+) -> list[tuple[str | None, np.ndarray, np.ndarray]]:
+    """Return role, images and labels of each part of a file of arrays."""
+    found: dict[str | None, dict[str, np.ndarray]] = {}
+    for name, array in arrays.items():
+        words = name.lower().split("_")
+        roles = [word for word in words if role_of(word)]
+        kind = "_".join(word for word in words if role_of(word) is None)
+        role = role_of(roles[0]) if roles else None
+        if kind in _IMAGES:
+            found.setdefault(role, {})["images"] = array
+        elif kind in _LABELS:
+            found.setdefault(role, {})["labels"] = array
+    whole = {role: part for role, part in found.items() if len(part) == 2}
+    if not whole:
+        has = sorted(arrays)[:10]
+        missing = "images" if "images" not in found.get(None, {}) else "labels"
+        raise DataError(f"{path}: no array {missing!r}; it has {has}")
+    return [(role, part["images"], part["labels"]) for role, part in whole.items()]
+
+
+def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageSet:
+    """Return images and labels of a file, once they fit each other.
+
+    Raises
+    ------
+    DataError
+        If they do not.
+
+    Examples
+    --------
+    >>> labeled_arrays(Path("a.npz"), np.zeros((2, 3, 3)), np.array(["b", "a"])).labels
+    array([1, 0])
+    """
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or images.ndim < 1 or labels.dtype.kind not in "iuUSO":
+        raise DataError(f"{path}: labels of shape {labels.shape} for images {images.shape}")
+    if len(labels) != len(images):
+        raise DataError(f"{path}: {len(labels)} labels for {len(images)} images")
+    if images.dtype.kind not in "fiu":
+        raise DataError(f"{path}: images of {images.dtype} are not numbers")
+    try:
+        if labels.dtype.kind in "SO":
+            labels = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in labels])
+        classes, index = np.unique(labels, return_inverse=True)
+        names = tuple(str(c) for c in classes)
+    except (ValueError, TypeError, SystemError) as error:
+        # Bytes that are no text, or numbers that are no characters.
+        raise DataError(f"{path}: labels that are no text ({error})") from None
+    return ImageSet(images, index.astype(np.int64), names, path.stem)

@@ -1,0 +1,180 @@
+"""Tables of pictures: CSV or JSON lines of paths, labels and, where there is one, the split."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from visionshare.datasets.folders import EXTENSIONS
+from visionshare.datasets.picture_folders import classes_of, role_of, roles_of
+from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.errors import DataError
+
+__all__ = ["TABLES", "find_table", "table_pictures"]
+
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
+# Names of columns, the first that there is counts.
+_PATHS = ("path", "file", "file_name", "filename", "image", "img", "image_path", "filepath")
+_LABELS = ("label", "class", "category", "target", "labels", "class_name", "y")
+_SPLITS = ("split", "set", "subset", "fold", "partition")
+_NAMES = ("labels", "metadata", "annotations", "index", "images")
+_MAX_BYTES, _MAX_ROWS, _MAX_LINE = 1 << 30, 20_000_000, 1 << 16
+
+
+def find_table(folder: Path) -> Path | None:
+    """Return the table of a folder: ``labels.csv``, ``metadata.jsonl``, or the only one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "labels.csv").touch()
+    ...     find_table(Path(folder)).name
+    'labels.csv'
+    """
+    tables = sorted(path for path in folder.iterdir() if path.suffix.lower() in TABLES)
+    named = [path for path in tables if path.stem.lower() in _NAMES]
+    return named[0] if named else tables[0] if len(tables) == 1 else None
+
+
+def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
+    """Return the pictures of a table of paths and labels.
+
+    A CSV file (commas, semicolons or tabs) has the columns ``path`` and ``label``, or others of
+    common names, and may have ``split``; without a header, its first two columns are path and
+    label. In JSON lines these are keys. Paths are relative to the table, and lead to files in its
+    folder or below.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    DataError
+        If the table is missing, broken or too large, has no such columns, or names a picture that
+        is not there or outside of its folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "a.png").touch()
+    ...     rows = "path,label,split\\na.png,cat,train\\na.png,cat,test\\n"
+    ...     _ = Path(folder, "t.csv").write_text(rows)
+    ...     pets = table_pictures(f"{folder}/t.csv")
+    >>> pets.classes, pets.roles.tolist()
+    (('cat',), [0, 1])
+    """
+    table = Path(path)
+    try:
+        if table.stat().st_size > _MAX_BYTES:
+            raise DataError(f"{table}: larger than {_MAX_BYTES} bytes")
+        rows = list(_rows(table))
+    except OSError as error:
+        raise DataError(f"{table}: {error.strerror or error}") from None
+    except (ValueError, csv.Error, RecursionError) as error:
+        line = " ".join(str(error).split())[:200]
+        raise DataError(f"{table}: cannot be read as a table ({line})") from None
+    if not rows:
+        raise DataError(f"{table}: no rows")
+    root = table.resolve().parent
+    paths = [_inside(root, row[1], f"{table}: row {row[0]}") for row in rows]
+    names = [row[2] for row in rows]
+    given = [role_of(row[3]) if row[3] else None for row in rows]
+    roles, notes = roles_of(given, str(table))
+    classes, labels = classes_of(names, given, str(table))
+
+    def contents() -> Iterator[Content]:
+        return (Content(path, path) for path in paths)
+
+    return PictureSet(table.stem, classes, labels, roles, contents, notes)
+
+
+def _rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Yield number, path, label and split (or nothing) of each row."""
+    read = _json_rows if table.suffix.lower() in (".jsonl", ".ndjson") else _csv_rows
+    for n, (number, path, label, split) in enumerate(read(table)):
+        if n >= _MAX_ROWS:
+            raise DataError(f"{table}: more than {_MAX_ROWS} rows")
+        if not path or not label:
+            raise DataError(f"{table}: row {number}: no {'path' if not path else 'label'}")
+        yield number, path, label, split
+
+
+def _csv_rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
+    with open(table, encoding="utf-8-sig", newline="") as file:
+        first = file.readline(_MAX_LINE)
+        file.seek(0)
+        separator = max(",;\t", key=first.count)
+        reader = csv.reader(file, delimiter=separator, strict=True)
+        columns: tuple[int, int, int | None] | None = None
+        for row in reader:
+            if not any(row):
+                continue
+            if columns is None:
+                columns, is_header = _columns(table, row)
+                if is_header:
+                    continue
+            path, label, split = columns
+            if max(path, label, split or 0) >= len(row):
+                raise DataError(f"{table}: row {reader.line_num}: {len(row)} columns, too few")
+            cells = [row[i].strip() if i is not None else "" for i in (path, label, split)]
+            yield reader.line_num, cells[0], cells[1], cells[2]
+
+
+def _columns(table: Path, row: list[str]) -> tuple[tuple[int, int, int | None], bool]:
+    """Return which columns are path, label and split, and whether the row is a header."""
+    names = [cell.strip().lower() for cell in row]
+    path, label, split = (_first(names, known) for known in (_PATHS, _LABELS, _SPLITS))
+    if path is not None and label is not None:
+        return (path, label, split), True
+    if len(row) >= 2 and os.path.splitext(row[0].strip())[1].lower() in EXTENSIONS:
+        return (0, 1, None), False
+    raise DataError(f"{table}: no columns 'path' and 'label'; it has {', '.join(row[:10])}")
+
+
+def _json_rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
+    with open(table, encoding="utf-8-sig") as file:
+        number = 0
+        while line := file.readline(_MAX_LINE):
+            number += 1
+            if not line.strip():
+                continue
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise DataError(f"{table}: row {number}: no object of path and label")
+            keys = {str(key).lower(): value for key, value in row.items()}
+            values = [_value(keys, known) for known in (_PATHS, _LABELS, _SPLITS)]
+            if None in values[:2]:
+                has = ", ".join(list(keys)[:10])
+                raise DataError(f"{table}: row {number}: no keys 'path' and 'label'; it has {has}")
+            yield number, values[0] or "", values[1] or "", values[2] or ""
+
+
+def _first(names: list[str], known: tuple[str, ...]) -> int | None:
+    return next((names.index(name) for name in known if name in names), None)
+
+
+def _value(row: dict[str, Any], known: tuple[str, ...]) -> str | None:
+    value = next((row[name] for name in known if name in row), None)
+    return str(value).strip() if isinstance(value, (str, int)) else None
+
+
+def _inside(root: Path, name: str, where: str) -> str:
+    """Return the path of a file in a folder or below; nothing else is read for a table."""
+    path = os.path.normpath(os.path.join(root, name))
+    # A link in the folder was laid there by its owner; a path that leaves it may be a stranger's.
+    if not Path(path).is_relative_to(root):
+        raise DataError(f"{where}: {name!r} is outside of the table's folder")
+    try:
+        is_file = os.path.isfile(path)
+    except ValueError:
+        is_file = False
+    if not is_file:
+        raise DataError(f"{where}: no file {name!r}")
+    return path

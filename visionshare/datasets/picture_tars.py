@@ -1,0 +1,211 @@
+"""Tars of pictures: samples as WebDataset writes them, or class folders."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from visionshare.datasets.folders import EXTENSIONS
+from visionshare.datasets.picture_folders import classes_of, role_of, roles_of
+from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.errors import DataError
+
+__all__ = ["find_tars", "is_tar", "tar_pictures"]
+
+_SUFFIXES = (".tar", ".tar.gz", ".tgz")
+_LABELS = ("label", "cls", "class", "category", "target", "class_name")
+# Of a picture or a tar's own header, of a label, and of all that a tar unpacks to.
+_MAX_MEMBER, _MAX_LABEL, _MAX_BYTES = 256 << 20, 1 << 16, 256 << 30
+_MAX_MEMBERS = 10_000_000
+_BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
+
+
+def is_tar(path: Path) -> bool:
+    """Return whether a file is named as tars are.
+
+    Examples
+    --------
+    >>> is_tar(Path("a.tar.gz")), is_tar(Path("a.zip"))
+    (True, False)
+    """
+    return path.name.lower().endswith(_SUFFIXES)
+
+
+def find_tars(folder: Path) -> list[Path]:
+    """Return the tars of a folder, sorted: the shards of one set of pictures."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and is_tar(path))
+
+
+def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
+    """Return the pictures of tars.
+
+    A sample is a picture and what has its name up to the first dot: ``0001.jpg`` with ``0001.cls``
+    (a class, as a number or text) or ``0001.json`` (of a key ``label``, ``cls`` or ``class``). A
+    picture without them has its folder's name for class. Shards ``train-…`` and ``test-…`` (or
+    ``val-…``), or folders of these names, say what trains and what tests.
+
+    Parameters
+    ----------
+    paths : sequence of path-like
+        Shards, in order; plain or gzipped.
+    name : str
+
+    Raises
+    ------
+    DataError
+        If a tar is missing, broken or too large, or a picture has no class.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tarfile.open(f"{folder}/a.tar", "w") as tar:
+    ...         for file, text in (("1.png", b""), ("1.cls", b"cat"), ("dog/2.png", b"")):
+    ...             member = tarfile.TarInfo(file)
+    ...             member.size = len(text)
+    ...             tar.addfile(member, io.BytesIO(text))
+    ...     tar_pictures([f"{folder}/a.tar"], "pets").classes
+    ('cat', 'dog')
+    """
+    tars = [Path(path) for path in paths]
+    names: list[str] = []
+    given: list[str | None] = []
+    for path in tars:
+        pictures, labels = _index(path)
+        for member in pictures:
+            label = labels.get(_key(member)) or _folder_of(member)
+            if label is None:
+                raise DataError(f"{path}: {member}: no class (no .cls or .json beside it)")
+            names.append(label)
+            given.append(_role(path, member))
+    if not names:
+        raise DataError(f"{tars[0]}: no pictures")
+    roles, notes = roles_of(given, str(tars[0]))
+    classes, numbers = classes_of(names, given, str(tars[0]))
+    return PictureSet(name, classes, numbers, roles, lambda: _contents(tars), notes)
+
+
+def _index(path: Path) -> tuple[list[str], dict[str, str]]:
+    """Return the names of the pictures in order, and the labels by the keys of samples."""
+    pictures: list[str] = []
+    labels: dict[str, str] = {}
+    for member, read in _members(path):
+        suffix = os.path.splitext(member)[1].lower()
+        if suffix in EXTENSIONS:
+            pictures.append(member)
+        elif suffix == ".cls":
+            labels[_key(member)] = _text(path, member, read(_MAX_LABEL))
+        elif suffix == ".json" and (label := _json_label(path, member, read(_MAX_LABEL))):
+            labels.setdefault(_key(member), label)
+    return pictures, labels
+
+
+def _contents(tars: list[Path]) -> Iterator[Content]:
+    for path in tars:
+        for member, read in _members(path):
+            if os.path.splitext(member)[1].lower() in EXTENSIONS:
+                yield Content(f"{path}: {member}", read(_MAX_MEMBER))
+
+
+def _members(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the files of a tar: the name, and a function that reads so many bytes at most."""
+    total = 0
+    with _opened(path) as tar:
+        for number, member in enumerate(tar):
+            # All members so far would fill the memory.
+            tar.members = []  # type: ignore[attr-defined]
+            total += member.size
+            if number >= _MAX_MEMBERS or total > _MAX_BYTES:
+                raise DataError(f"{path}: too many files, or too large")
+            base = PurePosixPath(member.name).name
+            if not member.isreg() or member.issparse() or base.startswith("."):
+                continue
+
+            def read(most: int, member: tarfile.TarInfo = member) -> bytes:
+                if member.size > most:
+                    raise DataError(f"{path}: {member.name}: larger than {most} bytes")
+                file = tar.extractfile(member)
+                return b"" if file is None else file.read()
+
+            yield member.name, read
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+    """Open a tar; what goes wrong inside of the block is a DataError."""
+    try:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            plain: Any = gzip.GzipFile(fileobj=file) if packed else file
+            with tarfile.open(fileobj=_Bounded(plain), mode="r:") as tar:  # type: ignore[call-overload]
+                yield tar
+    except DataError:
+        raise
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except _BROKEN as error:
+        line = " ".join(str(error).split())[:200]
+        raise DataError(f"{path}: cannot be read as a tar ({line})") from None
+
+
+class _Bounded:
+    """A file that is read some bytes at a time: headers may ask for any number."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _MAX_MEMBER:
+            raise ValueError(f"{size} bytes at once")
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _key(member: str) -> str:
+    """Return what the files of one sample share: the name up to the first dot."""
+    path = PurePosixPath(member)
+    return str(path.parent / path.name.split(".")[0])
+
+
+def _folder_of(member: str) -> str | None:
+    parent = PurePosixPath(member).parent.name
+    return parent if parent and role_of(parent) is None else None
+
+
+def _role(path: Path, member: str) -> str | None:
+    """Return what a picture is for, from its folders or the name of its shard."""
+    named = [role_of(part) for part in PurePosixPath(member).parts[:-2]]
+    first = path.name.replace(".", "-").replace("_", "-").split("-")[0]
+    return next((role for role in named if role), None) or role_of(first)
+
+
+def _text(path: Path, member: str, content: bytes) -> str:
+    try:
+        return content.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: {member}: no text") from None
+
+
+def _json_label(path: Path, member: str, content: bytes) -> str | None:
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError):
+        raise DataError(f"{path}: {member}: invalid JSON") from None
+    if not isinstance(values, dict):
+        return None
+    label = next((values[name] for name in _LABELS if name in values), None)
+    return str(label).strip() if isinstance(label, (str, int)) else None

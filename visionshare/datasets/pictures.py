@@ -1,0 +1,142 @@
+"""Labeled pictures that are decoded only when they are asked for."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from visionshare.datasets.decoding import decode_array, decode_image, picture_header
+from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.errors import DataError
+
+__all__ = ["TEST", "TRAIN", "UNUSED", "Content", "Header", "PictureSet", "decode", "header"]
+
+# What a picture is for, as its source says.
+TRAIN, TEST, UNUSED = 0, 1, 2
+# Encoded pictures that wait for a thread, at most.
+_BATCH, _BATCH_BYTES = 64, 32 << 20
+Data: TypeAlias = "str | bytes | np.ndarray"
+
+
+class Content(NamedTuple):
+    """A picture: what messages call it, and its path, its file's bytes or its pixels."""
+
+    name: str
+    data: Data
+
+
+class Header(NamedTuple):
+    """What the first bytes of a picture tell: its height, width, mode and format."""
+
+    height: int
+    width: int
+    mode: str
+    format: str
+
+
+@dataclass(frozen=True)
+class PictureSet:
+    """Pictures, the class of each, and what each is for.
+
+    Attributes
+    ----------
+    name : str
+    classes : tuple of str
+    labels : ndarray of shape (n,), int64
+        Indexes into ``classes``.
+    roles : ndarray of shape (n,), int64, optional
+        0 for training, 1 for testing, 2 for neither; None where the source does not say.
+    contents : callable
+        Returns an iterator over the pictures, in the order of the labels; may be called again.
+    notes : tuple of str
+        What a user should know, as sentences.
+    kind : {"files", "arrays", "prepared"}, default "files"
+        Arrays have one shape; those that are prepared are taken as they are.
+
+    Examples
+    --------
+    >>> pixels = np.zeros((2, 4, 4), np.uint8)
+    >>> def contents():
+    ...     return (Content(f"image {i}", image) for i, image in enumerate(pixels))
+    >>> pets = PictureSet("pets", ("cat", "dog"), np.array([0, 1]), None, contents)
+    >>> [header(picture.data).height for picture in pets.contents()]
+    [4, 4]
+    """
+
+    name: str
+    classes: tuple[str, ...]
+    labels: np.ndarray
+    roles: np.ndarray | None
+    contents: Callable[[], Iterator[Content]]
+    notes: tuple[str, ...] = ()
+    kind: str = "files"
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def batches(
+        self, chosen: np.ndarray | None = None
+    ) -> Iterator[tuple[list[int], list[Content]]]:
+        """Yield the numbers and contents of some pictures at a time, bounded in memory.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (n,), optional
+            Which pictures; all when omitted.
+        """
+        numbers: list[int] = []
+        waiting: list[Content] = []
+        n_bytes = 0
+        for number, content in enumerate(self.contents()):
+            if chosen is not None and not chosen[number]:
+                continue
+            numbers.append(number)
+            waiting.append(content)
+            n_bytes += len(content.data) if isinstance(content.data, bytes) else 0
+            if len(waiting) == _BATCH or n_bytes >= _BATCH_BYTES:
+                yield numbers, waiting
+                numbers, waiting, n_bytes = [], [], 0
+        if waiting:
+            yield numbers, waiting
+
+
+def header(data: Data) -> Header:
+    """Return what a picture's header tells; no pixel is decoded.
+
+    Raises
+    ------
+    DataError
+        If it is no picture, or too large.
+    """
+    if isinstance(data, np.ndarray):
+        # A vector is a row of values.
+        height, width = data.shape[:2] if data.ndim > 1 else (1, len(data))
+        channels = data.shape[2] if data.ndim > 2 else 1
+        mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels, f"{channels} channels")
+        mode = mode if data.dtype == np.uint8 else f"{mode} {data.dtype}"
+        return Header(int(height), int(width), mode, "array")
+    return Header(*picture_header(io.BytesIO(data) if isinstance(data, bytes) else data))
+
+
+def decode(content: Content, mode: str, steps: Preprocessing) -> np.ndarray | DataError:
+    """Return the pixels of a picture, or the error that says why there are none.
+
+    Parameters
+    ----------
+    content : Content
+    mode, steps
+        As in :func:`visionshare.datasets.decoding.decode_image`.
+    """
+    name, data = content
+    try:
+        if isinstance(data, np.ndarray):
+            return decode_array(data, mode, steps)
+        if isinstance(data, bytes):
+            return decode_image(io.BytesIO(data), mode, steps)
+        return decode_image(data, mode, steps)
+    except DataError as error:
+        return error if isinstance(data, str) else DataError(f"{name}: {error}")

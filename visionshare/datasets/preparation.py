@@ -1,0 +1,348 @@
+"""How pictures should be prepared: looked at, proposed, and said in sentences."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from visionshare.datasets.canvas import to_gray
+from visionshare.datasets.decoding import decode_array, decode_image
+from visionshare.datasets.pictures import Content, PictureSet, header
+from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.reading import read_pictures
+from visionshare.datasets.survey import median_size
+from visionshare.errors import DataError, InputError
+
+__all__ = ["Preparation", "propose_preparation"]
+
+Pictures: TypeAlias = "PictureSet | Sequence[np.ndarray | str | os.PathLike[str]] | np.ndarray"
+# Pictures that are looked at, drawn evenly; and sides of images that are proposed.
+_LOOKED_AT, _LARGEST, _SMALLEST = 200, 64, 16
+# Channels that differ by this much in a hundredth of the pixels are a color; pictures are in color
+# where a twentieth of them is.
+_CHROMA, _COLORED_PIXELS, _COLORED_PICTURES = 24, 0.01, 0.05
+# Paper: so much of a border is near its median in most pictures, and so is this much of all pixels.
+_NEAR, _PAPER_BORDER, _PAPER_ALL, _MOST = 32, 0.75, 0.3, 0.8
+# Ink whose box fills less of the picture than this, or in different measure, is cut out.
+_SMALL_BOX, _SPREAD_BOX = 0.6, 0.35
+_MARGIN = 0.125
+# Of each side of a picture so many pixels are looked at, at most.
+_SEEN = 512
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What becomes of pictures before a classifier sees them, and why.
+
+    Attributes
+    ----------
+    size : tuple of int
+        Height and width.
+    mode : {"gray", "color"}
+    preprocessing : Preprocessing
+        Its default where pictures are only resized.
+    kind : {"glyphs", "photos"}
+        Ink on paper, or anything else.
+    reasons : tuple of str
+        Sentences for the user.
+    """
+
+    size: tuple[int, int]
+    mode: str
+    preprocessing: Preprocessing
+    kind: str
+    reasons: tuple[str, ...]
+
+    def apply(self, pictures: Pictures, n_jobs: int = 1) -> np.ndarray:
+        """Return pictures as a classifier sees them.
+
+        Parameters
+        ----------
+        pictures
+            As in :func:`propose_preparation`.
+        n_jobs : int, default 1
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n, height, width) or (n, height, width, 3), uint8
+
+        Raises
+        ------
+        DataError
+            If a picture cannot be read.
+
+        Examples
+        --------
+        >>> pictures = [np.zeros((20, 30), np.uint8), np.zeros((40, 20), np.uint8)]
+        >>> propose_preparation(pictures).apply(pictures).shape
+        (2, 30, 25)
+        """
+        if not isinstance(pictures, PictureSet):
+            given = pictures
+
+            def contents() -> Iterator[Content]:
+                return _some(given, len(given))
+
+            labels = np.zeros(len(given), np.int64)
+            pictures = PictureSet("pictures", ("",), labels, None, contents)
+        read = read_pictures(pictures, self.size, self.mode, self.preprocessing, n_jobs=n_jobs)
+        return read.images
+
+
+@dataclass
+class _Looks:
+    """What pictures that were looked at are like, an entry each."""
+
+    sizes: list[tuple[int, int]] = field(default_factory=list)
+    colored: list[bool] = field(default_factory=list)
+    transparent: list[bool] = field(default_factory=list)
+    dark_ink: list[bool] = field(default_factory=list)
+    on_paper: list[bool] = field(default_factory=list)
+    inverted: list[bool] = field(default_factory=list)
+    boxes: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+def propose_preparation(
+    pictures: Pictures,
+    *,
+    size: tuple[int, int] | None = None,
+    color: bool | None = None,
+    sizes: np.ndarray | None = None,
+    max_side: int = _LARGEST,
+    n_pictures: int = _LOOKED_AT,
+) -> Preparation:
+    """Return how pictures should be prepared, from a look at some of them.
+
+    The size is the median of all sizes, within bounds, so that most pictures shrink little. They
+    are gray where hardly any has color. Where most have an even border, they show ink on paper:
+    where paper is light in some and dark in others, ink becomes light on dark; where ink fills
+    little of them, or much in some and little in others, it is cut out and brought to a box. Other
+    pictures are only resized.
+
+    Parameters
+    ----------
+    pictures : PictureSet, sequence of ndarray or path-like, or ndarray of shape (n, H, W[, C])
+        Arrays are those of :func:`visionshare.datasets.decoding.decode_array`; pictures that
+        cannot be read are passed over.
+    size : tuple of int, optional
+        Height and width, where the user says them.
+    color : bool, optional
+        Whether images have color, where the user says it.
+    sizes : ndarray of shape (m, 2), optional
+        Heights and widths of all pictures, where they are known.
+    max_side : int, default 64
+        Longer side of the images at most.
+    n_pictures : int, default 200
+        Pictures that are looked at, at most.
+
+    Returns
+    -------
+    Preparation
+
+    Raises
+    ------
+    DataError
+        If no picture can be read.
+    InputError
+        If a size or a limit is not accepted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> photos = [rng.integers(0, 256, (30, 40, 3), np.uint8) for _ in range(4)]
+    >>> made = propose_preparation(photos)
+    >>> made.size, made.mode, made.kind
+    ((30, 40), 'color', 'photos')
+    >>> print(made.reasons[0])
+    size 30×40 (height × width): that of the pictures
+    """
+    if max_side < 1 or n_pictures < 1:
+        raise InputError("max_side, n_pictures", (max_side, n_pictures), "numbers of at least 1")
+    if size is not None and (len(size) != 2 or min(size) < 1):
+        raise InputError("size", size, "a height and a width of at least 1")
+    looks = _Looks()
+    for data in _some(pictures, n_pictures):
+        _look(data, looks)
+    if not looks.sizes:
+        first = looks.errors[0] if looks.errors else "there are none"
+        raise DataError(f"no picture can be read: {first}")
+    known = np.array(looks.sizes) if sizes is None or len(sizes) == 0 else np.asarray(sizes)
+    mode, why_mode = _mode(looks, color)
+    steps, kind, why_steps = _steps(looks)
+    crops = steps.fit == "box"
+    made, why_size = _size(known, size, max_side, crops)
+    return Preparation(made, mode, steps, kind, (why_size, why_mode, *why_steps))
+
+
+def _some(pictures: Pictures, n: int) -> Iterator[Content]:
+    """Yield at most ``n`` pictures, evenly drawn."""
+    total = len(pictures)
+    drawn = np.linspace(0, total - 1, min(n, total)).astype(int)
+    if isinstance(pictures, PictureSet):
+        chosen = np.zeros(total, bool)
+        chosen[drawn] = True
+        for _, contents in pictures.batches(chosen):
+            yield from contents
+        return
+    for i in drawn:
+        data = pictures[int(i)]
+        array = isinstance(data, (np.ndarray, bytes))
+        yield Content(f"picture {i}", data if array else os.fspath(data))  # type: ignore[arg-type]
+
+
+def _look(content: Content, looks: _Looks) -> None:
+    """Note what a picture is like; nothing of one that cannot be read."""
+    import io
+
+    data = content.data
+    try:
+        if isinstance(data, np.ndarray):
+            pixels = decode_array(data, "color")
+            transparent = data.ndim == 3 and data.shape[2] == 4
+            grounds = [pixels, pixels]
+            if transparent:
+                grounds = [decode_array(data, "color", Preprocessing(ground=g)) for g in _GROUNDS]
+        else:
+            mode = header(data).mode
+            transparent = mode in ("LA", "PA", "RGBA") or "transparency" in mode
+
+            def decoded(ground: str) -> np.ndarray:
+                source = io.BytesIO(data) if isinstance(data, bytes) else data
+                return decode_image(source, "color", Preprocessing(ground=ground))
+
+            pixels = decoded("ink")
+            grounds = [decoded(g) for g in _GROUNDS] if transparent else [pixels, pixels]
+    except DataError as error:
+        looks.errors.append(f"{content.name}: {error}" if not isinstance(data, str) else str(error))
+        return
+    looks.sizes.append((pixels.shape[0], pixels.shape[1]))
+    # What large pictures are like shows in a part of their pixels.
+    step = -(-max(pixels.shape[:2]) // _SEEN)
+    small = np.ascontiguousarray(pixels[::step, ::step])
+    channels = small.astype(np.int16)
+    chroma = channels.max(axis=2) - channels.min(axis=2)
+    looks.colored.append(bool(np.mean(chroma > _CHROMA) > _COLORED_PIXELS))
+    # Where white and black below differ, something is transparent indeed.
+    see_through = transparent and not np.array_equal(grounds[0], grounds[1])
+    looks.transparent.append(see_through)
+    if see_through:
+        white = np.array_equal(pixels, grounds[0])
+        looks.dark_ink.append(white)
+    _look_for_paper(to_gray(small), looks)
+
+
+_GROUNDS = ("white", "black")
+
+
+def _look_for_paper(gray: np.ndarray, looks: _Looks) -> None:
+    values = gray.astype(np.int16)
+    border = np.concatenate([values[0], values[-1], values[1:-1, 0], values[1:-1, -1]])
+    paper = int(np.median(border))
+    differs = np.abs(values - paper)
+    on_paper = (
+        float(np.mean(np.abs(border - paper) <= _NEAR)) >= _PAPER_BORDER
+        and float(np.mean(differs <= _NEAR)) >= _PAPER_ALL
+        and int(differs.max()) > 2 * _NEAR
+    )
+    looks.on_paper.append(on_paper)
+    if not on_paper:
+        return
+    looks.inverted.append(int(values.max()) - paper < paper - int(values.min()))
+    ink = differs > 0.3 * int(differs.max())
+    rows, columns = np.flatnonzero(ink.any(axis=1)), np.flatnonzero(ink.any(axis=0))
+    height, width = rows[-1] - rows[0] + 1, columns[-1] - columns[0] + 1
+    looks.boxes.append(max(height / gray.shape[0], width / gray.shape[1]))
+
+
+def _mode(looks: _Looks, color: bool | None) -> tuple[str, str]:
+    share = float(np.mean(looks.colored))
+    if color is not None:
+        mode = "color" if color else "gray"
+        return mode, f"{mode}: as asked for"
+    if share > _COLORED_PICTURES:
+        return "color", f"color: {share:.0%} of the pictures have colors"
+    return "gray", "gray: the pictures have no colors" if share == 0 else (
+        f"gray: only {share:.0%} of the pictures have colors"
+    )
+
+
+def _size(
+    sizes: np.ndarray, given: tuple[int, int] | None, max_side: int, crops: bool
+) -> tuple[tuple[int, int], str]:
+    """Return the size of the images, and a sentence that says where it comes from."""
+    if given is not None:
+        return given, f"size {given[0]}×{given[1]} (height × width): as asked for"
+    median = median_size(sizes)
+    equal = bool((sizes == sizes[0]).all())
+    (low, wide), (high, broad) = sizes.min(axis=0), sizes.max(axis=0)
+    what = (
+        "that of the pictures"
+        if equal
+        else f"the median of pictures of {low}×{wide} to {high}×{broad}"
+    )
+    size = median
+    if crops:
+        # What is cut out has its own proportions: a square is as good for all.
+        side = min(max(_SMALLEST, round(0.75 * min(median))), 32, max_side)
+        size, what = (side, side), f"for what is cut out; {what}, {median[0]}×{median[1]}"
+        return size, f"size {side}×{side} (height × width): {what}"
+    factor = 1.0
+    if max(median) > max_side:
+        factor = max_side / max(median)
+        what += f", {median[0]}×{median[1]}, made smaller: their longer side is at most {max_side}"
+    elif max(median) < _SMALLEST:
+        factor = _SMALLEST / max(median)
+        what += f", {median[0]}×{median[1]}, made larger: their longer side is at least {_SMALLEST}"
+    height, width = (max(1, min(max_side, round(factor * side))) for side in size)
+    return (height, width), f"size {height}×{width} (height × width): {what}"
+
+
+def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
+    """Return the steps, the kind of the pictures, and sentences that say why."""
+    reasons = []
+    ground = "ink"
+    if any(looks.transparent):
+        # One ground for all: what differs between pictures should be the pictures.
+        dark = float(np.mean(looks.dark_ink))
+        ground = "white" if dark >= 0.5 else "black"
+        share = float(np.mean(looks.transparent))
+        reasons.append(
+            f"laid on {ground}: {share:.0%} of the pictures are transparent, and what they show is "
+            f"{'dark' if dark >= 0.5 else 'light'} in most"
+        )
+    if float(np.mean(looks.on_paper)) < _MOST:
+        reasons.append("only resized: the pictures have no even border that would be paper")
+        return Preprocessing(ground=ground), "photos", reasons
+    inverted = float(np.mean(looks.inverted))
+    polarity = "automatic" if 0.02 < inverted < 0.98 else "as_is"
+    low, middle, high = np.quantile(looks.boxes, (0.1, 0.5, 0.9))
+    crops = bool(middle < _SMALL_BOX or high - low > _SPREAD_BOX)
+    if crops:
+        polarity = "automatic" if 0.02 < inverted < 0.98 else _fixed(inverted)
+        reasons.append(
+            "cut to what stands out from the even border, and brought to a box: it fills "
+            f"{low:.0%} to {high:.0%} of the pictures' sides"
+        )
+    if polarity == "automatic":
+        reasons.append(f"made light on dark: {inverted:.0%} of the pictures are dark on light")
+    elif polarity == "dark_on_light":
+        reasons.append("made light on dark: the pictures are dark on light")
+    if not crops and polarity == "as_is":
+        reasons.append("only resized: what stands out from the even border fills the pictures")
+        return Preprocessing(ground=ground), "glyphs", reasons
+    if not crops:
+        return Preprocessing(polarity, ground=ground), "glyphs", reasons
+    steps = Preprocessing(
+        polarity, contrast=True, crop=True, fit="box", margin=_MARGIN, ground=ground
+    )
+    return steps, "glyphs", reasons
+
+
+def _fixed(inverted: float) -> str:
+    return "dark_on_light" if inverted > 0.5 else "light_on_dark"

@@ -1,0 +1,209 @@
+"""Pictures of a set as one array: decoded by threads, prepared, and known by their pixels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+
+from visionshare.datasets.folders import file_text
+from visionshare.datasets.pictures import Content, PictureSet, decode
+from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.errors import DataError
+from visionshare.memory import check_fits
+from visionshare.progress import stage
+from visionshare.resources import resolve_jobs, size_text
+
+__all__ = ["ReadPictures", "read_pictures"]
+
+_MAX_BYTES = 8 << 30
+_DIGEST = 16
+
+
+@dataclass(frozen=True)
+class ReadPictures:
+    """Pictures that were read.
+
+    Attributes
+    ----------
+    images : ndarray of shape (n, H, W), (n, H, W, 3) or (n, ...)
+        Prepared; uint8, or what an array of another type held.
+    numbers : ndarray of shape (n,), int64
+        Which pictures of the set they are.
+    names : list of str
+        What messages call each.
+    digests : list of bytes
+        Of the pixels before any preparation: pictures that share one are the same.
+    broken : list of str
+        Why pictures could not be read.
+    """
+
+    images: np.ndarray
+    numbers: np.ndarray
+    names: list[str]
+    digests: list[bytes]
+    broken: list[str]
+
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """What tells the pictures apart in their names: what is behind the folder of all."""
+        # Names between two that begin alike begin so, too.
+        ends_of = min(self.names, default=""), max(self.names, default="")
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(*ends_of, strict=False))
+        common = "".join(first for first, _ in same)
+        ends = (common.rfind(mark) + len(mark) for mark in ("/", os.sep, ": ") if mark in common)
+        first = max(ends, default=0)
+        return tuple(file_text(name[first:]) for name in self.names)
+
+
+def read_pictures(
+    pictures: PictureSet,
+    size: tuple[int, int] | None = None,
+    mode: str | None = None,
+    steps: Preprocessing | None = None,
+    *,
+    chosen: np.ndarray | None = None,
+    skip_broken: bool = False,
+    n_jobs: int = 1,
+    max_bytes: int = _MAX_BYTES,
+) -> ReadPictures:
+    """Read the pictures of a set.
+
+    Parameters
+    ----------
+    pictures : PictureSet
+    size : tuple of int, optional
+        Height and width; that of the pictures when omitted, which must have one.
+    mode : {"gray", "color"}, optional
+        When omitted, files become gray, and arrays stay as they are.
+    steps : Preprocessing, optional
+        Of files and of arrays; not of those that are prepared.
+    chosen : ndarray of bool, shape (n,), optional
+        Which pictures; all when omitted.
+    skip_broken : bool, default False
+        Leave pictures out that cannot be read.
+    n_jobs : int, default 1
+        Threads that decode.
+    max_bytes : int
+        Bytes of images that are accepted at most.
+
+    Raises
+    ------
+    DataError
+        If a picture cannot be read and is not skipped, the pictures differ in size and none is
+        given, or all are too large.
+    MemoryLimitError
+        If they do not fit into the memory that is left.
+
+    Examples
+    --------
+    >>> from visionshare.datasets.pictures import Content
+    >>> def contents():
+    ...     return (Content(f"image {i}", np.full((4, 4), i, np.uint8)) for i in range(3))
+    >>> three = PictureSet("three", ("a",), np.zeros(3, int), None, contents, kind="arrays")
+    >>> read_pictures(three, (2, 2)).images[:, 0, 0].tolist()
+    [0, 1, 2]
+    """
+    steps = Preprocessing() if steps is None or pictures.kind == "prepared" else steps
+    n = len(pictures) if chosen is None else int(np.sum(chosen))
+    images = _Images(n, size, max_bytes)
+    names: list[str] = []
+    digests: list[bytes] = []
+    kept: list[int] = []
+    broken: list[str] = []
+
+    def one(content: Content) -> tuple[np.ndarray, bytes] | DataError:
+        pixels = _pixels(content, pictures.kind, mode, steps)
+        if isinstance(pixels, DataError):
+            return pixels
+        digest = _digest(pixels)
+        return images.fitted(pixels, steps, content.name), digest
+
+    with ThreadPoolExecutor(resolve_jobs(n_jobs)) as threads, stage("reading", n) as advance:
+        for numbers, contents in pictures.batches(chosen):
+            found = threads.map(one, contents)
+            for number, content, result in zip(numbers, contents, found, strict=True):
+                if isinstance(result, DataError):
+                    if not skip_broken:
+                        raise DataError(f"{result}; skip_broken leaves such pictures out")
+                    broken.append(str(result))
+                    continue
+                images.add(result[0], content.name)
+                names.append(content.name)
+                digests.append(result[1])
+                kept.append(number)
+            advance(len(numbers))
+    if n and not kept:
+        raise DataError(f"{pictures.name}: no picture can be read; the first: {broken[0]}")
+    return ReadPictures(images.filled(), np.array(kept, np.int64), names, digests, broken)
+
+
+def _pixels(
+    content: Content, kind: str, mode: str | None, steps: Preprocessing
+) -> np.ndarray | DataError:
+    data = content.data
+    if not isinstance(data, np.ndarray):
+        return decode(content, mode or "gray", steps)
+    is_picture = data.ndim == 2 or (data.ndim == 3 and data.shape[2] in (1, 3, 4))
+    if data.dtype not in (np.uint8, np.uint16) or not is_picture:
+        # Vectors, floats and images of other channels are taken as they are.
+        return data
+    if mode is None:
+        mode = "gray" if data.ndim == 2 or data.shape[2] == 1 else "color"
+    return decode(content, mode, steps)
+
+
+def _digest(pixels: np.ndarray) -> bytes:
+    digest = hashlib.blake2b(repr((pixels.shape, str(pixels.dtype))).encode(), digest_size=_DIGEST)
+    digest.update(np.ascontiguousarray(pixels).data)
+    return digest.digest()
+
+
+class _Images:
+    """Images of one shape, whose number is known at most."""
+
+    def __init__(self, n: int, size: tuple[int, int] | None, max_bytes: int) -> None:
+        self._n, self._max_bytes, self._size = n, max_bytes, size
+        self._images: np.ndarray | None = None
+        self._filled = 0
+
+    def fitted(self, pixels: np.ndarray, steps: Preprocessing, name: str) -> np.ndarray:
+        """Return a picture in the size that is asked for."""
+        if pixels.dtype != np.uint8 or pixels.ndim < 2:
+            if self._size is not None and pixels.shape[:2] != self._size:
+                raise DataError(
+                    f"{name}: {pixels.dtype} of shape {pixels.shape}; only bytes are resized"
+                )
+            return pixels
+        # Steps that crop leave pictures of one size in several: without a size, its own.
+        size = (pixels.shape[0], pixels.shape[1]) if self._size is None else self._size
+        if steps == Preprocessing() and size == pixels.shape[:2]:
+            return pixels
+        return steps.apply(pixels, size)
+
+    def add(self, image: np.ndarray, name: str) -> None:
+        """Take one more."""
+        if self._images is None:
+            needed = self._n * image.nbytes
+            if needed > self._max_bytes:
+                raise DataError(
+                    f"{name}: {self._n} images of shape {image.shape} take {size_text(needed)}, at "
+                    f"most {size_text(self._max_bytes)} are accepted; give a smaller size"
+                )
+            check_fits(f"{self._n} images of shape {image.shape}", needed, "a smaller size")
+            self._images = np.empty((self._n, *image.shape), image.dtype)
+        if image.shape != self._images.shape[1:]:
+            shapes = f"shape {image.shape}, not {self._images.shape[1:]}"
+            raise DataError(f"{name}: {shapes}; give a size")
+        self._images[self._filled] = image
+        self._filled += 1
+
+    def filled(self) -> np.ndarray:
+        """Return the images that were taken."""
+        if self._images is None:
+            return np.zeros((0, *(self._size or (0, 0))), np.uint8)
+        return self._images[: self._filled]

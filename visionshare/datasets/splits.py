@@ -1,0 +1,248 @@
+"""Training and test images of one's own pictures, and where the test images come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.pictures import TEST, TRAIN, UNUSED, PictureSet
+from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.reading import ReadPictures, read_pictures
+from visionshare.errors import InputError
+
+__all__ = [
+    "GIVEN",
+    "HELD_OUT",
+    "NONE",
+    "TEST_FRACTION",
+    "SplitImages",
+    "held_out",
+    "split_pictures",
+]
+
+# Where test images come from.
+GIVEN, HELD_OUT, NONE = "given", "held out", "none"
+TEST_FRACTION = 0.2
+# The part that is kept aside is the same for every seed of a recipe.
+_SEED = 0
+_MOVED_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class SplitImages:
+    """Training and test images.
+
+    Attributes
+    ----------
+    training, test : ImageSet
+        ``test`` is empty where no image is left for it.
+    test_origin : {"given", "held out", "none"}
+        The source says what tests; a part was kept aside; nothing tests.
+    notes : tuple of str
+        What a user should know, as sentences: duplicates, broken pictures, small classes.
+    n_broken, n_leaked : int
+        Pictures that could not be read; test images that are training images too.
+    """
+
+    training: ImageSet
+    test: ImageSet
+    test_origin: str
+    notes: tuple[str, ...] = ()
+    n_broken: int = 0
+    n_leaked: int = 0
+
+
+def split_pictures(
+    pictures: PictureSet,
+    size: tuple[int, int] | None = None,
+    mode: str | None = None,
+    steps: Preprocessing | None = None,
+    *,
+    test_fraction: float | None = None,
+    skip_broken: bool = False,
+    n_jobs: int = 1,
+) -> SplitImages:
+    """Return training and test images of labeled pictures.
+
+    Where the source does not say what tests, a fraction of each class is kept aside: the same
+    pictures each time, one at least of each class that has two, and never a copy of a training
+    picture.
+
+    Parameters
+    ----------
+    pictures : PictureSet
+    size, mode, steps
+        As in :func:`visionshare.datasets.reading.read_pictures`.
+    test_fraction : float, optional
+        0.2 when omitted; with 0 nothing tests.
+    skip_broken : bool, default False
+        Leave pictures out that cannot be read.
+    n_jobs : int, default 1
+        Threads that decode.
+
+    Raises
+    ------
+    DataError
+        If the pictures cannot be read.
+    InputError
+        If the fraction is not from 0 to 1, or is given where the source says what tests.
+
+    Examples
+    --------
+    >>> from visionshare.datasets.pictures import Content
+    >>> def contents():
+    ...     return (Content(f"image {i}", np.full((4, 4), i, np.uint8)) for i in range(10))
+    >>> ten = PictureSet("ten", ("a", "b"), np.arange(10) % 2, None, contents)
+    >>> split = split_pictures(ten)
+    >>> len(split.training), len(split.test), split.test_origin
+    (8, 2, 'held out')
+    """
+    if test_fraction is not None and not 0 <= test_fraction < 1:
+        raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
+    if test_fraction is not None and pictures.roles is not None:
+        accepted = f"none: {pictures.name} says itself which pictures test"
+        raise InputError("test_fraction", test_fraction, accepted)
+    chosen = None if pictures.roles is None else pictures.roles != UNUSED
+    read = read_pictures(
+        pictures, size, mode, steps, chosen=chosen, skip_broken=skip_broken, n_jobs=n_jobs
+    )
+    labels, notes = pictures.labels[read.numbers], list(pictures.notes)
+    groups = _groups(read.digests)
+    fraction = TEST_FRACTION if test_fraction is None else test_fraction
+    n_leaked = 0
+    if pictures.roles is not None:
+        origin, roles = GIVEN, pictures.roles[read.numbers]
+        testing, training = roles == TEST, roles == TRAIN
+        leaked = testing & np.isin(groups, groups[training])
+        n_leaked = int(np.sum(leaked))
+        notes += _leak_notes(read, groups, leaked, training, int(testing.sum()))
+    else:
+        testing = held_out(labels, fraction, groups)
+        training, origin = ~testing, HELD_OUT if testing.any() else NONE
+        notes += _fraction_notes(fraction, testing)
+    notes += _set_notes(pictures, labels, training, testing, groups)
+    if read.broken:
+        notes.append(f"{len(read.broken)} broken pictures are left out, such as {read.broken[0]}")
+    parts = _parted(read.images, training, testing)
+    classes, name = pictures.classes, pictures.name
+    names = (tuple(compress(read.short_names, mask)) for mask in (training, testing))
+    return SplitImages(
+        ImageSet(parts[0], labels[training], classes, name, next(names)),
+        ImageSet(parts[1], labels[testing], classes, name, next(names)),
+        origin,
+        tuple(notes),
+        len(read.broken),
+        n_leaked,
+    )
+
+
+def _parted(
+    images: np.ndarray, training: np.ndarray, testing: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return training and test images as parts of the array, which is put in order for that.
+
+    Copies of both would take as much memory again.
+    """
+    test, rows = images[testing], np.flatnonzero(training)
+    for start in range(0, len(rows), _MOVED_AT_ONCE):
+        part = rows[start : start + _MOVED_AT_ONCE]
+        # Ascending rows move to the front: none is written over before it has moved.
+        images[start : start + len(part)] = images[part]
+    end = len(rows) + len(test)
+    images[len(rows) : end] = test
+    return images[: len(rows)], images[len(rows) : end]
+
+
+def held_out(
+    labels: np.ndarray, fraction: float, groups: np.ndarray | None = None, seed: int = _SEED
+) -> np.ndarray:
+    """Return a mask (n,) of a fraction of each class, one at least of each class that has two.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    fraction : float
+        From 0 to below 1; with 0 the mask is empty.
+    groups : ndarray of shape (n,), optional
+        Examples of one group, such as copies, stay together.
+    seed : int, default 0
+
+    Examples
+    --------
+    >>> int(held_out(np.array([0] * 10 + [1] * 3 + [2]), 0.2).sum())
+    3
+    """
+    mask = np.zeros(len(labels), bool)
+    if fraction == 0:
+        return mask
+    groups = np.arange(len(labels)) if groups is None else groups
+    # A group counts for the class of its first example.
+    first_of_group, firsts = np.unique(groups, return_index=True)
+    rng, drawn = np.random.default_rng(seed), []
+    for label in np.unique(labels):
+        members = rng.permutation(first_of_group[labels[firsts] == label])
+        if len(members) >= 2:
+            n = min(max(1, round(fraction * len(members))), len(members) - 1)
+            drawn.append(members[:n])
+    if drawn:
+        mask = np.isin(groups, np.concatenate(drawn))
+    return mask
+
+
+def _groups(digests: list[bytes]) -> np.ndarray:
+    """Return the number of each picture's pixels: equal ones have one number."""
+    number: dict[bytes, int] = {}
+    return np.array([number.setdefault(digest, len(number)) for digest in digests], np.int64)
+
+
+def _leak_notes(
+    read: ReadPictures, groups: np.ndarray, leaked: np.ndarray, training: np.ndarray, n_test: int
+) -> list[str]:
+    if not leaked.any():
+        return []
+    one = int(np.flatnonzero(leaked)[0])
+    other = int(np.flatnonzero(training & (groups == groups[one]))[0])
+    return [
+        f"{int(leaked.sum())} of {n_test} test pictures are training pictures too, such as "
+        f"{read.names[one]} and {read.names[other]}: the test error is lower than it should be"
+    ]
+
+
+def _fraction_notes(fraction: float, testing: np.ndarray) -> list[str]:
+    n = int(testing.sum())
+    if n:
+        return [
+            f"the pictures come without test pictures: {n} of {len(testing)}, about "
+            f"{fraction:.0%} of each class, are kept aside and test"
+        ]
+    why = "none were asked for" if fraction == 0 else "no class has two different pictures"
+    return [f"there are no test pictures ({why}): no test error is given"]
+
+
+def _set_notes(
+    pictures: PictureSet,
+    labels: np.ndarray,
+    training: np.ndarray,
+    testing: np.ndarray,
+    groups: np.ndarray,
+) -> list[str]:
+    notes = []
+    copies = int(training.sum()) - len(np.unique(groups[training]))
+    if copies:
+        notes.append(
+            "a training picture is a copy of another"
+            if copies == 1
+            else f"{copies} training pictures are copies of others"
+        )
+    several = len(np.unique(np.stack([groups, labels]), axis=1).T) - len(np.unique(groups))
+    if several:
+        notes.append(f"{several} pictures stand in more than one class")
+    if testing.any():
+        tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
+        if untested := [c for c, seen in zip(pictures.classes, tested, strict=True) if not seen]:
+            shown = ", ".join(untested[:5])
+            notes.append(f"{len(untested)} classes have no test picture: {shown}")
+    return notes

@@ -1,0 +1,150 @@
+"""An active set whose examples lie in partitions: sums and weights travel, columns do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+
+from visionshare.columns import Columns
+from visionshare.distributed.engine import Engine, Rows
+from visionshare.distributed.host import THREADS
+from visionshare.losses import Loss
+from visionshare.solvers import ActiveSet
+
+__all__ = ["PartitionedActive"]
+
+T = TypeVar("T")
+
+
+class PartitionedActive(ActiveSet):
+    """An active set in each partition, and their sums.
+
+    Where :class:`visionshare.solvers.ActiveSet` returns numbers for each example, this returns
+    :class:`visionshare.distributed.engine.Rows`; where it takes them, this takes those.
+
+    Parameters
+    ----------
+    engine : Engine
+    make : callable
+        Makes the active set of a partition.
+    y, omega : ndarray of shape (m,)
+    n_classes : int
+    dtype : numpy dtype
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        make: Callable[..., Any],
+        y: np.ndarray,
+        omega: np.ndarray,
+        n_classes: int,
+        dtype: np.dtype,
+    ) -> None:
+        self.m, self.k, self.n, self.dtype = len(y), n_classes, 0, np.dtype(dtype)
+        self.y, self.omega, self.executor = y, omega, None
+        self._engine = engine
+        self._local = engine.rows(
+            _local_set,
+            engine.columns,
+            make,
+            engine.split(y),
+            engine.split(omega),
+            n_classes,
+            THREADS,
+        )
+
+    def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
+        result: T = self._engine.total(function, self._local, *args, how=how)
+        return result
+
+    def each(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._engine.rows(function, self._local, *args)
+
+    def of_examples(self, values: Any) -> Any:
+        if isinstance(values, Rows):
+            return values
+        return self._engine.rows(_itself, self._engine.split(values), shape=values.shape)
+
+    def append(self, new: Any) -> None:
+        self._engine.change(self._local, ActiveSet.append, new)
+        self.n += new.shape[0]
+
+    def keep(self, positions: np.ndarray) -> None:
+        self._engine.change(self._local, ActiveSet.keep, np.asarray(positions))
+        self.n = len(positions)
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.y
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self.omega
+
+    def _beside(self, local: Rows) -> PartitionedActive:
+        other = copy(self)
+        other._local = local
+        return other
+
+    def reweighted(self, omega: Any) -> PartitionedActive:
+        return self._beside(self.each(ActiveSet.reweighted, self.of_examples(omega)))
+
+    def beside(self, new: Any) -> PartitionedActive:
+        other = self._beside(self.each(ActiveSet.beside, new))
+        other.n = new.shape[0]
+        return other
+
+    def scores(self, W: np.ndarray) -> Any:
+        return self.each(ActiveSet.scores, W)
+
+    def value(self, loss: Loss, Z: Any) -> float:
+        return self.total(ActiveSet.value, loss, Z)
+
+    def gradient(self, loss: Loss, Z: Any) -> tuple[float, np.ndarray]:
+        return self.total(ActiveSet.gradient, loss, Z)
+
+    def residual(self, loss: Loss, Z: Any) -> tuple[float, Any]:
+        both = self.each(ActiveSet.residual, loss, Z)
+        R = self._engine.rows(_item, both, 1, shape=(self.m, self.k))
+        return self._engine.total(_item, both, 0), R
+
+    def flat(self, Z: Any) -> Any:
+        return self.each(ActiveSet.flat, Z)
+
+    def inner_products(self, j: int) -> np.ndarray:
+        return self.total(ActiveSet.inner_products, j)
+
+    def weighted_products(self, new: Any) -> np.ndarray:
+        return self.total(ActiveSet.weighted_products, new)
+
+    def weighted_combination(self, weights: np.ndarray) -> Any:
+        return self.each(ActiveSet.weighted_combination, weights)
+
+    def curvature_grams(self, loss: Loss, Z: Any, stride: int) -> np.ndarray:
+        return self.total(ActiveSet.curvature_grams, loss, Z, stride)
+
+    def curvature_blocks(
+        self, loss: Loss, Z: Any, stride: int, width: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self.total(ActiveSet.curvature_blocks, loss, Z, stride, width)
+
+    def hessian(self, loss: Loss, Z: Any) -> np.ndarray:
+        return self.total(ActiveSet.hessian, loss, Z)
+
+
+def _local_set(
+    columns: Columns, make: Callable[..., Any], y: np.ndarray, omega: np.ndarray, k: int, pool: Any
+) -> Any:
+    return columns.active_set(make, y, omega, k, pool)
+
+
+def _itself(values: Any) -> Any:
+    return values
+
+
+def _item(values: Any, position: int) -> Any:
+    return values[position]

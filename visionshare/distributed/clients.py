@@ -1,0 +1,87 @@
+"""Clients of a cluster: of one that runs, or of processes of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from visionshare.distributed.warming import warm_workers
+from visionshare.errors import ClusterError, InputError
+
+__all__ = ["cluster_client"]
+
+
+@contextmanager
+def cluster_client(
+    workers: int | None = None,
+    scheduler: str | None = None,
+    jobs: int = 1,
+    timeout: float = 30.0,
+) -> Iterator[Any]:
+    """Give a client of a cluster, and end what was started for it.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Processes to start on this machine.
+    scheduler : str, optional
+        Address of a scheduler that runs, such as "tcp://host:8786".
+    jobs : int, default 1
+        Threads of all workers together, each has one at least.
+    timeout : float, default 30
+        Seconds that the scheduler, and a first worker, are waited for.
+
+    Yields
+    ------
+    distributed.Client or None
+        None where neither is given.
+
+    Raises
+    ------
+    InputError
+        If both are given, or Dask is not installed.
+    ClusterError
+        If the scheduler does not answer, or has no worker in time.
+
+    Examples
+    --------
+    >>> with cluster_client() as client:
+    ...     print(client)
+    None
+    """
+    if workers is None and scheduler is None:
+        yield None
+        return
+    if workers is not None and scheduler is not None:
+        raise InputError("--workers", workers, "one of --workers and --scheduler")
+    if workers is not None and workers < 1:
+        raise InputError("--workers", workers, "an integer of at least 1")
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        given = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
+        accepted = 'Dask, which `pip install "visionshare[dask]"` installs'
+        raise InputError("cluster", given, accepted) from None
+    if workers is not None:
+        threads = max(1, jobs // workers)
+        with (
+            LocalCluster(
+                n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
+            ) as cluster,
+            Client(cluster, timeout=timeout) as client,
+        ):
+            warm_workers(client)
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=timeout)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(f"{scheduler}: no scheduler answers: {error}") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=timeout)
+        except TimeoutError as error:
+            raise ClusterError(f"{scheduler}: no worker for {timeout:g} seconds") from error
+        warm_workers(client)
+        yield client

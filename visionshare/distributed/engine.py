@@ -1,0 +1,182 @@
+"""Engines: orders to all partitions, wherever these are, and the record that restores them.
+
+An engine keeps what each living result was made from. A partition that is lost is placed anew and
+the orders it still needs are carried out again, in their old order: the bits are the same.
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from visionshare.distributed.host import CHANGE, COLUMNS, ROWS, Host, Order, Piece, Slot
+from visionshare.distributed.sums import JOINS, Node, root
+from visionshare.errors import InputError
+
+__all__ = ["Engine", "LocalEngine", "Record", "Rows"]
+
+
+class Record:
+    """An order, what it was made from, and what has changed its result since."""
+
+    def __init__(self, order: Order, sources: Sequence[Record]) -> None:
+        self.order, self.sources = order, list(sources)
+        self.changes: list[Record] = []
+
+
+class Rows:
+    """Numbers for each example that stay in the partitions: columns, scores, residuals.
+
+    Sums and multiples are made there when they are needed. To get them all in one place is an
+    error: a learner that asks for that does not work on partitions.
+
+    Attributes
+    ----------
+    shape : tuple of int, or None
+        Of all partitions together, where it is known.
+    """
+
+    # NumPy's numbers leave ``number * rows`` to this class.
+    __array_ufunc__ = None
+
+    def __init__(self, engine: Engine, record: Record, shape: tuple[int, ...] | None) -> None:
+        self.engine, self.record, self.shape = engine, record, shape
+
+    def __add__(self, other: Rows) -> Rows:
+        return self.engine.rows(_added, self, other, shape=self.shape)
+
+    def __sub__(self, other: Rows) -> Rows:
+        return self.engine.rows(_subtracted, self, other, shape=self.shape)
+
+    def __rmul__(self, factor: Any) -> Rows:
+        return self.engine.rows(_multiplied, self, factor, shape=self.shape)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise InputError(
+            "columns", "partitions", "columns in one place, for this learner or search"
+        )
+
+
+def _added(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _subtracted(a: Any, b: Any) -> Any:
+    return a - b
+
+
+def _multiplied(values: Any, factor: Any) -> Any:
+    return factor * values
+
+
+class Engine(ABC):
+    """Partitions of examples, and the orders that are given to all of them.
+
+    Parameters
+    ----------
+    bounds : ndarray of int64, shape (n + 1,)
+        Where each partition begins among all examples, and the end.
+    """
+
+    def __init__(self, bounds: np.ndarray) -> None:
+        self.bounds = bounds
+        self._numbers = count(COLUMNS + 1)
+        self._pending: list[Record] = []
+        self._freed: list[int] = []
+        record = Record(Order(COLUMNS, ROWS, _added, ()), ())
+        self._living: dict[int, Record] = {COLUMNS: record}
+        self.columns = Rows(self, record, None)
+
+    @property
+    def n(self) -> int:
+        """Number of partitions."""
+        return len(self.bounds) - 1
+
+    def split(self, values: np.ndarray) -> Piece:
+        """Return an argument that gives each partition its own rows of an array (m, …)."""
+        ends = zip(self.bounds[:-1], self.bounds[1:], strict=True)
+        return Piece({i: values[start:stop] for i, (start, stop) in enumerate(ends)})
+
+    def rows(
+        self, function: Callable[..., Any], *args: Any, shape: tuple[int, ...] | None = None
+    ) -> Rows:
+        """Return what a function gives in each partition; it is called when it is needed."""
+        record = self._recorded(ROWS, function, args)
+        rows, number = Rows(self, record, shape), record.order.number
+        self._living[number] = record
+        self._pending.append(record)
+        weakref.finalize(rows, self._free, number).atexit = False
+        return rows
+
+    def _free(self, number: int) -> None:
+        self._living.pop(number, None)
+        self._freed.append(number)
+
+    def change(self, target: Rows, function: Callable[..., Any], *args: Any) -> None:
+        """Call a function that changes ``target``, its first argument, in each partition."""
+        record = self._recorded(CHANGE, function, (target, *args))
+        target.record.changes.append(record)
+        self._pending.append(record)
+
+    def total(self, function: Callable[..., Any], *args: Any, how: str = "sum") -> Any:
+        """Return the sum (or "max") over the partitions of what a function gives."""
+        pending = [*self._pending, self._recorded(how, function, args)]
+        freed, self._pending, self._freed = self._freed, [], []
+        return root(self._execute(pending, freed), self.n, JOINS[how])
+
+    def gathered(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
+        """Return the arrays that a function gives in each partition, one after the other."""
+        parts = self.total(_listed, function, *args)
+        return np.concatenate(parts)
+
+    def _recorded(self, kind: str, function: Callable[..., Any], args: Iterable[Any]) -> Record:
+        args = tuple(args)
+        sources = [arg.record for arg in args if isinstance(arg, Rows)]
+        sent = tuple(Slot(a.record.order.number) if isinstance(a, Rows) else a for a in args)
+        return Record(Order(next(self._numbers), kind, function, sent), sources)
+
+    @abstractmethod
+    def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
+        """Carry out orders in all partitions; return the results of the last, partly joined."""
+
+    def _history(self, records: Sequence[Record]) -> tuple[list[Record], list[int]]:
+        """Return what a new partition must do before some orders, and the slots it may empty."""
+        first = min(record.order.number for record in records)
+        found: dict[int, Record] = {}
+        stack = [*self._living.values(), *records]
+        while stack:
+            record = stack.pop()
+            if record.order.number not in found:
+                found[record.order.number] = record
+                stack.extend([*record.sources, *record.changes])
+        numbers = sorted(n for n in found if COLUMNS < n < first)
+        used = {source.order.number for record in records for source in record.sources}
+        spare = [n for n in numbers if n not in self._living and n not in used]
+        return [found[n] for n in numbers], spare
+
+
+def _listed(function: Callable[..., Any], *args: Any) -> list[Any]:
+    return [function(*args)]
+
+
+class LocalEngine(Engine):
+    """All partitions in this process.
+
+    Parameters
+    ----------
+    host : Host
+        Has all partitions.
+    bounds : ndarray of int64, shape (n + 1,)
+    """
+
+    def __init__(self, host: Host, bounds: np.ndarray) -> None:
+        super().__init__(bounds)
+        self.host = host
+
+    def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
+        return self.host.run([record.order for record in records], freed)

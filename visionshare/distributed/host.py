@@ -1,0 +1,172 @@
+"""A host: the partitions of one process, their columns, and what commands leave there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from visionshare.columns import Columns
+from visionshare.distributed.blocks import Block, ColumnSettings
+from visionshare.distributed.sums import JOINS, Node, joined
+from visionshare.resources import thread_limit
+
+__all__ = ["CHANGE", "COLUMNS", "ROWS", "THREADS", "Host", "Missing", "Order", "Piece", "Slot"]
+
+# Kinds of orders besides the names of joins: keep the result, or keep none.
+ROWS, CHANGE = "rows", "change"
+# The slot of a partition's columns.
+COLUMNS = 0
+
+
+class Missing(RuntimeError):
+    """A host does not have a partition: it has been started anew."""
+
+
+class Slot(NamedTuple):
+    """Stands for what an earlier order left in a partition."""
+
+    number: int
+
+
+class Piece(NamedTuple):
+    """Stands for an array of which each partition gets its own rows."""
+
+    parts: dict[int, Any]
+
+    def only(self, numbers: Sequence[int]) -> Piece:
+        """Return the rows of some partitions alone."""
+        return Piece({number: self.parts[number] for number in numbers})
+
+
+class _Threads(NamedTuple):
+    """Stands for the threads of a host."""
+
+
+THREADS = _Threads()
+
+
+@dataclass(frozen=True)
+class Order:
+    """A function that each partition is to call.
+
+    Attributes
+    ----------
+    number : int
+        Unique, ascending; the slot of the result.
+    kind : str
+        "rows": the result stays; "change": there is none; otherwise a key of :data:`JOINS`.
+    function : callable
+    args : tuple
+        May hold slots, pieces and :data:`THREADS`.
+    """
+
+    number: int
+    kind: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+    def for_partitions(self, numbers: Sequence[int]) -> Order:
+        """Return the order with the pieces of some partitions alone."""
+        args = tuple(arg.only(numbers) if isinstance(arg, Piece) else arg for arg in self.args)
+        return replace(self, args=args)
+
+
+class Host:
+    """Partitions of one process.
+
+    Parameters
+    ----------
+    n : int
+        Partitions of the whole tree.
+    settings : ColumnSettings
+        How blocks become columns.
+    n_jobs : int, optional
+        Threads; those of the Dask worker when omitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare.columns import ArrayColumns
+    >>> from visionshare.distributed.blocks import ArrayBlock
+    >>> host = Host(1, ColumnSettings(), 1)
+    >>> host.place(0, ArrayBlock(np.array([[1.0, 2.0]])))
+    (1, 2)
+    >>> host.run([Order(1, "sum", ArrayColumns.correlate, (Slot(COLUMNS), np.ones((1, 1))))])
+    {(0, 0): array([[1.], [2.]])}
+    """
+
+    def __init__(self, n: int, settings: ColumnSettings, n_jobs: int | None = None) -> None:
+        self._n, self._settings = n, settings
+        self._slots: dict[int, dict[int, Any]] = {}
+        self.n_jobs = _worker_threads() if n_jobs is None else n_jobs
+        self._pool: ThreadPoolExecutor | None = None
+
+    def place(self, number: int, block: Block) -> tuple[int, int]:
+        """Evaluate the columns of a partition and return their shape."""
+        columns = block.columns(self._settings, self.n_jobs)
+        self._slots[number] = {COLUMNS: columns}
+        return columns.shape
+
+    def run(
+        self,
+        orders: Sequence[Order],
+        freed: Iterable[int] = (),
+        numbers: Sequence[int] | None = None,
+    ) -> dict[Node, Any]:
+        """Carry out orders in each partition, and return the joined results of the last one.
+
+        Parameters
+        ----------
+        orders : sequence of Order
+            Only the last may ask for a sum.
+        freed : iterable of int
+            Slots to empty afterwards.
+        numbers : sequence of int, optional
+            Partitions; all of the host when omitted.
+
+        Raises
+        ------
+        Missing
+            If a partition is not here.
+        """
+        numbers = sorted(self._slots) if numbers is None else sorted(numbers)
+        lost = [number for number in numbers if number not in self._slots]
+        if lost or not numbers:
+            raise Missing(f"partitions {lost}")
+        nodes: dict[Node, Any] = {}
+        with thread_limit(self.n_jobs):
+            for number in numbers:
+                nodes[0, number] = self._carry_out(number, orders)
+                for slot in freed:
+                    self._slots[number].pop(slot, None)
+        kind = orders[-1].kind if orders else CHANGE
+        return joined(nodes, self._n, JOINS[kind]) if kind in JOINS else {}
+
+    def _carry_out(self, number: int, orders: Sequence[Order]) -> Any:
+        slots, result = self._slots[number], None
+        columns: Columns = slots[COLUMNS]
+        columns.n_jobs = self.n_jobs
+        for order in orders:
+            result = order.function(*(self._resolved(arg, number) for arg in order.args))
+            if order.kind == ROWS:
+                slots[order.number] = result
+        return result
+
+    def _resolved(self, arg: Any, number: int) -> Any:
+        if isinstance(arg, Slot):
+            return self._slots[number][arg.number]
+        if isinstance(arg, Piece):
+            return arg.parts[number]
+        if isinstance(arg, _Threads):
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.n_jobs)
+            return self._pool
+        return arg
+
+
+def _worker_threads() -> int:
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)

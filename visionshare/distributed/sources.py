@@ -1,0 +1,115 @@
+"""What a caller gives as images or features, as blocks: arrays, dask arrays, delayed blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visionshare.columns import Columns
+from visionshare.distributed.blocks import (
+    ArrayBlock,
+    Block,
+    ColumnSettings,
+    ImageBlock,
+    bounds_of,
+    partition_bounds,
+)
+from visionshare.errors import InputError
+
+__all__ = ["DelayedBlock", "blocks_of", "current_client"]
+
+
+@dataclass(frozen=True)
+class DelayedBlock:
+    """A block that the worker computes by itself whenever it is placed there.
+
+    Attributes
+    ----------
+    delayed : dask.delayed.Delayed
+        Of an array; pure, so that a worker that takes over computes the same.
+    is_table : bool
+        Whether the array has features already, or images.
+    """
+
+    delayed: Any
+    is_table: bool
+
+    def columns(self, settings: ColumnSettings, n_jobs: int) -> Columns:
+        """Compute the array and return its columns."""
+        import dask
+
+        (values,) = dask.compute(self.delayed, scheduler="synchronous")
+        block = ArrayBlock(values) if self.is_table else ImageBlock(values)
+        return block.columns(settings, n_jobs)
+
+
+def current_client(client: Any) -> Any:
+    """Return a client, or the current one for None.
+
+    Raises
+    ------
+    InputError
+        If there is none, or Dask is not installed.
+    """
+    try:
+        from distributed import Client, get_client
+    except ImportError:
+        accepted = "Dask, which `pip install visionshare[dask]` installs"
+        raise InputError("client", client, accepted) from None
+    if client is None:
+        try:
+            return get_client()
+        except ValueError:
+            raise InputError("client", None, "a distributed.Client") from None
+    if not isinstance(client, Client) or client.asynchronous:
+        raise InputError("client", type(client).__name__, "a synchronous distributed.Client")
+    return client
+
+
+def blocks_of(
+    values: Any, client: Any, partitions: int | None, is_table: bool
+) -> tuple[Sequence[Block], np.ndarray]:
+    """Return a block for each partition, and where each begins among all rows, and the end.
+
+    Parameters
+    ----------
+    values : ndarray, dask array, or sequence of delayed arrays
+    client : distributed.Client
+        Counts the rows of blocks that do not say them.
+    partitions : int, optional
+        Of an array in memory.
+    is_table : bool
+        Whether these are features, or images.
+
+    Raises
+    ------
+    InputError
+        If the values are nothing of these.
+    """
+    if hasattr(values, "to_delayed") and hasattr(values, "chunks"):
+        if partitions is not None:
+            raise InputError("partitions", partitions, "none for a dask array: its chunks are they")
+        together = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
+        delayed = [
+            block.item() for block in together.to_delayed().reshape(len(together.chunks[0]), -1)
+        ]
+        sizes = together.chunks[0]
+    elif isinstance(values, (list, tuple)) and values and hasattr(values[0], "__dask_graph__"):
+        delayed, sizes = list(values), (np.nan,)
+    else:
+        table = np.asarray(values)
+        bounds = partition_bounds(len(table), partitions)
+        kind = ArrayBlock if is_table else ImageBlock
+        return [kind(part) for part in np.split(table, bounds[1:-1])], bounds
+    if np.isnan(np.sum(sizes)):
+        sizes = client.gather(client.compute([_length(block) for block in delayed]))
+    return [DelayedBlock(block, is_table) for block in delayed], bounds_of(sizes)
+
+
+def _length(block: Any) -> Any:
+    from dask import delayed
+
+    return delayed(len)(block)

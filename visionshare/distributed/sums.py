@@ -1,0 +1,71 @@
+"""Sums over partitions in an order that depends on the partitions alone.
+
+Partitions are the leaves of a binary tree: of each level neighbors are joined in pairs, and one
+that has no neighbor goes up alone. A node is (level, index). Whoever has both halves of a node may
+join them: the bits of the root are the same wherever that happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["JOINS", "Node", "joined", "root"]
+
+Node = tuple[int, int]
+
+
+def _sum(a: Any, b: Any) -> Any:
+    if isinstance(a, tuple):
+        return tuple(_sum(x, y) for x, y in zip(a, b, strict=True))
+    return a + b
+
+
+def _largest(a: Any, b: Any) -> Any:
+    import numpy as np
+
+    return np.maximum(a, b)
+
+
+JOINS: dict[str, Callable[[Any, Any], Any]] = {"sum": _sum, "max": _largest}
+
+
+def joined(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> dict[Node, Any]:
+    """Return what is left when all nodes are joined whose other half is there.
+
+    Parameters
+    ----------
+    nodes : dict of (level, index) to values
+    n : int
+        Partitions of the tree.
+    join : callable
+        Of the values of the left and the right half.
+
+    Examples
+    --------
+    >>> joined({(0, 0): 1, (0, 1): 2, (0, 3): 8, (0, 4): 16}, 5, lambda a, b: a + b)
+    {(1, 0): 3, (0, 3): 8, (2, 1): 16}
+    """
+    nodes, level, width = dict(nodes), 0, n
+    while width > 1:
+        for index in range(0, width, 2):
+            left, right = (level, index), (level, index + 1)
+            if index + 1 == width and left in nodes:
+                nodes[level + 1, index // 2] = nodes.pop(left)
+            elif left in nodes and right in nodes:
+                nodes[level + 1, index // 2] = join(nodes.pop(left), nodes.pop(right))
+        level, width = level + 1, (width + 1) // 2
+    order = sorted(nodes, key=lambda node: node[1] << node[0])
+    return {node: nodes[node] for node in order}
+
+
+def root(nodes: dict[Node, Any], n: int, join: Callable[[Any, Any], Any]) -> Any:
+    """Return the value of all partitions.
+
+    Examples
+    --------
+    >>> root({(1, 0): 3, (0, 2): 4}, 3, lambda a, b: a + b)
+    7
+    """
+    (value,) = joined(nodes, n, join).values()
+    return value

@@ -1,0 +1,42 @@
+"""What a worker does once when it starts: it loads the kernels that every learner needs."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+__all__ = ["warm", "warm_workers"]
+
+_NAME = "visionshare-kernels"
+
+
+def warm_workers(client: Any) -> None:
+    """Have each worker of a client's cluster, now and later, load the kernels when it starts."""
+    from distributed import WorkerPlugin
+
+    class WarmKernels(WorkerPlugin):
+        name, idempotent = _NAME, True
+
+        def setup(self, worker: Any) -> None:
+            # In a thread of its own: a worker that starts must answer its scheduler.
+            threading.Thread(target=warm, name=_NAME, daemon=True).start()
+
+    client.register_plugin(WarmKernels())
+
+
+def warm() -> None:
+    """Compile, or load from the cache, the kernels of columns in all dtypes.
+
+    Examples
+    --------
+    >>> warm()
+    """
+    from visionshare.columns import ArrayColumns
+
+    for dtype in ("float16", "float32"):
+        columns = ArrayColumns(np.ones((2, 2)), dtype=dtype)
+        columns.fit_scaling("unit_variance")
+        columns.take()
+        columns.correlate(np.ones((2, 1), np.float32))

@@ -1,0 +1,178 @@
+"""Cross-compiling with zig's clang: for every core from one package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from visionshare.errors import ExportError, InputError
+from visionshare.export.targets.sources import DeviceSources
+from visionshare.export.targets.table import Target
+
+__all__ = ["OPTIMIZATIONS", "WARNINGS", "compile_and_link", "compile_objects", "zig"]
+
+#: Flags by what the code is made for.
+OPTIMIZATIONS = {"size": "-Os", "speed": "-O2", "more-speed": "-O3"}
+#: Exported C has none of these.
+WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
+_SECONDS = 300
+# Constants and code at the beginning of the flash, variables at that of the memory; tables for
+# unwinding are of no use in C.
+_LINKER_SCRIPT = """SECTIONS
+{
+    . = 0x08000000;
+    .text : { *(.text .text.*) }
+    .rodata : { *(.rodata .rodata.*) }
+    . = 0x20000000;
+    .data : { *(.data .data.* .sdata .sdata.*) }
+    .bss : { *(.bss .bss.* .sbss .sbss.* COMMON) }
+    /DISCARD/ : { *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .note*) }
+}
+"""
+# Bare metal has no C library; these are in what clang itself adds to a program.
+_HEADERS = {
+    "math.h": "".join(
+        f"float {name}f(float);\ndouble {name}(double);\n"
+        for name in ("cos", "exp", "fabs", "floor", "log", "sin", "sqrt", "tan")
+    )
+    + "float atan2f(float, float);\nfloat hypotf(float, float);\nfloat powf(float, float);\n",
+    "string.h": "#include <stddef.h>\nvoid *memset(void *, int, size_t);\n"
+    "size_t strlen(const char *);\n"
+    "void *memcpy(void *, const void *, size_t);\nvoid *memmove(void *, const void *, size_t);\n",
+    "stdlib.h": "#include <stddef.h>\n",
+}
+# The size of a structure is that of an array in an object file.
+_WORK_SIZE = """#include "{name}.h"
+extern char {name}_work_size[sizeof(struct {name}_work)];
+char {name}_work_size[sizeof(struct {name}_work)] = {{1}};
+"""
+
+
+def zig() -> list[str]:
+    """Return the command of zig, from the package ziglang.
+
+    Raises
+    ------
+    ExportError
+        If it is not installed.
+    """
+    if find_spec("ziglang") is None:
+        message = "the package ziglang is not installed: pip install 'visionshare[edge]'"
+        raise ExportError(message)
+    return [sys.executable, "-m", "ziglang"]
+
+
+def compile_objects(
+    sources: DeviceSources,
+    target: Target,
+    folder: Path,
+    optimize: str = "speed",
+    flags: Sequence[str] = (),
+) -> list[Path]:
+    """Compile every source and return the object files.
+
+    Parameters
+    ----------
+    sources : DeviceSources
+    target : Target
+    folder : Path
+        An empty folder, for all files.
+    optimize : {"size", "speed", "more-speed"}, default "speed"
+    flags : sequence of str, default ()
+        More of clang's.
+
+    Raises
+    ------
+    InputError
+        If ``optimize`` is unknown.
+    ExportError
+        If zig is not installed, or a source does not compile.
+    """
+    if optimize not in OPTIMIZATIONS:
+        raise InputError("optimize", optimize, " or ".join(map(repr, OPTIMIZATIONS)))
+    shims = folder / "headers"
+    shims.mkdir()
+    for name, text in _HEADERS.items():
+        (shims / name).write_text(text, encoding="ascii")
+    for name, text in sources.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    command = [
+        *zig(), "cc", *_of_target(target), OPTIMIZATIONS[optimize], "-isystem", str(shims),
+        "-ffunction-sections", "-fdata-sections", *flags,
+    ]  # fmt: skip
+    objects = []
+    for name in sorted(sources.files):
+        if name.endswith(".c"):
+            objects.append(folder / f"{name}.o")
+            _run([*command, "-c", str(folder / name), "-o", str(objects[-1])])
+    return objects
+
+
+def compile_and_link(
+    sources: DeviceSources, target: Target, optimize: str = "speed", flags: Sequence[str] = ()
+) -> tuple[bytes, bytes]:
+    """Return a classifier linked with all that it calls, and an object that holds its work's size.
+
+    What is linked is what ``NAME_classify`` reaches, the compiler's own routines too.
+
+    Parameters
+    ----------
+    sources, target, optimize, flags
+        As in :func:`compile_objects`.
+
+    Raises
+    ------
+    ExportError
+        If zig is not installed or fails.
+    """
+    size = _WORK_SIZE.format(name=sources.name)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        objects = compile_objects(sources, target, folder, optimize, flags)
+        (folder / "work_size.c").write_text(size, encoding="ascii")
+        # ELF for every target: of WebAssembly an object of a PC of 32 bits, told what it computes.
+        wasm = target.machine == "wasm"
+        alone = f"-D{sources.name.upper()}_ONE_BY_ONE=1"
+        machine = ["-target", "x86-freestanding", alone] if wasm else _of_target(target)
+        _run(
+            [*zig(), "cc", *machine, *flags, "-isystem", str(folder / "headers"), "-c",
+             str(folder / "work_size.c"), "-o", str(folder / "work_size.o")]
+        )  # fmt: skip
+        (folder / "link.ld").write_text(_LINKER_SCRIPT, encoding="ascii")
+        linked, entry = folder / "linked", f"{sources.name}_classify"
+        if target.machine == "wasm":
+            link = [
+                "-Wl,--no-entry", f"-Wl,--export={entry}", "-Wl,--export=__heap_base",
+                "-Wl,--export=__stack_pointer", "-Wl,--strip-all",
+            ]  # fmt: skip
+        else:
+            link = [f"-Wl,-T,{folder / 'link.ld'}", f"-Wl,-e,{entry}"]
+        _run(
+            [*zig(), "cc", *_of_target(target), OPTIMIZATIONS[optimize], "-Wl,--gc-sections",
+             *link, *map(str, objects), "-o", str(linked)]
+        )  # fmt: skip
+        return linked.read_bytes(), (folder / "work_size.o").read_bytes()
+
+
+def _of_target(target: Target) -> list[str]:
+    # Loops stay loops: zig would otherwise add checks of undefined behavior.
+    return ["-target", target.triple, f"-mcpu={target.cpu}", "-fno-sanitize=undefined"]
+
+
+def _run(command: list[str]) -> str:
+    try:
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=_SECONDS,
+            env={**os.environ, "NO_COLOR": "1"},
+        ).stdout  # fmt: skip
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.strip().splitlines() or ["no message"]
+        first = next((line for line in lines if "error:" in line), lines[0])
+        raise ExportError(f"zig cc failed: {first}") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExportError(f"zig cc failed: {error}") from None

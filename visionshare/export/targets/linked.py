@@ -1,0 +1,97 @@
+"""What a linked program takes: its sections, and the size of a structure."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+from visionshare.errors import ExportError
+
+__all__ = ["LinkedImage", "read_image", "symbol_size"]
+
+_ALLOCATED, _WRITABLE = 2, 1
+
+
+@dataclass(frozen=True)
+class LinkedImage:
+    """A linked program of bare metal.
+
+    Parameters
+    ----------
+    entry : int
+        Address of its function.
+    pieces : tuple of (int, bytes)
+        What stands in flash and memory before it runs, by address.
+    code, constants, variables, zeros : int
+        Bytes of the sections text, rodata, data and bss.
+
+    Examples
+    --------
+    >>> image = LinkedImage(0, (), code=900, constants=4000, variables=8, zeros=100)
+    >>> image.flash, image.static_ram
+    (4908, 108)
+    """
+
+    entry: int
+    pieces: tuple[tuple[int, bytes], ...]
+    code: int
+    constants: int
+    variables: int
+    zeros: int
+
+    @property
+    def flash(self) -> int:
+        """Bytes of flash: code, constants, and what variables are at the start."""
+        return self.code + self.constants + self.variables
+
+    @property
+    def static_ram(self) -> int:
+        """Bytes of variables."""
+        return self.variables + self.zeros
+
+
+def read_image(content: bytes) -> LinkedImage:
+    """Return the sections of an ELF file.
+
+    Raises
+    ------
+    ExportError
+        If pyelftools is not installed.
+    """
+    file = _elf(content)
+    sizes = {".text": 0, ".rodata": 0, ".data": 0, ".bss": 0}
+    pieces = []
+    for section in file.iter_sections():
+        if not section["sh_flags"] & _ALLOCATED or not section["sh_size"]:
+            continue
+        known = section.name in sizes
+        kind = section.name if known else ".data" if section["sh_flags"] & _WRITABLE else ".rodata"
+        sizes[kind] += section["sh_size"]
+        if section["sh_type"] != "SHT_NOBITS":
+            pieces.append((section["sh_addr"], section.data()))
+    return LinkedImage(file["e_entry"], tuple(pieces), *sizes.values())
+
+
+def symbol_size(content: bytes, name: str) -> int:
+    """Return the bytes of a symbol of an ELF file.
+
+    Raises
+    ------
+    ExportError
+        If there is none, or pyelftools is not installed.
+    """
+    table = _elf(content).get_section_by_name(".symtab")
+    found = table.get_symbol_by_name(name) if table is not None else None
+    if not found:
+        raise ExportError(f"no symbol {name}")
+    return int(found[0]["st_size"])
+
+
+def _elf(content: bytes) -> Any:
+    try:
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        message = "the package pyelftools is not installed: pip install 'visionshare[edge]'"
+        raise ExportError(message) from None
+    return ELFFile(io.BytesIO(content))

@@ -1,0 +1,114 @@
+"""The cores that an exported classifier is compiled and measured for."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+
+from visionshare.errors import InputError
+
+__all__ = ["TARGETS", "Target", "find_target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A core: how clang is told of it, and how it is emulated.
+
+    Parameters
+    ----------
+    name : str
+    description : str
+        What a reader knows it by.
+    triple : str
+        Machine and binary interface, as clang says it; of the machine's own where empty.
+    cpu : str
+        Instructions that it has.
+    machine : {"arm", "riscv", "x86", "arm64", "wasm"}
+        Instruction set, for the emulator.
+    model : str, optional
+        The emulator's name of the core.
+    remark : str, optional
+        What a figure of it does not say.
+
+    Examples
+    --------
+    >>> TARGETS["cortex-m4"].machine
+    'arm'
+    """
+
+    name: str
+    description: str
+    triple: str
+    cpu: str
+    machine: str
+    model: str | None = None
+    remark: str = ""
+
+
+_ESP32 = (
+    "compiled for the ESP32-C3 (RISC-V, RV32IMC): clang here has no code for the Xtensa cores of "
+    "the first ESP32"
+)
+
+
+def _host() -> Target:
+    arm = platform.machine() in ("aarch64", "arm64")
+    machine, cpu = ("arm64", "generic") if arm else ("x86", "x86_64")
+    triple = f"{'aarch64' if arm else 'x86_64'}-freestanding"
+    remark = "the instructions that every such processor has: no wide vectors"
+    return Target("host", "a PC of this machine's kind", triple, cpu, machine, None, remark)
+
+
+_HARD_FLOAT = "thumb-freestanding-eabihf"
+TARGETS = {
+    target.name: target
+    for target in (
+        Target(
+            "cortex-m0plus", "Arm Cortex-M0+, without floats and long products",
+            "thumb-freestanding-eabi", "cortex_m0plus", "arm", "UC_CPU_ARM_CORTEX_M0",
+        ),
+        Target(
+            "cortex-m4", "Arm Cortex-M4F", _HARD_FLOAT, "cortex_m4+vfp4d16sp", "arm",
+            "UC_CPU_ARM_CORTEX_M4",
+        ),
+        Target(
+            "cortex-m7", "Arm Cortex-M7F", _HARD_FLOAT, "cortex_m7+fp_armv8d16sp", "arm",
+            "UC_CPU_ARM_CORTEX_M7",
+        ),
+        Target(
+            "cortex-m33", "Arm Cortex-M33F", _HARD_FLOAT, "cortex_m33+fp_armv8d16sp", "arm",
+            "UC_CPU_ARM_CORTEX_M33",
+        ),
+        Target(
+            "esp32", "Espressif ESP32-C3", "riscv32-freestanding-none", "generic_rv32+m+c", "riscv",
+            None, _ESP32,
+        ),
+        Target(
+            "rv32imc", "RISC-V, RV32IMC, without floats", "riscv32-freestanding-none",
+            "generic_rv32+m+c", "riscv",
+        ),
+        Target(
+            "wasm", "WebAssembly, of browsers and servers", "wasm32-freestanding", "generic",
+            "wasm", None, "instructions are those of WebAssembly, not of a processor",
+        ),
+        _host(),
+    )
+}  # fmt: skip
+
+
+def find_target(name: str, argument: str = "target") -> Target:
+    """Return the target of this name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+
+    Examples
+    --------
+    >>> find_target("rv32imc").triple
+    'riscv32-freestanding-none'
+    """
+    if name not in TARGETS:
+        raise InputError(argument, name, ", ".join(TARGETS))
+    return TARGETS[name]

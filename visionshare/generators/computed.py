@@ -1,0 +1,95 @@
+"""Images that are made of others when they are asked for, some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["WORKING_BYTES", "ComputedImages", "image_batches"]
+
+#: What an evaluation holds at a time beside its images and its result, about.
+WORKING_BYTES = 128 << 20
+# Images of a batch at least: kernels work on so many together.
+_LEAST = 16
+
+
+def image_batches(n: int, bytes_per_image: float, budget: int = WORKING_BYTES) -> Iterator[slice]:
+    """Yield the images of each batch: as many as a budget of memory holds, at least 16.
+
+    Parameters
+    ----------
+    n : int
+        Images.
+    bytes_per_image : float
+        What one image takes while its features are computed.
+    budget : int, default 128 MiB
+
+    Examples
+    --------
+    >>> [(batch.start, batch.stop) for batch in image_batches(50, 1 << 20, 24 << 20)]
+    [(0, 16), (16, 32), (32, 48), (48, 50)]
+    >>> list(image_batches(3, 8))
+    [slice(0, 3, None)]
+    """
+    step = max(_LEAST, int(budget // max(1.0, bytes_per_image)) // _LEAST * _LEAST)
+    for start in range(0, max(n, 1), step):
+        yield slice(start, min(start + step, n))
+
+
+class ComputedImages:
+    """Images of which only those exist that were asked for last: maps of others, such as channels.
+
+    Families are fitted to them as to an array; one that draws patches computes the images of its
+    patches, a few at a time. As an array they are all there at once.
+
+    Parameters
+    ----------
+    images : ndarray or ComputedImages
+        What they are computed from.
+    compute : callable
+        Returns those of some images.
+    shape : tuple of int
+        Of one of them.
+    dtype : dtype
+
+    Examples
+    --------
+    >>> halves = ComputedImages(np.arange(4.0).reshape(4, 1, 1), lambda i: i / 2, (1, 1), float)
+    >>> halves.shape, halves[[1, 3]].ravel().tolist(), np.asarray(halves).sum().item()
+    ((4, 1, 1), [0.5, 1.5], 3.0)
+    """
+
+    def __init__(
+        self,
+        images: Any,
+        compute: Callable[[np.ndarray], np.ndarray],
+        shape: tuple[int, ...],
+        dtype: Any,
+    ) -> None:
+        self._images, self._compute = images, compute
+        self.shape, self.dtype = (len(images), *shape), np.dtype(dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Dimensions, with that of the images."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self._compute(self._images[rows]).reshape(-1, *self.shape[1:])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        out = np.empty(self.shape, self.dtype)
+        for batch in image_batches(len(self), 4.0 * np.prod(self.shape[1:])):
+            out[batch] = self[batch]
+        return out if dtype is None else out.astype(dtype, copy=False)
+
+    def raster(self) -> ComputedImages:
+        """Return the same images as (n, H, W, C)."""
+        shape = self.shape[1:]
+        whole = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
+        return ComputedImages(self._images, self._compute, whole, self.dtype)

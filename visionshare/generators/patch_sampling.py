@@ -1,0 +1,75 @@
+"""Patches drawn from images: what templates are learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from visionshare.generators.computed import WORKING_BYTES
+
+__all__ = ["PATCHES_AT_ONCE", "drawn_patches"]
+
+# Patches whose images are padded together.
+PATCHES_AT_ONCE = 8192
+
+
+def drawn_patches(
+    images: Any,
+    which: np.ndarray,
+    corners: tuple[np.ndarray, np.ndarray],
+    size: int,
+    pads: tuple[int, int],
+    budget: int = WORKING_BYTES,
+) -> np.ndarray:
+    """Return patches (n, size, size, C), float32, bytes as 0 to 1.
+
+    Parameters
+    ----------
+    images : ndarray of shape (m, H, W, C), uint8 or float32, or ComputedImages
+        Only those with patches are looked at, some at a time.
+    which : ndarray of shape (n,), int
+        Image of each patch, ascending.
+    corners : tuple of two ndarrays of shape (n,), int
+        First row and first column of each, in the padded image.
+    size : int
+        Side of a patch.
+    pads : tuple of int
+        Zero rows above and below an image, and zero columns at its sides.
+    budget : int, default 128 MiB
+        Memory of the images that are padded together, about.
+
+    Examples
+    --------
+    >>> images = np.arange(8.0, dtype=np.float32).reshape(2, 2, 2, 1)
+    >>> corners = np.array([0, 1]), np.array([0, 1])
+    >>> drawn_patches(images, np.array([0, 1]), corners, 2, (1, 1))[..., 0].tolist()
+    [[[0.0, 0.0], [0.0, 0.0]], [[4.0, 5.0], [6.0, 7.0]]]
+    """
+    ys, xs = corners
+    unit = np.float32(1 / 255) if images.dtype == np.uint8 else np.float32(1)
+    _, height, width, channels = images.shape
+    patches = np.empty((len(which), size, size, channels), np.float32)
+    margins = ((0, 0), (pads[0], pads[0]), (pads[1], pads[1]), (0, 0))
+    area = (height + 2 * pads[0]) * (width + 2 * pads[1]) * channels
+    # Beside the padded images there are those that were drawn.
+    most = max(1, budget // (2 * images.dtype.itemsize * area))
+    dy, dx = np.arange(size)[:, None], np.arange(size)[None, :]
+    for part in _parts(which, most):
+        drawn, index = np.unique(which[part], return_inverse=True)
+        block = np.pad(images[drawn], margins)
+        y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
+        patches[part] = block[index[:, None, None], y, x] * unit
+    return patches
+
+
+def _parts(which: np.ndarray, most: int) -> Iterator[slice]:
+    """Yield parts of ascending draws, of so many patches and of at most so many images."""
+    number = np.cumsum(np.diff(which, prepend=which[:1]) != 0)
+    start = 0
+    while start < len(which):
+        images = int(np.searchsorted(number, number[start] + most))
+        stop = min(start + PATCHES_AT_ONCE, images)
+        yield slice(start, stop)
+        start = stop

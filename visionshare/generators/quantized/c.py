@@ -1,0 +1,292 @@
+"""Features in whole numbers in C: layer by layer, template by template, in memory that is shared.
+
+One function computes every layer. What a template holds is unpacked once and slides over the
+image; a layer reads one of two pieces of memory and writes the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from visionshare.codegen.c_text import integer_type, table
+from visionshare.codegen.c_writer import WorkArray
+from visionshare.errors import InputError
+from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, UnitLayer
+from visionshare.generators.quantized.packing import PER_BYTE, packed
+
+if TYPE_CHECKING:
+    from visionshare.codegen.c_writer import Unit, Writer
+    from visionshare.generators.quantized.family import QuantizedLayers
+    from visionshare.generators.quantized.scores import ScoreTable
+
+__all__ = ["emit", "emit_scores"]
+
+# Sizes in tables are of 16 bits.
+_LARGEST_SIZE = 65535
+# Values of a piece whose sums of two templates are worth being taken apart; products of a turn.
+_SHORTEST, _MOST_UNROLLED = 4, 6
+# Ternary numbers have no number of bits.
+_KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
+
+
+class _Image(NamedTuple):
+    """An image in memory: rows, columns, channels, and zeros around it."""
+
+    shape: tuple[int, int, int]
+    pads: tuple[int, int]
+
+    @property
+    def line(self) -> int:
+        return (self.shape[1] + 2 * self.pads[1]) * self.shape[2]
+
+    @property
+    def begin(self) -> int:
+        return self.pads[0] * self.line + self.pads[1] * self.shape[2]
+
+    @property
+    def size(self) -> int:
+        return (self.shape[0] + 2 * self.pads[0]) * self.line
+
+    @property
+    def clear(self) -> int:
+        """Values that are zero before the image is written."""
+        return self.size if any(self.pads) else 0
+
+
+class _Pieces(NamedTuple):
+    """Templates in pieces: groups of rows, rows of one, pieces of a row, and values of one."""
+
+    groups: int
+    rows: int
+    of_row: int
+    length: int
+
+
+class _LayerInC(NamedTuple):
+    """A layer in the template: what stands in its structure, in order."""
+
+    shape: list[int]
+    sizes: list[int]
+    kind: int
+    square: int
+    edges: bool
+
+
+def emit(family: QuantizedLayers, writer: Writer) -> Unit:
+    """Return the unit of the features, as floats."""
+    return _emitted(family, writer, None)
+
+
+def emit_scores(family: QuantizedLayers, writer: Writer, scores: ScoreTable) -> Unit:
+    """Return the unit of whole scores: ``static void name(image, work, scores)``."""
+    return _emitted(family, writer, scores)
+
+
+def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None) -> Unit:
+    weighted = [layer for layer in family.layers_ if isinstance(layer, (CellLayer, UnitLayer))]
+    deslant = next((layer for layer in family.layers_ if isinstance(layer, DeslantLayer)), None)
+    images = [_Image(layer.in_shape, getattr(layer, "pads", (0, 0))) for layer in weighted]
+    images.append(_Image(family.layers_[-1].out_shape, (0, 0)))
+    if (
+        not weighted
+        or [*weighted] != family.layers_[-len(weighted) :]
+        or len(family.layers_) > (len(weighted) + 1)
+    ):
+        raise InputError("family", "layers", "deslanting, then layers of templates")
+    from_floats = not writer.bytes
+    direct = deslant is None and not from_floats and not images[0].clear
+    templates = [layer.weights.reshape(len(layer.weights), _rows(layer), -1) for layer in weighted]
+    macs = [layer.macs for layer in weighted]
+    if scores is not None:
+        templates.append(scores.weights[:, None])
+        macs.append(scores.weights.size)
+    # Two templates at a time, where pieces are not too short.
+    in_pairs = [_pieces(table) for table in templates]
+    paired = all(piece.length >= _SHORTEST or piece.of_row == 1 for piece in in_pairs)
+    pieces = in_pairs if paired else [_whole(table) for table in templates]
+    layers = [
+        _layer(layer, before, after, piece)
+        for layer, before, after, piece in zip(weighted, images, images[1:], pieces, strict=False)
+    ]
+    bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
+    tables: list[tuple[str, np.ndarray, str]] = []
+    for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
+        tables += _tables(number, layer, made, bias_type)
+    kinds = {made.kind for made in layers}
+    count = max(layer.weights[0].size for layer in weighted)
+    values: dict[str, Any] = {
+        "layers": layers, "edges": any(made.edges for made in layers),
+        "squares": any(made.square for made in layers), "floats": scores is None,
+        "margins": any(image.clear for image in images[1:]), "clear": images[0].clear,
+        "direct": direct, "copied": not direct and deslant is None, "from_floats": from_floats,
+        "pixels": int(np.prod(family.image_shape_)),
+        "place": "number" if deslant else _place(images[0]),
+        "deslant": _deslant(deslant, images[0]), "moment": _moment_type(deslant),
+        "n_features": family.n_features_, "bias_type": bias_type,
+        "paired": paired, "lanes": 1 + paired, "sum_type": "uint32_t" if paired else "int32_t",
+        "split": any(piece.of_row > 1 for piece in pieces[: len(layers)]),
+        "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
+        "unroll": _unroll(macs, pieces),
+    }  # fmt: skip
+    if scores is None:
+        tables.append(("places", family.places_, integer_type(family.places_)))
+    else:
+        kinds.add(_KINDS[scores.bits])
+        table_of_scores = _scoring(scores, pieces[-1], values["lanes"])
+        tables.append(("scoring", table_of_scores, "uint8_t"))
+        tables.append(("intercept", scores.intercept, "int32_t"))
+        count = max(count, pieces[-1].length)
+        values["n_classes"] = len(scores.weights)
+        values["scoring"] = {
+            "bytes": -(-pieces[-1].length // PER_BYTE[scores.bits]),
+            "pieces": pieces[-1].of_row,
+            "length": pieces[-1].length,
+            "kind": _KINDS[scores.bits],
+        }
+    values["kinds"] = sorted(kinds, reverse=True)
+    work = _work(images, direct, count)
+    if deslant is not None and from_floats:
+        work["image"] = WorkArray("uint8_t", values["pixels"])
+    unit = writer.unit(__file__, "quantized", {}, values, work)
+    constants = [table(f"{unit.name}_{part}", numbers, kind) for part, numbers, kind in tables]
+    return replace(unit, source="\n\n".join([*constants, unit.source]))
+
+
+def _work(images: list[_Image], direct: bool, count: int) -> dict[str, WorkArray]:
+    """Return the memory: images of even and of odd layers, and the numbers of a template."""
+    even = [image.size for image in images[0::2]][direct:]
+    odd = [image.size for image in images[1::2]]
+    return {
+        "even": WorkArray("uint8_t", max(even, default=1)),
+        "odd": WorkArray("uint8_t", max(odd, default=1)),
+        "numbers": WorkArray("int32_t", count),
+    }
+
+
+def _rows(layer: CellLayer | UnitLayer) -> int:
+    """Return the rows of a template."""
+    return layer.weights.shape[1] if isinstance(layer, CellLayer) else 1
+
+
+def _whole(templates: np.ndarray) -> _Pieces:
+    return _Pieces(1, templates.shape[1], 1, templates.shape[2])
+
+
+def _pieces(templates: np.ndarray) -> _Pieces:
+    """Return the fewest pieces of templates whose sums of products with bytes are of 16 bits."""
+    n, rows, length = templates.shape
+    divided = [_Pieces(rows // r, r, 1, length) for r in range(rows, 0, -1) if rows % r == 0]
+    divided += [_Pieces(rows, 1, c, length // c) for c in range(2, length + 1) if length % c == 0]
+    for pieces in divided:
+        parts = templates.reshape(n, pieces.groups, pieces.rows, pieces.of_row, pieces.length)
+        largest = max(np.maximum(sign * parts, 0).sum(axis=(2, 4)).max() for sign in (1, -1))
+        if largest * 255 < 2**15:
+            break
+    return pieces
+
+
+def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
+    """Return how many products a loop has in each turn: few turns, and few products left."""
+
+    def time(unroll: int) -> float:
+        # A turn costs as much as a product, and one alone twice that.
+        return sum(
+            count / piece.length * (piece.length // unroll + 3 * (piece.length % unroll))
+            for count, piece in zip(macs, pieces, strict=True)
+        )
+
+    return min(range(1, _MOST_UNROLLED + 1), key=time)
+
+
+def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:
+    """Return the packed weights: of so many classes together, piece by piece, each in bytes."""
+    parts = scores.weights.reshape(len(scores.weights), pieces.of_row, pieces.length)
+    if len(parts) % lanes:
+        # What stands beside the last class does not count.
+        parts = np.concatenate([parts, parts[-1:]])
+    tables = []
+    for first in range(0, len(parts), lanes):
+        together = parts[first : first + lanes].transpose(1, 0, 2).reshape(-1, pieces.length)
+        tables += [packed(part, scores.bits) for part in together]
+    return np.concatenate(tables)
+
+
+def _layer(
+    layer: CellLayer | UnitLayer, before: _Image, after: _Image, pieces: _Pieces
+) -> _LayerInC:
+    """Return what a layer's structure holds."""
+    n, kind = len(layer.weights), _KINDS[layer.bits]
+    each = -(-layer.weights[0].size // PER_BYTE[layer.bits])
+    if isinstance(layer, UnitLayer):
+        shape, sizes = [*pieces, 0], [n, each, 0, 1, 1, 1, 0, 0, 0]
+        return _LayerInC(_checked(shape), _checked(sizes), kind, int(layer.square), False)
+    channels = layer.in_shape[2]
+    down, across, _ = layer.out_shape
+    edges = _edges(layer)
+    pool = int(edges[0, 1])
+    regular = np.arange(max(down, across))[:, None] * pool + np.array([0, pool])
+    same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
+    shape = _checked([*pieces, before.line])
+    sizes = [n, each, channels, down, across, pool, after.begin, after.line, after.clear]
+    return _LayerInC(shape, _checked(sizes), kind, 0, not same)
+
+
+def _checked(sizes: list[int]) -> list[int]:
+    if max(sizes) > _LARGEST_SIZE:
+        raise InputError("family", f"{max(sizes)} values", f"layers of at most {_LARGEST_SIZE}")
+    return sizes
+
+
+def _edges(layer: CellLayer) -> np.ndarray:
+    """Return the first position of each cell and the one after the last, rows then columns."""
+    edges = []
+    for cells in (layer.row_cells, layer.col_cells):
+        for cell in range(int(cells.max()) + 1):
+            (positions,) = np.nonzero(cells == cell)
+            if positions[-1] - positions[0] + 1 != len(positions):
+                raise InputError("family", "cells in pieces", "cells that are rectangles")
+            edges.append([positions[0], positions[-1] + 1])
+    return np.array(edges)
+
+
+def _tables(
+    number: int, layer: CellLayer | UnitLayer, made: _LayerInC, bias_type: str
+) -> list[tuple[str, np.ndarray, str]]:
+    """Return the last part of the name of each table, its numbers and their type."""
+    rows = [packed(weights, layer.bits) for weights in layer.weights]
+    tables = [
+        (f"weights{number}", np.concatenate(rows), "uint8_t"),
+        (f"biases{number}", layer.biases, bias_type),
+        (f"shifts{number}", layer.shifts, "uint8_t"),
+    ]
+    if made.edges:
+        assert isinstance(layer, CellLayer)
+        tables.append((f"edges{number}", _edges(layer), "uint16_t"))
+    return tables
+
+
+def _place(image: _Image) -> str:
+    """Return the C of where a value of the image is in memory."""
+    if not image.clear:
+        return "number"
+    values = image.shape[1] * image.shape[2]
+    return f"{image.begin} + number / {values} * {image.line} + number % {values}"
+
+
+def _deslant(layer: DeslantLayer | None, image: _Image) -> dict[str, int] | None:
+    if layer is None:
+        return None
+    rows, cols, channels = layer.in_shape
+    return {"rows": rows, "cols": cols, "channels": channels, "begin": image.begin,
+            "line": image.line}  # fmt: skip
+
+
+def _moment_type(layer: DeslantLayer | None) -> str:
+    """Return the C type that holds the moments of an image."""
+    if layer is None:
+        return ""
+    rows, cols, channels = layer.in_shape
+    return "int32_t" if 255 * rows * cols * channels * max(rows, cols) ** 2 < 2**31 else "int64_t"

@@ -1,0 +1,3 @@
+from .comparison import Comparison as Comparison
+from .comparison import compare as compare
+from .estimator import ImageClassifier as ImageClassifier

@@ -1,0 +1,116 @@
+"""How copies of training images may differ, in proportion to their size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import Augmentation
+from visionshare.errors import InputError
+from visionshare.image_classifier.proposals import Data
+
+__all__ = ["are_glyphs", "colored", "deformed", "mirrored", "option", "shifted"]
+
+Named = tuple[Augmentation, str]
+_STILL: dict[str, Any] = {"alpha": 0.0, "rotation": 0.0, "scale": 0.0, "shear": 0.0}
+# Shares of the smaller side.
+_SHIFT, _WIDTH_OF_ELASTIC = 1 / 12, 1 / 7
+
+
+def option(augment: Any) -> Augmentation | str | bool:
+    """Return the option ``augment``, checked.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if augment not in ("auto", True, False) and not isinstance(augment, Augmentation):
+        raise InputError("augment", augment, "'auto', True, False, or an Augmentation")
+    checked: Augmentation | str | bool = augment
+    return checked
+
+
+def _pixels(data: Data) -> int:
+    return max(1, round(min(data.raster[:2]) * _SHIFT))
+
+
+def _border(data: Data) -> str:
+    return "reflect" if min(data.raster[:2]) > _pixels(data) else "zero"
+
+
+def shifted(data: Data) -> Named:
+    """Return shifts alone.
+
+    Examples
+    --------
+    >>> augmentation, words = shifted(Data((28, 28, 1), 100, 2, False))
+    >>> augmentation.shift, augmentation.deforms, words
+    (2, False, 'shifts')
+    """
+    return Augmentation(**_STILL, shift=_pixels(data), border=_border(data)), "shifts"
+
+
+def deformed(data: Data) -> Named:
+    """Return small rotations, changes of size and shears; of glyphs, elastic ones too.
+
+    Examples
+    --------
+    >>> deformed(Data((28, 28, 1), 100, 2, False))[0].rotation
+    8.0
+    """
+    sizes: dict[str, Any] = {"rotation": 8.0, "scale": 0.1, "shear": 0.1}
+    elastic = min(data.raster[:2]) / 28 if data.is_glyphs else 0.0
+    sigma = max(1.0, min(data.raster[:2]) * _WIDTH_OF_ELASTIC)
+    # Elastic maps of a few pixels are noise.
+    elastic = elastic if min(data.raster[:2]) >= 16 else 0.0
+    moves: dict[str, Any] = {"shift": max(1, _pixels(data) // 2), "border": _border(data)}
+    return Augmentation(alpha=elastic, sigma=sigma, **sizes, **moves), "deformations"
+
+
+def mirrored(augmentation: Augmentation | None, words: str) -> Named:
+    """Return the same, and left and right change places.
+
+    Examples
+    --------
+    >>> mirrored(None, "no copies")[1]
+    'mirrors'
+    """
+    if augmentation is None:
+        return Augmentation(**_STILL, flip=0.5), "mirrors"
+    return replace(augmentation, flip=0.5), f"{words}, mirrors"
+
+
+def colored(augmentation: Augmentation | None, words: str) -> Named:
+    """Return the same, and brightness, contrast and colors change.
+
+    Examples
+    --------
+    >>> colored(None, "no copies")[1]
+    'colors'
+    """
+    changes: dict[str, Any] = {"brightness": 0.2, "contrast": 0.2, "saturation": 0.2}
+    if augmentation is None:
+        return Augmentation(**_STILL, **changes), "colors"
+    return replace(augmentation, **changes), f"{words}, colors"
+
+
+def are_glyphs(images: np.ndarray) -> bool:
+    """Return whether gray images show ink on plain paper: most of their borders are of one value.
+
+    Examples
+    --------
+    >>> ink = np.pad(np.full((3, 4, 4), 255, np.uint8), ((0, 0), (2, 2), (2, 2)))
+    >>> are_glyphs(ink), are_glyphs(np.random.default_rng(0).integers(0, 256, (3, 8, 8)))
+    (True, False)
+    """
+    if images.ndim != 3 or min(images.shape[1:]) < 4:
+        return False
+    some = images[:: max(1, len(images) // 500)].astype(np.float32)
+    sides = [some[:, 0], some[:, -1], some[:, 1:-1, 0], some[:, 1:-1, -1]]
+    border = np.concatenate(sides, axis=1)
+    paper = np.median(border, axis=1, keepdims=True)
+    plain = np.mean(np.abs(border - paper) < 26, axis=1)
+    return bool(np.mean(plain > 0.7) > 0.8)

@@ -1,0 +1,124 @@
+"""From training images to the choice: the best proposal, and the recipe that learns it from all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from visionshare.datasets import ImageSet, Preprocessing
+from visionshare.image_classifier.augmenting import are_glyphs
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.choosing import Options, Search, two_parts
+from visionshare.image_classifier.proposals import Data
+from visionshare.image_classifier.trials import Trial, Trials
+from visionshare.recipes import Recipe
+
+__all__ = ["Choice", "choose"]
+
+# Of few images several classifiers are learned, each for a part of the budget.
+_FEW, _MEMBERS = 3000, 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a search chose.
+
+    Attributes
+    ----------
+    best : Trial
+    trials : list of Trial
+        All of them.
+    data : Data
+        Of all training images.
+    epochs, members, seed : int
+        How the best is learned from all of them.
+    class_weight : {"balanced"} or None
+    is_honest : bool
+        Whether trials were compared on images that they did not learn from.
+    """
+
+    best: Trial
+    trials: list[Trial]
+    data: Data
+    epochs: int
+    members: int
+    seed: int
+    class_weight: str | None
+    is_honest: bool
+
+    @property
+    def error(self) -> float:
+        """Fraction of wrong held-out images, the least of several; NaN where none were held out."""
+        return self.best.error if self.is_honest else math.nan
+
+    def recipe(self, preprocessing: Preprocessing | None = None) -> Recipe:
+        """Return the recipe that learns the best from all training images.
+
+        Parameters
+        ----------
+        preprocessing : Preprocessing, optional
+            Of picture files.
+        """
+        return self.best.proposal.recipe(
+            self.data,
+            epochs=self.epochs,
+            seed=self.seed,
+            members=self.members,
+            class_weight=self.class_weight,
+            preprocessing=preprocessing,
+        )
+
+
+def choose(
+    training: ImageSet,
+    limits: Limits,
+    options: Options,
+    seed: int = 0,
+    n_jobs: int = 1,
+    class_weight: str | None = None,
+) -> Choice:
+    """Search for what learns best from images and keeps within limits.
+
+    Parameters
+    ----------
+    training : ImageSet
+    limits : Limits
+    options : Options
+    seed : int, default 0
+    n_jobs : int, default 1
+    class_weight : {"balanced"}, optional
+
+    Raises
+    ------
+    InputError
+        If nothing keeps within the limits.
+
+    Examples
+    --------
+    >>> from visionshare.datasets import load_images
+    >>> options = Options(features="pixels")
+    >>> choice = choose(load_images("digits").subset(slice(200)), Limits(5000), options)
+    >>> choice.best.proposal.features.pool, choice.recipe().features.pool
+    ('pixels', 'pixels')
+    """
+    images, shape = training.images, training.images.shape[1:]
+    raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
+    data = Data(raster, len(images), len(training.classes), are_glyphs(images))
+    few = len(images) <= _FEW and options.seconds is None and images.ndim > 2
+    members = _MEMBERS if few and options.features == "auto" else 1
+    learning, held_out = two_parts(training, seed)
+    is_honest = len(held_out) > 0
+    if not is_honest:
+        held_out = learning
+    own = Data(raster, len(learning), data.n_classes, data.is_glyphs)
+    trials = Trials(own, learning, held_out, seed, n_jobs, class_weight)
+    search = Search(data, trials, limits.part(members), options, seed)
+    best = search.run()
+    epochs = data.epochs
+    if options.seconds is not None and best.proposal.structure is not None:
+        per_image = best.seconds / max(1, best.epochs) / len(learning)
+        epochs = int(np.clip(0.9 * options.left / (per_image * data.n), 1, epochs))
+    members = members if best.proposal.structure is not None else 1
+    return Choice(best, search.done, data, epochs, members, seed, class_weight, is_honest)

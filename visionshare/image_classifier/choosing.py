@@ -1,0 +1,378 @@
+"""The search: stages that each vary one thing of the best proposal so far."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import Augmentation, ImageSet
+from visionshare.datasets.sampling import stratified_mask
+from visionshare.errors import InputError, MemoryLimitError
+from visionshare.generators import FeatureFamily
+from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
+from visionshare.image_classifier.trials import Trial, Trials
+from visionshare.recipes.design.proposals import Proposals
+from visionshare.recipes.design.settings import Design
+
+__all__ = ["Options", "Search", "table", "two_parts"]
+
+_logger = logging.getLogger(__name__)
+
+# Images that trials learn from and are compared on, at most.
+_LEARNING, _HELD_OUT = 5000, 2500
+# More images than these are not what a greedy search over kept columns is best for.
+_FEW = 6000
+# By how many standard errors of the paired difference a change has to be better.
+_LIKELY, _SURE = 0.5, 1.0
+# Copies pay off in more epochs than a trial has: images alone have to be better by more.
+_PLAIN = 2.0
+# Trials that a time is divided among.
+_TRIALS = 10
+_UNITS = 32
+# Of a greedy search in a pool that the user names; fewer are compared on its path.
+_ROUNDS, _ROUNDS_TRIED = 150, (5, 10, 20, 40, 60, 80, 100, 120)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user says of the search.
+
+    Attributes
+    ----------
+    features : str or FeatureFamily
+        "auto", the name of a pool, or an object.
+    augment : bool, "auto" or Augmentation
+    seconds : float, optional
+        Of all of ``fit``.
+    begun : float
+        When it began, as ``time.perf_counter`` says.
+    tried : callable, optional
+        Called with each trial when it ends.
+    """
+
+    features: str | FeatureFamily = "auto"
+    augment: str | bool | Augmentation = "auto"
+    seconds: float | None = None
+    begun: float = field(default_factory=time.perf_counter)
+    tried: Callable[[Trial], None] | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, infinitely many without a limit."""
+        if self.seconds is None:
+            return np.inf
+        return self.seconds - (time.perf_counter() - self.begun)
+
+
+def two_parts(training: ImageSet, seed: int) -> tuple[ImageSet, ImageSet]:
+    """Return images to learn from, and held out some of each class to compare by.
+
+    Examples
+    --------
+    >>> images = ImageSet(np.zeros((80, 2, 2)), np.arange(80) % 2, ("a", "b"), "noise")
+    >>> [len(part) for part in two_parts(images, 0)]
+    [60, 20]
+    """
+    fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
+    mask = stratified_mask(training.labels, fraction, seed)
+    parts = []
+    for rows, most in ((np.flatnonzero(~mask), _LEARNING), (np.flatnonzero(mask), _HELD_OUT)):
+        if len(rows) > most:
+            kept = stratified_mask(training.labels[rows], most / len(rows), seed)
+            rows = rows[kept]
+        parts.append(training.subset(rows))
+    return parts[0], parts[1]
+
+
+class Search:
+    """The search for a proposal.
+
+    Parameters
+    ----------
+    data : Data
+        Of all training images.
+    trials : Trials
+    limits : Limits
+        Of one member.
+    options : Options
+    seed : int
+
+    Attributes
+    ----------
+    done : list of Trial
+    limits : Limits
+        Where microseconds are limited, with the multiply-accumulates that they turned out to be.
+    """
+
+    def __init__(
+        self, data: Data, trials: Trials, limits: Limits, options: Options, seed: int
+    ) -> None:
+        self.data, self.limits = data, limits
+        self._trials, self._options, self._seed = trials, options, seed
+        self._epochs = max(8, trials.data.epochs // 3)
+        self.done: list[Trial] = []
+        self._no_room: MemoryLimitError | None = None
+
+    def run(self) -> Trial:
+        """Return the best trial.
+
+        Raises
+        ------
+        InputError
+            If nothing keeps within the limits.
+        MemoryLimitError
+            If there is no room for any trial.
+        """
+        best: Trial | None = None
+        if self._options.seconds is not None or self.limits.microseconds is not None:
+            self._pilot()
+        for margin, stage in self._stages():
+            for proposal in stage(best):
+                if best is not None and not self._has_time():
+                    return best
+                trial = self._try(proposal)
+                if trial is not None and (best is None or _is_better(trial, best, margin)):
+                    best = trial
+        if best is None and self._no_room is not None:
+            raise self._no_room
+        if best is None:
+            raise InputError("budget", self.limits, "a larger one: no proposal keeps within it")
+        return self._more(best)
+
+    def _stages(self) -> list[tuple[float, Any]]:
+        if self._options.features != "auto":
+            return [(0.0, self._named)]
+        if len(self._trials.learning.images.shape) == 2:
+            return [(0.0, self._of_vectors)]
+        return [
+            (0.0, self._first),
+            (_PLAIN, self._plain),
+            (_SURE, self._mirrored),
+            (_LIKELY, self._colored),
+            (_LIKELY, self._fronts),
+            (_LIKELY, self._heads),
+            (_LIKELY, self._depths),
+            (_LIKELY, self._greedy),
+        ]
+
+    # ---- what is tried
+
+    def _named(self, _: Trial | None) -> Iterator[Proposal]:
+        yield Proposal(Greedy(self._options.features, _ROUNDS))
+
+    def _of_vectors(self, _: Trial | None) -> Iterator[Proposal]:
+        p, n = self.data.raster[1], self._trials.data.n
+        yield Proposal(Greedy("pixels", min(p, 100)))
+        if p <= 64:
+            yield Proposal(Greedy("products", 100))
+        if n >= 20:
+            parameters = {"n_components": min(20, p, n), "n_anchors": min(300, n)}
+            yield Proposal(Greedy("rbf", 100, parameters))
+
+    def _first(self, _: Trial | None) -> Iterator[Proposal]:
+        found = next(structures(self.data.raster, self.data.n_classes, self.limits), None)
+        if found is None:
+            yield Proposal(Greedy("pixels", 100))
+            return
+        for augmentation, words in self._augmentations():
+            yield Proposal(found, augmentation, words)
+
+    def _augmentations(self) -> list[tuple[Augmentation | None, str]]:
+        augment = self._options.augment
+        if isinstance(augment, Augmentation):
+            return [(augment, "given copies")]
+        if augment is False:
+            return [(None, "no copies")]
+        return [shifted(self.data), deformed(self.data)]
+
+    def _plain(self, best: Trial | None) -> Iterator[Proposal]:
+        proposal = self._to_augment(best)
+        if proposal is not None and self._options.augment == "auto":
+            yield replace(proposal, augmentation=None, words="no copies")
+
+    def _mirrored(self, best: Trial | None) -> Iterator[Proposal]:
+        proposal = self._to_augment(best)
+        if proposal is not None:
+            made, words = mirrored(proposal.augmentation, proposal.words)
+            yield replace(proposal, augmentation=made, words=words)
+
+    def _colored(self, best: Trial | None) -> Iterator[Proposal]:
+        proposal = self._to_augment(best)
+        if proposal is not None and self.data.raster[2] == 3:
+            made, words = colored(proposal.augmentation, proposal.words)
+            yield replace(proposal, augmentation=made, words=words)
+
+    def _to_augment(self, best: Trial | None) -> Proposal | None:
+        """Return the best proposal, where more augmentation may be tried on it."""
+        given = isinstance(self._options.augment, Augmentation) or self._options.augment is False
+        if best is None or given or best.proposal.structure is None:
+            return None
+        return best.proposal
+
+    def _fronts(self, best: Trial | None) -> Iterator[Proposal]:
+        structure = None if best is None else best.proposal.structure
+        if best is None or structure is None:
+            return
+        fronts: dict[int, tuple[tuple[str, ...], ...]] = {
+            1: (("gray", "orientations"),),
+            3: (("rgb", "orientations"), ("ycbcr",), ("gray", "orientations")),
+        }
+        for channels in fronts.get(self.data.raster[2], ()):
+            found = self._widest(len(structure.layers), channels=channels)
+            if found is not None:
+                yield replace(best.proposal, features=found)
+        if self.data.is_glyphs:
+            yield best.proposal.with_structure(deslanted=True)
+
+    def _heads(self, best: Trial | None) -> Iterator[Proposal]:
+        structure = None if best is None else best.proposal.structure
+        if best is None or structure is None:
+            return
+        for head in ("hidden", "low-rank"):
+            changes = {"head": head, "n_units": _UNITS}
+            found = self._widest(len(structure.layers), channels=structure.channels, **changes)
+            if found is not None:
+                deslanted = structure.deslanted
+                yield replace(best.proposal, features=replace(found, deslanted=deslanted))
+
+    def _depths(self, best: Trial | None) -> Iterator[Proposal]:
+        structure = None if best is None else best.proposal.structure
+        if best is None or structure is None or not structure.layers:
+            return
+        same = {"channels": structure.channels, "head": structure.head}
+        found = self._widest(len(structure.layers) - 1, n_units=structure.n_units, **same)
+        if found is not None:
+            yield replace(best.proposal, features=replace(found, deslanted=structure.deslanted))
+
+    def _greedy(self, _: Trial | None) -> Iterator[Proposal]:
+        side, n = min(self.data.raster[:2]), self._trials.data.n
+        if self.data.n > _FEW or self.data.raster[2] not in (1, 3):
+            return
+        if side >= 8:
+            pool = 4 if side >= 16 else 2
+            inner = {"n_anchors": min(400, n), "n_components": min(60, n, 2 * side)}
+            yield Proposal(Greedy("gradient-anchors", 150, {"pool": pool, "rbf": inner}))
+        if side >= 16:
+            yield Proposal(Greedy("lbp", 60, {"codes": "uniform", "grid": 2}))
+
+    def _widest(self, depth: int, **options: Any) -> Any:
+        data = self.data
+        return widest(data.raster, data.n_classes, self.limits, depth, **options)
+
+    # ---- how it is tried
+
+    def _pilot(self) -> None:
+        """Learn how long an epoch takes, and what the machine computes in a microsecond."""
+        first = next(iter(self._first(None)))
+        if self._options.features != "auto" or first.structure is None:
+            return
+        self._trials.train(first, 1)
+        begun = time.perf_counter()
+        classifier = self._trials.train(first, 1)
+        per_epoch = time.perf_counter() - begun
+        self.limits = self.limits.at_the_rate_of(classifier, self._trials.learning.images)
+        if self._options.seconds is not None:
+            affordable = self._options.left / 2 / _TRIALS / max(per_epoch, 1e-6)
+            self._epochs = int(np.clip(affordable, 1, self._epochs))
+
+    def _has_time(self) -> bool:
+        if self._options.seconds is None:
+            return True
+        longest = max(trial.seconds for trial in self.done)
+        return self._options.left - longest > self._options.seconds / 2
+
+    def _try(self, proposal: Proposal) -> Trial | None:
+        """Return a proposal's trial; None where it does not keep within the limits."""
+        images = self._trials.held_out.images
+        try:
+            trial = self._trials.run(proposal, self._epochs)
+        except MemoryLimitError as error:
+            _logger.info("%s: %s", proposal, error)
+            self._no_room = error
+            return None
+        if isinstance(proposal.features, Greedy):
+            found = self._best_rounds(trial)
+            self._note(replace(trial, allowed=False) if found is None else found)
+            return found
+        trial = replace(trial, allowed=self.limits.allow(trial.classifier, images))
+        self._note(trial)
+        return trial if trial.allowed else None
+
+    def _note(self, trial: Trial) -> None:
+        """Keep a trial, and tell of it."""
+        self.done.append(trial)
+        if self._options.tried is not None:
+            self._options.tried(trial)
+
+    def _best_rounds(self, trial: Trial) -> Trial | None:
+        """Return the rounds of a greedy search that held-out images and limits ask for.
+
+        The classifier of fewer rounds is a part of the one of more.
+        """
+        whole, images = trial.classifier, self._trials.held_out.images
+        features = trial.proposal.features
+        assert isinstance(features, Greedy)
+        most = self.limits.rounds(whole, images)
+        best: Trial | None = None
+        for t in sorted({t for t in _ROUNDS_TRIED if t < most} | ({most} if most else set())):
+            found = self._trials.measure(Proposal(replace(features, rounds=t)), whole.at(t))
+            if best is None or found.doubt < best.doubt:
+                best = replace(found, epochs=trial.epochs, seconds=trial.seconds)
+        return best
+
+    def _more(self, best: Trial) -> Trial:
+        """Try structures at random while there is time, with a third of the epochs at first."""
+        structure = best.proposal.structure
+        if self._options.seconds is None or structure is None:
+            return best
+        design = Design(channels=(structure.channels,), deslanted=(structure.deslanted,))
+        data, budget = self.data, self.limits.budget
+        proposals = Proposals(design, budget, data.raster, data.n_classes, seed=self._seed)
+        number = 0
+        while self._has_time() and proposals.has(number):
+            proposal = replace(best.proposal, features=proposals[number].structure)
+            number += 1
+            short = self._trials.run(proposal, max(1, self._epochs // 3))
+            self._note(short)
+            promising = sorted(trial.doubt for trial in self.done if trial.epochs == short.epochs)
+            if short.doubt <= promising[len(promising) // 3] and self._has_time():
+                trial = self._try(proposal)
+                if trial is not None and _is_better(trial, best, _LIKELY):
+                    best = trial
+        return best
+
+
+def _is_better(trial: Trial, best: Trial, margin: float) -> bool:
+    """Return whether a trial's doubts are less by so many standard errors of the difference."""
+    less = best.doubts - trial.doubts
+    error = float(less.std()) / np.sqrt(len(less))
+    return float(less.mean()) > margin * error
+
+
+def table(trials: Sequence[Trial]) -> dict[str, list[Any]]:
+    """Return trials as columns: one list for each figure, best first.
+
+    Examples
+    --------
+    >>> list(table([]))
+    ['proposal', 'error', 'doubt', 'macs', 'parameters', 'bytes', 'epochs', 'seconds', 'allowed']
+    """
+    ranked = sorted(trials, key=lambda trial: (not trial.allowed, -trial.epochs, trial.doubt))
+    return {
+        "proposal": [str(trial.proposal) for trial in ranked],
+        "error": [trial.error for trial in ranked],
+        "doubt": [trial.doubt for trial in ranked],
+        "macs": [trial.classifier.macs for trial in ranked],
+        "parameters": [trial.classifier.n_parameters for trial in ranked],
+        "bytes": [trial.classifier.nbytes for trial in ranked],
+        "epochs": [trial.epochs for trial in ranked],
+        "seconds": [trial.seconds for trial in ranked],
+        "allowed": [trial.allowed for trial in ranked],
+    }

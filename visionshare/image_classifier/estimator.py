@@ -1,0 +1,373 @@
+"""ImageClassifier: images and labels in, a compact classifier out."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from visionshare.classifier import CompactClassifier
+from visionshare.datasets import Augmentation, ImageSet, Preprocessing
+from visionshare.durable import write_text
+from visionshare.errors import InputError
+from visionshare.generators import FeatureFamily
+from visionshare.image_classifier.augmenting import option
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.choice import Choice, choose
+from visionshare.image_classifier.choosing import Options, table
+from visionshare.image_classifier.display import html_of, summary_of
+from visionshare.image_classifier.pictures import Intake, as_array, is_vectors
+from visionshare.image_classifier.proposals import Greedy
+from visionshare.image_classifier.trials import learn_from_family
+from visionshare.recipes import train_images
+from visionshare.recipes.design.writing import toml_text
+from visionshare.recipes.reading import parse_recipe
+from visionshare.resources import resolve_jobs
+from visionshare.scores import flat_scores, predict_labels
+
+__all__ = ["ImageClassifier"]
+
+_logger = logging.getLogger(__name__)
+
+_FORMATS = ("c", "onnx")
+
+
+class ImageClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of images that chooses features, augmentation and head itself.
+
+    Layers of templates, on the image or on channels of it, with several augmentations and heads,
+    and greedy choices from pools of features are compared on a held-out part of the training
+    images; the best is learned again from all of them. Flips, changes of color, channels and
+    deslanting are taken only where held-out images are classified better.
+
+    Parameters
+    ----------
+    features : "auto", str or FeatureFamily, default "auto"
+        What to search. The name of a bundled pool, such as "channels", or a family such as
+        ``GaborBank()``: then ShareBoost chooses among these features alone.
+    budget : number or mapping, optional
+        What the classifier may cost an image: multiply-accumulates, or limits by name,
+        ``{"macs": 200_000, "bytes": 65_536, "microseconds": 50}``. A million multiply-accumulates
+        when omitted. Microseconds are those of this machine, one thread, among many images.
+    time : float, optional
+        Seconds that ``fit`` may take, roughly: half of them search, the more the longer, and an
+        epoch that has begun ends. When omitted the search is counted, in trials and epochs that
+        follow from the number of images: about half a minute for a thousand small images, minutes
+        for tens of thousands.
+    size : int or (int, int), optional
+        Side, or height and width, that images are brought to. The medians of the training images
+        when omitted, shrunk so that no side is above 48.
+    color : {"auto", True, False}, default "auto"
+        Whether colors are seen; "auto" where training images have any.
+    augment : {"auto", True, False} or Augmentation, default "auto"
+        Whether each epoch sees random copies of the images: "auto" where it helps, True always.
+    class_weight : {"balanced"}, optional
+        Whether images of rare classes count for more.
+    random_state : int, RandomState or None, default 0
+        Seed. With an integer the classifier is always the same, for any ``n_jobs``, unless
+        ``time`` or microseconds are limited: then it depends on the clock.
+    n_jobs : int, default -1
+        Threads; -1 for all cores.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+    classifier_ : CompactClassifier
+        What was learned.
+    recipe_ : str or None
+        The recipe of what was chosen, as TOML; None where ``features`` is an object.
+    search_results_ : dict of lists
+        All trials, best first, a list for each column: ``pandas.DataFrame`` takes it.
+    validation_error_ : float
+        Error of the chosen proposal on the held-out images, trained on the others for fewer
+        epochs. NaN where there were too few images to hold any out. It is the least of several,
+        so that it is a little low; use other images for an honest figure.
+    image_shape_ : tuple of int
+        Of the images that the classifier sees.
+    n_features_in_ : int
+        Numbers of an example, where examples are vectors.
+
+    Notes
+    -----
+    Images are (n, H, W) or (n, H, W, C) of bytes, other whole numbers or floats, or sequences of
+    such images of any sizes, or of paths of picture files. The classifier sees bytes: values are
+    scaled from the range of the training images. A two-dimensional array is a vector for each
+    example; ShareBoost then chooses among its numbers, their products, and Gaussians.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import ImageClassifier
+    >>> digits = load_digits()
+    >>> few = ImageClassifier(budget=5000, features="small-patches", n_jobs=1)
+    >>> few.fit(digits.images[:300], digits.target[:300]).cost_["macs"] <= 5000
+    True
+    >>> bool(few.score(digits.images[300:600], digits.target[300:600]) > 0.6)
+    True
+    """
+
+    def __init__(
+        self,
+        features: str | FeatureFamily = "auto",
+        *,
+        budget: float | Mapping[str, float] | None = None,
+        time: float | None = None,
+        size: int | tuple[int, int] | None = None,
+        color: str | bool = "auto",
+        augment: str | bool | Augmentation = "auto",
+        class_weight: str | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.features = features
+        self.budget = budget
+        self.time = time
+        self.size = size
+        self.color = color
+        self.augment = augment
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, images: Any, y: Any) -> ImageClassifier:
+        """Choose and learn a classifier.
+
+        Parameters
+        ----------
+        images : array or sequence
+            (n, H, W), (n, H, W, C), or a sequence of images or paths; see the notes of the class.
+        y : array-like of shape (n,)
+            Classes: numbers, text or booleans.
+
+        Raises
+        ------
+        InputError
+            If a parameter, the images or the labels are not accepted, or nothing keeps within the
+            budget.
+        DataError
+            If a picture file cannot be read.
+        """
+        options, limits, seed = self._options(), Limits.of(self.budget), self._seed()
+        jobs = resolve_jobs(self.n_jobs)
+        rasters, y = self._training(images, y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError("y", "one class", "examples of two classes or more")
+        names = tuple(f"{i}" for i in range(len(self.classes_)))
+        training = ImageSet(rasters, labels.astype(np.int64), names, "images")
+        self._learn(training, options, limits, seed, jobs)
+        return self
+
+    def _options(self) -> Options:
+        """Return the options of the search, checked."""
+        if not isinstance(self.features, (str, FeatureFamily)):
+            accepted = "'auto', the name of a pool, or a family such as GaborBank()"
+            raise InputError("features", self.features, accepted)
+        seconds = self.time
+        if seconds is not None:
+            number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+            if not number or not 0 < float(seconds) < math.inf:
+                raise InputError("time", seconds, "seconds above 0, or None")
+        if self.class_weight not in (None, "balanced"):
+            raise InputError("class_weight", self.class_weight, "'balanced' or None")
+        if isinstance(self.features, str) and self.features != "auto":
+            from visionshare.recipes.pools import read_pool
+            from visionshare.recipes.schema import FeaturePart
+
+            read_pool(FeaturePart(pool=self.features), 0).check_parameters()
+        return Options(self.features, option(self.augment), seconds)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _training(self, images: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is learned from: images of bytes, or vectors; and the labels, checked."""
+        images = as_array(images)
+        if is_vectors(images):
+            self._intake = None
+            rasters, y = validate_data(self, images, y, dtype=(np.float64, np.float32))
+        else:
+            # A column of a table, or a list.
+            y = column_or_1d(np.asarray(y), warn=True)
+            self._intake = Intake.of(images, self.size, self.color)
+            if len(images) != len(y):
+                raise InputError("y", len(y), f"a class for each of {len(images)} images")
+            rasters = self._intake.apply(images)
+            if hasattr(self, "n_features_in_"):
+                del self.n_features_in_
+        check_classification_targets(y)
+        return rasters, y
+
+    def _learn(
+        self, training: ImageSet, options: Options, limits: Limits, seed: int, jobs: int
+    ) -> None:
+        choice = choose(training, limits, options, seed, jobs, self.class_weight)
+        self.search_results_ = table(choice.trials)
+        self.validation_error_ = choice.error
+        _logger.info("chosen: %s", choice.best.proposal)
+        learned = self._refit(choice, training, jobs)
+        names = self.classes_ if self.classes_.dtype.kind in "iuU" else self.classes_.astype(str)
+        if isinstance(choice.best.proposal.features, Greedy):
+            # From all images other features may be chosen, which cost more.
+            learned = learned.at(limits.rounds_or_error(learned, training.images))
+        self.classifier_ = replace(
+            learned,
+            classes=names,
+            temperature=choice.best.temperature,
+            exit_rule=None,
+            preprocessing=Preprocessing() if self._intake is None else self._intake.preprocessing,
+        )
+        self.image_shape_ = self.classifier_.image_shape
+
+    def _refit(self, choice: Choice, training: ImageSet, jobs: int) -> CompactClassifier:
+        """Return the classifier that the best proposal learns from all images."""
+        proposal = choice.best.proposal
+        features = proposal.features
+        if isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily):
+            self.recipe_ = None
+            pool, rounds = features.pool, features.rounds
+            return learn_from_family(pool, rounds, training, jobs, self.class_weight)
+        recipe = choice.recipe(None if self._intake is None else self._intake.preprocessing)
+        self.recipe_ = toml_text(recipe, [f"Chosen by ImageClassifier: {proposal}."])
+        return train_images(recipe, training, jobs)
+
+    # ---- in use
+
+    def _prepared(self, images: Any) -> np.ndarray:
+        check_is_fitted(self)
+        images = as_array(images)
+        if self._intake is None:
+            rows: np.ndarray = validate_data(
+                self, images, dtype=(np.float64, np.float32), reset=False
+            )
+            return rows
+        if is_vectors(images):
+            shape = getattr(images, "shape", "vectors")
+            raise InputError("images", shape, "images, as in training; X.reshape(n, H, W)?")
+        return self._intake.apply(images)
+
+    def _scores(self, images: Any) -> np.ndarray:
+        rasters = self._prepared(images)
+        return self.classifier_.decision_function(rasters, resolve_jobs(self.n_jobs))
+
+    def decision_function(self, images: Any) -> np.ndarray:
+        """Return scores (n, k); for two classes, as in scikit-learn, one per image (n,)."""
+        return flat_scores(self._scores(images))
+
+    def predict(self, images: Any) -> np.ndarray:
+        """Return the class of each image."""
+        scores = self._scores(images)
+        return predict_labels(self.classes_, scores)
+
+    def predict_proba(self, images: Any) -> np.ndarray:
+        """Return probabilities (n, k), calibrated on held-out training images."""
+        scores = self._scores(images)
+        return self.classifier_.probabilities(scores)
+
+    @property
+    def cost_(self) -> dict[str, int]:
+        """What prediction costs: multiply-accumulates per image, learned numbers, and bytes."""
+        check_is_fitted(self)
+        model = self.classifier_
+        return {"macs": model.macs, "parameters": model.n_parameters, "bytes": model.nbytes}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compact classifier to a file, as :func:`visionshare.load` reads it.
+
+        It takes images of ``image_shape_``, bytes; `visionshare predict` prepares pictures for it.
+
+        Raises
+        ------
+        InputError
+            If the classes cannot be written.
+        StorageError
+            If the file cannot be written.
+        """
+        check_is_fitted(self)
+        self.classifier_.save(path)
+
+    def export(self, path: str | os.PathLike[str], format: str = "c") -> list[Path]:
+        """Write the compact classifier as a C program or an ONNX model; return the files.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder; for "onnx" also a file.
+        format : {"c", "onnx"}, default "c"
+
+        Raises
+        ------
+        InputError
+            If the format is unknown, or files of others are there.
+        ExportError
+            If the features have no such form.
+        """
+        from visionshare.export import c_program, onnx_program, write_onnx, write_program
+
+        check_is_fitted(self)
+        if format not in _FORMATS:
+            raise InputError("format", format, " or ".join(map(repr, _FORMATS)))
+        if format == "c":
+            return write_program(c_program(self.classifier_), Path(path), "path")
+        return [write_onnx(onnx_program(self.classifier_), Path(path), "path")]
+
+    def to_recipe(self, path: str | os.PathLike[str], source: str | os.PathLike[str]) -> Path:
+        """Write what was chosen as a recipe that `visionshare train` runs.
+
+        Parameters
+        ----------
+        path : path-like
+            File ``.toml``.
+        source : str or path-like
+            Where the images are: a folder of class folders, a file, or a name of the catalog.
+
+        Raises
+        ------
+        InputError
+            If ``features`` was an object, which no recipe can name.
+        """
+        check_is_fitted(self)
+        if self.recipe_ is None:
+            raise InputError("features", self.features, "'auto' or the name of a pool")
+        recipe = parse_recipe(self.recipe_)
+        data = recipe.data.model_copy(update={"source": os.fspath(source)})
+        remark = self.recipe_.splitlines()[0].removeprefix("# ")
+        changed = recipe.model_copy(update={"data": data})
+        write_text(Path(path), toml_text(changed, [remark]))
+        return Path(path)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        return f"{text}  # {summary_of(self)}" if hasattr(self, "classifier_") else text
+
+    def _repr_html_inner(self) -> str:
+        return html_of(self, estimator_html_repr(self))
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.string = True
+        return tags

@@ -1,0 +1,275 @@
+"""Images of any kind as one array: their size, their colors and their range of values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import Preprocessing
+from visionshare.datasets.canvas import to_gray
+from visionshare.datasets.decoding import picture_header
+from visionshare.datasets.folders import read_image
+from visionshare.datasets.preparation import propose_preparation
+from visionshare.errors import InputError
+
+__all__ = ["MOST_SIDE", "Intake", "as_array", "is_vectors"]
+
+#: Larger pictures are shrunk to it where no size is given.
+MOST_SIDE = 48
+_LARGEST = 4096
+_BYTE = (0.0, 255.0)
+
+
+def as_array(images: Any) -> Any:
+    """Return what offers itself as an array, such as a tensor of another library, as one.
+
+    Examples
+    --------
+    >>> as_array(["a.png"])
+    ['a.png']
+    """
+    is_table = hasattr(images, "iloc") or hasattr(images, "toarray")
+    return np.asarray(images) if hasattr(images, "__array__") and not is_table else images
+
+
+def is_vectors(images: Any) -> bool:
+    """Return whether examples are vectors: a table of numbers, a row each.
+
+    Examples
+    --------
+    >>> is_vectors(np.zeros((5, 3))), is_vectors(np.zeros((5, 8, 8))), is_vectors(["a.png"])
+    (True, False, False)
+    """
+    if hasattr(images, "toarray") or (hasattr(images, "iloc") and images.ndim == 2):
+        return True
+    if isinstance(images, np.ndarray):
+        return images.ndim == 2 or (images.ndim < 2 and images.dtype.kind in "fiub")
+    if not _is_list(images) or len(images) == 0:
+        return False
+    first = images[0]
+    return not isinstance(first, (str, os.PathLike)) and np.ndim(first) < 2
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How images become one array of bytes.
+
+    Attributes
+    ----------
+    size : tuple of int
+        Height and width.
+    n_channels : int
+        Values of a pixel: 1 for gray images.
+    values : tuple of float
+        The lowest and the highest value of training; they become 0 and 255.
+    preprocessing : Preprocessing
+        What is done to pictures of different sizes and to files.
+
+    Examples
+    --------
+    >>> intake = Intake.of([np.zeros((4, 6)), np.ones((4, 6))], size=(4, 6))
+    >>> intake.values, intake.n_channels
+    ((0.0, 1.0), 1)
+    >>> intake.apply([np.full((8, 12), 0.5)]).shape
+    (1, 4, 6)
+    """
+
+    size: tuple[int, int]
+    n_channels: int
+    values: tuple[float, float]
+    preprocessing: Preprocessing
+
+    @property
+    def mode(self) -> str:
+        """Whether pictures are read as "gray" or in "color"."""
+        return "color" if self.n_channels == 3 else "gray"
+
+    @staticmethod
+    def of(
+        images: Any, size: int | tuple[int, int] | None = None, color: str | bool = "auto"
+    ) -> Intake:
+        """Return the intake that training images ask for.
+
+        Arrays (n, H, W) or (n, H, W, C) are prepared already and at most shrunk; of sequences of
+        arrays and of paths, :func:`visionshare.datasets.preparation.propose_preparation` says what
+        is done.
+
+        Parameters
+        ----------
+        images : array or sequence
+            (n, H, W) or (n, H, W, C), a sequence of such arrays of any sizes, or of paths.
+        size : int or tuple of int, optional
+            Height and width; their medians when omitted, shrunk to :data:`MOST_SIDE`.
+        color : {"auto", True, False}, default "auto"
+            "auto" for color where images have some.
+
+        Raises
+        ------
+        InputError
+            If the images are of another kind, or the size or color is not accepted.
+        DataError
+            If a file cannot be read.
+        """
+        if color not in ("auto", True, False):
+            raise InputError("color", color, "'auto', True or False")
+        given = None if size is None else _given_size(size)
+        listed = _listed(images)
+        shapes = [_shape_of(entry) for entry in listed]
+        counts = {shape[2] for shape in shapes}
+        if len(counts - {1, 3}) > 0 and len(counts) > 1:
+            raise InputError("images", f"{sorted(counts)} values a pixel", "gray and RGB, or one")
+        if color is True and counts == {1}:
+            raise InputError("color", True, "False or 'auto' for images without colors")
+        sides = np.array([shape[:2] for shape in shapes])
+        values = _values(listed)
+        is_array = isinstance(listed, np.ndarray) and listed.dtype != object
+        if not is_array and counts <= {1, 3}:
+            drawn = np.linspace(0, len(listed) - 1, min(200, len(listed))).astype(int)
+            looked_at = [_looked_at(listed[int(i)], values) for i in drawn]
+            asked = None if color == "auto" else bool(color)
+            made = propose_preparation(
+                looked_at, size=given, color=asked, sizes=sides, max_side=MOST_SIDE
+            )
+            return Intake(made.size, 3 if made.mode == "color" else 1, values, made.preprocessing)
+        n = max(counts)
+        if n == 3 and (color is False or (color == "auto" and not _have_color(np.asarray(listed)))):
+            n = 1
+        return Intake(given or _size(sides), n, values, Preprocessing())
+
+    def apply(self, images: Any) -> np.ndarray:
+        """Return images (n, H, W) or (n, H, W, C), uint8.
+
+        Raises
+        ------
+        InputError
+            If an image is of another kind than those of training.
+        DataError
+            If a file cannot be read.
+        """
+        shape = self.size if self.n_channels == 1 else (*self.size, self.n_channels)
+        listed = _listed(images)
+        if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim > 2:
+            one = images[..., 0] if images.shape[3:] == (1,) else images
+            as_is = self.values == _BYTE and self.preprocessing == Preprocessing()
+            if one.shape[1:] == shape and as_is:
+                return one
+        out = np.empty((len(listed), *shape), np.uint8)
+        for i, entry in enumerate(listed):
+            out[i] = self._one(entry)
+        return out
+
+    def _one(self, entry: Any) -> np.ndarray:
+        if isinstance(entry, (str, os.PathLike)):
+            return read_image(entry, self.size, self.mode, self.preprocessing)
+        picture = _as_bytes(np.asarray(entry), self.values)
+        if picture.ndim == 3 and picture.shape[2] == 3 and self.n_channels == 1:
+            picture = to_gray(picture)
+        elif picture.ndim == 2 and self.n_channels == 3:
+            picture = np.repeat(picture[..., None], 3, axis=2)
+        if (1 if picture.ndim == 2 else picture.shape[2]) != self.n_channels:
+            accepted = f"images of {self.n_channels} values a pixel, as in training"
+            raise InputError("images", picture.shape, accepted)
+        if picture.ndim == 2 or picture.shape[2] == 3:
+            return self.preprocessing.apply(np.ascontiguousarray(picture), self.size)
+        channels = [np.ascontiguousarray(picture[..., c]) for c in range(picture.shape[2])]
+        return np.stack([self.preprocessing.apply(one, self.size) for one in channels], axis=2)
+
+
+def _looked_at(entry: Any, values: tuple[float, float]) -> Any:
+    return entry if isinstance(entry, (str, os.PathLike)) else _as_bytes(np.asarray(entry), values)
+
+
+def _is_list(images: Any) -> bool:
+    return isinstance(images, Sequence) and not isinstance(images, (str, bytes))
+
+
+def _listed(images: Any) -> Sequence[Any]:
+    """Return images as something of a length whose entries are images or paths."""
+    accepted = "(n, H, W) or (n, H, W, C), a list of images, or a list of paths"
+    if isinstance(images, (str, bytes, os.PathLike)):
+        raise InputError("images", str(images), f"{accepted}; for a folder: a list of its files")
+    if hasattr(images, "tolist") and hasattr(images, "iloc"):
+        # A column of a table.
+        images = images.tolist()
+    if isinstance(images, np.ndarray) and images.dtype != object and images.dtype.kind != "U":
+        if images.ndim not in (3, 4) or images.dtype.kind not in "fiub":
+            given = f"{images.dtype} of shape {images.shape}"
+            raise InputError("images", given, accepted)
+    elif not _is_list(images) and not isinstance(images, np.ndarray):
+        raise InputError("images", type(images).__name__, accepted)
+    if len(images) == 0:
+        raise InputError("images", "none", "at least one image")
+    return images
+
+
+def _shape_of(entry: Any) -> tuple[int, int, int]:
+    """Return height, width and values a pixel of an image or of a picture file."""
+    if isinstance(entry, (str, os.PathLike)):
+        return _shape_of_file(entry)
+    image = np.asarray(entry)
+    if image.ndim not in (2, 3) or image.dtype.kind not in "fiub" or 0 in image.shape:
+        given = f"{image.dtype} of shape {image.shape}"
+        raise InputError("images", given, "numbers of shape (H, W) or (H, W, C), or a path")
+    return image.shape[0], image.shape[1], 1 if image.ndim == 2 else image.shape[2]
+
+
+def _shape_of_file(path: str | os.PathLike[str]) -> tuple[int, int, int]:
+    height, width, mode, _ = picture_header(path)
+    return height, width, 1 if mode in ("1", "L") or mode.startswith(("I", "F")) else 3
+
+
+def _have_color(images: np.ndarray) -> bool:
+    """Return whether one of some images has a pixel that is not gray."""
+    some = images[:: max(1, len(images) // 500)].astype(np.float64)
+    chroma = some.max(axis=3) - some.min(axis=3)
+    return bool((chroma > 0.02 * max(1e-9, float(some.max()))).any())
+
+
+def _size(sides: np.ndarray) -> tuple[int, int]:
+    height, width = (float(v) for v in np.median(sides, axis=0))
+    factor = min(1.0, MOST_SIDE / max(height, width))
+    return max(1, round(height * factor)), max(1, round(width * factor))
+
+
+def _given_size(size: Any) -> tuple[int, int]:
+    given = (size, size) if np.ndim(size) == 0 else tuple(size)
+    whole = all(hasattr(v, "__index__") and not isinstance(v, bool) for v in given)
+    if len(given) != 2 or not whole or not all(1 <= v <= _LARGEST for v in given):
+        raise InputError("size", size, f"a side, or height and width, from 1 to {_LARGEST}")
+    return int(given[0]), int(given[1])
+
+
+def _values(images: Sequence[Any]) -> tuple[float, float]:
+    """Return the range of values: that of bytes, of fractions, or what there is."""
+    arrays = [np.asarray(e) for e in images if not isinstance(e, (str, os.PathLike))]
+    if not arrays or all(array.dtype == np.uint8 for array in arrays):
+        return _BYTE
+    if all(array.dtype == bool for array in arrays):
+        return 0.0, 1.0
+    low, high = min(float(a.min()) for a in arrays), max(float(a.max()) for a in arrays)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise InputError("images", "NaN or infinity", "finite values")
+    if low >= 0 and high <= 1:
+        return 0.0, 1.0
+    if low >= 0 and 128 <= high <= 255:
+        return _BYTE
+    return min(0.0, low), high if high > low else low + 1.0
+
+
+def _as_bytes(image: np.ndarray, values: tuple[float, float]) -> np.ndarray:
+    if image.dtype.kind not in "fiub" or image.ndim not in (2, 3) or 0 in image.shape:
+        given = f"{image.dtype} of shape {image.shape}"
+        raise InputError("images", given, "numbers of shape (H, W) or (H, W, C), or a path")
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[..., 0]
+    if image.dtype == np.uint8 and values == _BYTE:
+        return image
+    low, high = values
+    scaled = (image.astype(np.float64) - low) * (255 / (high - low))
+    if not np.isfinite(scaled).all():
+        raise InputError("images", "NaN or infinity", "finite values")
+    return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)

@@ -1,0 +1,196 @@
+"""A search that ends in a recipe for pictures, and the file that keeps what it chose."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from visionshare.datasets import ImageSet
+from visionshare.durable import write_text
+from visionshare.errors import RecipeError
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.choice import Choice, choose
+from visionshare.image_classifier.choosing import Options
+from visionshare.image_classifier.proposals import Greedy
+from visionshare.image_classifier.trials import Trial
+from visionshare.memory import memory_limit
+from visionshare.recipes import Recipe, load_recipe, train_images
+from visionshare.recipes.design.writing import toml_text
+from visionshare.recipes.folder import WORK, check_run_folder, run_folder
+from visionshare.recipes.run import Run
+from visionshare.recipes.schema import as_settings
+from visionshare.recipes.stages.images import prepare_images
+
+__all__ = ["CHOSEN", "SearchedRecipe", "check_settings", "kept_recipe", "line_of", "search_recipe"]
+
+#: File of a run's folder with the recipe that was chosen.
+CHOSEN = "recipe.toml"
+# What a search does not choose.
+_GIVEN = ("data", "preprocessing", "store", "seed", "name")
+_ASKED = "Asked for: "
+
+
+@dataclass(frozen=True)
+class SearchedRecipe:
+    """The recipe that a search chose.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    choice : Choice
+    """
+
+    recipe: Recipe
+    choice: Choice
+
+
+def check_settings(settings: Sequence[str]) -> None:
+    """Check that settings say nothing that a search chooses.
+
+    Raises
+    ------
+    RecipeError
+        If one does.
+
+    Examples
+    --------
+    >>> check_settings(["seed=3", "data.limit=100"])
+    """
+    for text in settings:
+        if text.partition("=")[0].partition(".")[0].strip() not in _GIVEN:
+            raise RecipeError(
+                f"{text}: the search chooses it; --set takes settings of {', '.join(_GIVEN[:-1])} "
+                "here. Other settings need a recipe: --recipe photos, or --recipe glyphs"
+            )
+
+
+def search_recipe(
+    base: Recipe, out: Path, limits: Limits, options: Options, jobs: int = 1
+) -> SearchedRecipe:
+    """Search for the recipe that learns pictures best, and keep it in the folder of its run.
+
+    The search sees training images alone. What it chose is written at once, as ``recipe.toml``: a
+    run that is stopped later resumes from it.
+
+    Parameters
+    ----------
+    base : Recipe
+        Says where the pictures are, how they are prepared, the seed and the memory, and, in its
+        learner, whether classes are balanced.
+    out : pathlib.Path
+        Folder of the run; what an earlier run needed to resume is removed from it.
+    limits : Limits
+    options : Options
+    jobs : int, default 1
+        Threads.
+
+    Raises
+    ------
+    InputError
+        If the folder is not a run's, or nothing keeps within the limits.
+    DataError, RecipeError
+        If the pictures cannot be read.
+    MemoryLimitError
+        If they, or any trial, need more memory than ``store.memory``.
+    """
+    check_run_folder(out)
+    unlearned = base.model_copy(update={"deformations": None, "fine_tuning": None})
+    with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
+        run = Run(unlearned, Path(folder), None, jobs)
+        with memory_limit(run.memory, "store.memory"):
+            with run.clock("reading"):
+                training = prepare_images(run).training
+            choice = choose(training, limits, options, base.seed, jobs, _class_weight(base))
+            recipe = _recipe(base, choice, training, limits, jobs)
+    with run_folder(out, recipe):
+        write_text(out / CHOSEN, toml_text(recipe, [_asked(limits), *_remarks(choice)]))
+    return SearchedRecipe(load_recipe(out / CHOSEN), choice)
+
+
+def kept_recipe(base: Recipe, out: Path, limits: Limits) -> Recipe | None:
+    """Return the recipe that a search chose before its run was stopped; None where none did.
+
+    Parameters
+    ----------
+    base, out, limits
+        As in :func:`search_recipe`.
+
+    Raises
+    ------
+    InputError
+        If the folder is not a run's.
+    RecipeError
+        If the folder is of another run, or something else was asked for.
+    """
+    check_run_folder(out)
+    file = out / CHOSEN
+    if not file.is_file():
+        if (out / WORK).is_dir():
+            raise RecipeError(
+                f"{out}: holds a run of a recipe that no search chose; repeat its --recipe, or "
+                "leave --resume out to restart"
+            )
+        return None
+    recipe = load_recipe(file)
+    asked = file.read_text("utf-8").partition("\n")[0]
+    if asked != f"# {_asked(limits)}" or _given(recipe) != _given(base):
+        raise RecipeError(
+            f"{file}: chosen for another budget, other options or other pictures; repeat those, "
+            "or leave --resume out to search again"
+        )
+    # Another bound of memory gives the same classifier.
+    return recipe.model_copy(update={"store": base.store})
+
+
+def _recipe(base: Recipe, choice: Choice, training: ImageSet, limits: Limits, jobs: int) -> Recipe:
+    """Return the recipe of a choice for the pictures of another recipe."""
+    proposal = choice.best.proposal
+    given = {name: getattr(base, name) for name in _GIVEN}
+    recipe = choice.recipe().model_copy(update={**given, "description": str(proposal)})
+    if isinstance(proposal.features, Greedy):
+        # From all images other features may be chosen, which cost more: the last rounds are left.
+        learned = train_images(recipe, training, jobs)
+        rounds = limits.rounds_or_error(learned, training.images)
+        learner = recipe.learner.model_copy(update={"rounds": rounds})
+        recipe = recipe.model_copy(update={"learner": learner})
+    return recipe
+
+
+def _class_weight(base: Recipe) -> str | None:
+    weight: str | None = getattr(base.learner, "class_weight", None)
+    return weight
+
+
+def _given(recipe: Recipe) -> dict[str, object]:
+    """Return what the user says of a recipe that is searched for."""
+    settings = as_settings(recipe)
+    given = {name: settings[name] for name in _GIVEN if name != "store"}
+    return {**given, "class_weight": _class_weight(recipe)}
+
+
+def _asked(limits: Limits) -> str:
+    return _ASKED + json.dumps(asdict(limits))
+
+
+def _remarks(choice: Choice) -> list[str]:
+    """Return what was tried, as lines of a comment, best first."""
+    ranked = sorted(choice.trials, key=lambda trial: (not trial.allowed, trial.doubt))
+    return [
+        f"Chosen by visionshare train: {choice.best.proposal}.",
+        "Tried, and compared by training pictures that were held out from the trials:",
+        *map(line_of, ranked),
+    ]
+
+
+def line_of(trial: Trial) -> str:
+    """Return a line about a trial: its error, how sure it is, its cost, and what it was.
+
+    How sure it is, the mean probability of the true classes, is what trials are compared by.
+    """
+    beyond = "" if trial.allowed else " (beyond the budget)"
+    error, sure = 100 * trial.error, 100 * (1 - trial.doubt)
+    macs = f"{trial.classifier.macs:,}"
+    return f"{error:6.2f} % error {sure:5.1f} % sure {macs:>11} macs  {trial.proposal}{beyond}"

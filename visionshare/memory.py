@@ -1,0 +1,138 @@
+"""The bound of a run's memory: what its stages hold, and a check before each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from visionshare.errors import MemoryLimitError
+from visionshare.resources import available_memory, parse_size, size_text
+
+__all__ = ["LEAST", "MemoryBound", "check_fits", "hold", "memory_limit", "memory_room"]
+
+#: Bounds below this count as this much where a stage is refused: what small runs need anyway.
+LEAST = 256 << 20
+
+
+@dataclass
+class MemoryBound:
+    """A number of bytes, and what is held of them by name.
+
+    The bound is of a run's data: images, columns, and what is computed from them. The program
+    itself, its libraries and compiled kernels, takes about 300 MB more.
+
+    Attributes
+    ----------
+    limit : int
+        Bytes.
+    option : str
+        What an error calls the bound.
+    held : dict of str to int
+        Bytes by name.
+
+    Examples
+    --------
+    >>> bound = MemoryBound(1 << 30)
+    >>> bound.held["images"] = 1 << 29
+    >>> bound.room
+    536870912
+    >>> bound.check("columns", 3 << 29, "fewer features")
+    Traceback (most recent call last):
+    visionshare.errors.MemoryLimitError: columns: about 1.5 GiB beside 512.0 MiB of images...
+    """
+
+    limit: int
+    option: str = "memory"
+    held: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def room(self) -> int:
+        """Bytes that are not held."""
+        return max(self.limit, LEAST) - sum(self.held.values())
+
+    def check(self, stage: str, needed: float, ways_out: str) -> None:
+        """Check that a stage has room for what it is about to need.
+
+        Parameters
+        ----------
+        stage : str
+        needed : float
+            Bytes, estimated.
+        ways_out : str
+            What the user can change, beside the bound.
+
+        Raises
+        ------
+        MemoryLimitError
+            If it has not.
+        """
+        if needed <= self.room:
+            return
+        beside = ", ".join(f"{size_text(size)} of {name}" for name, size in self.held.items())
+        raise MemoryLimitError(
+            f"{stage}: about {size_text(needed)}{f' beside {beside}' if beside else ''}; "
+            f"{self.option} allows {size_text(self.limit)}: {ways_out}, or more memory"
+        )
+
+
+_in_force: ContextVar[MemoryBound | None] = ContextVar("visionshare_memory", default=None)
+
+
+def _bound() -> MemoryBound:
+    return _in_force.get() or MemoryBound(available_memory(), "this machine")
+
+
+@contextmanager
+def memory_limit(limit: str | int, option: str = "memory") -> Iterator[MemoryBound]:
+    """Have the stages inside of a block keep to a bound of memory.
+
+    Parameters
+    ----------
+    limit : str or int
+        Such as ``"2GiB"``; never more than this machine has.
+    option : str, default "memory"
+        What an error calls the bound.
+
+    Yields
+    ------
+    MemoryBound
+
+    Examples
+    --------
+    >>> with memory_limit("1GiB"):
+    ...     memory_room()
+    1073741824
+    """
+    bound = MemoryBound(min(parse_size(limit, option), available_memory()), option)
+    token = _in_force.set(bound)
+    try:
+        yield bound
+    finally:
+        _in_force.reset(token)
+
+
+def memory_room() -> int:
+    """Return the bytes that the bound in force leaves; without one, those of this machine."""
+    return _bound().room
+
+
+def check_fits(stage: str, needed: float, ways_out: str) -> None:
+    """Check what a stage is about to need against the bound in force: :meth:`MemoryBound.check`.
+
+    Raises
+    ------
+    MemoryLimitError
+        If there is no room for it.
+    """
+    _bound().check(stage, needed, ways_out)
+
+
+def hold(name: str, n_bytes: int) -> None:
+    """Note what is held until the bound in force ends; 0 for what was freed."""
+    bound = _in_force.get()
+    if bound is not None:
+        bound.held.pop(name, None)
+        if n_bytes:
+            bound.held[name] = n_bytes

@@ -1,0 +1,267 @@
+"""From one's own pictures to a recipe that fits them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from visionshare.bundled import bundled
+from visionshare.datasets.catalog import list_datasets, uses_folder
+from visionshare.datasets.picture_sources import find_pictures
+from visionshare.datasets.pictures import TRAIN, PictureSet
+from visionshare.datasets.preparation import Preparation, propose_preparation
+from visionshare.datasets.survey import survey_pictures
+from visionshare.errors import DataError, InputError, RecipeError
+from visionshare.recipes.reading import load_recipe
+from visionshare.recipes.schema import Recipe
+
+__all__ = [
+    "OwnPictures", "PictureOptions", "check_data_folder", "choose_recipe", "names_pictures",
+    "recipe_for_pictures",
+]  # fmt: skip
+
+# Images that pass in fine-tuning, in all, and epochs at least and at most.
+_PASSES, _EPOCHS = 200_000, (10, 150)
+# Fewer images than these are seen in smaller batches: the steps count.
+_FEW, _BATCH = 4000, 32
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """What a user says of pictures beside where they are.
+
+    Attributes
+    ----------
+    recipe : str, optional
+        Name or file of the recipe; the one that fits when omitted.
+    size : tuple of int, optional
+        Height and width of the images; the median of the pictures' when omitted.
+    color : bool, optional
+        Whether images have color; as the pictures have when omitted.
+    test_fraction : float, optional
+        See :func:`visionshare.datasets.splits.split_pictures`.
+    balanced : bool, default False
+        Each class has the same weight, however many pictures it has.
+    skip_broken : bool, default False
+        Leave pictures out that cannot be read.
+    """
+
+    recipe: str | None = None
+    size: tuple[int, int] | None = None
+    color: bool | None = None
+    test_fraction: float | None = None
+    balanced: bool = False
+    skip_broken: bool = False
+
+
+@dataclass(frozen=True)
+class OwnPictures:
+    """A recipe for pictures, and why it is that one.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    reasons : tuple of str
+        Sentences about the pictures and how they are prepared.
+    base : str
+        A sentence about the recipe that theirs is made from.
+    """
+
+    recipe: Recipe
+    reasons: tuple[str, ...]
+    base: str
+
+
+def names_pictures(name: str) -> bool:
+    """Return whether what a user says is a path of pictures and no name or file of a recipe.
+
+    A bundled recipe goes before a folder of its name, unless it has no images of its own;
+    ``./NAME`` and ``NAME/`` are the folder.
+
+    Examples
+    --------
+    >>> names_pictures("digits"), names_pictures("no/such/folder")
+    (False, False)
+    """
+    if not os.path.exists(name) or name.lower().endswith(".toml"):
+        return False
+    return name not in bundled("pipelines") or not load_recipe(name).data.source
+
+
+def recipe_for_pictures(
+    source: str, options: PictureOptions | None = None, settings: Sequence[str] = (), jobs: int = 1
+) -> OwnPictures:
+    """Return a recipe that trains on pictures of a folder or a file, and why it is that one.
+
+    Parameters
+    ----------
+    source : str
+        See :func:`visionshare.datasets.picture_sources.find_pictures`.
+    options : PictureOptions, optional
+    settings : sequence of str
+        Changes as in :func:`visionshare.recipes.load_recipe`, after all else.
+    jobs : int, default 1
+        Threads that read.
+
+    Raises
+    ------
+    DataError
+        If there are no pictures, or of one class alone, or some are broken and not to be skipped.
+    InputError
+        If an option is not accepted, or not used.
+    RecipeError
+        If the recipe or a setting is not accepted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("cat", "dog"):
+    ...         Path(folder, name).mkdir()
+    ...         Image.new("RGB", (40, 30), "red").save(f"{folder}/{name}/1.png")
+    ...     own = recipe_for_pictures(folder)
+    >>> (own.recipe.data.height, own.recipe.data.width), own.recipe.data.mode
+    ((30, 40), 'color')
+    """
+    options = PictureOptions() if options is None else options
+    if options.recipe is not None:
+        load_recipe(options.recipe)
+    pictures = find_pictures(source)
+    if len(pictures.classes) < 2:
+        given = pictures.classes[0] if pictures.classes else "none"
+        raise DataError(f"{source}: one class ({given}); a classifier needs two at least")
+    if options.test_fraction is not None and pictures.roles is not None:
+        accepted = f"nothing: {source} says itself which pictures test"
+        raise InputError("--test-fraction", options.test_fraction, accepted)
+    survey = survey_pictures(pictures, jobs)
+    if survey.broken and not options.skip_broken:
+        first = next(iter(survey.broken.values()))
+        raise DataError(
+            f"{len(survey.broken)} of {len(pictures)} pictures cannot be read, the first: {first}. "
+            f"--skip-broken leaves them out; `visionshare data check {source}` lists them"
+        )
+    try:
+        made = propose_preparation(
+            pictures, size=options.size, color=options.color, sizes=survey.sizes
+        )
+    except DataError as error:
+        if pictures.kind == "files":
+            raise DataError(f"{source}: {error}") from None
+        # Arrays of vectors or of other numbers are taken as they are.
+        made = None
+    n_training = int((pictures.roles == TRAIN).sum()) if pictures.roles is not None else None
+    n = n_training if n_training is not None else round(0.8 * len(pictures))
+    base = options.recipe or choose_recipe(made)
+    changes = _changes(source, pictures, made, options, load_recipe(base), n)
+    why = "" if options.recipe else f": the one for {_KINDS.get(base, base)}"
+    reasons = _reasons(pictures, made, options)
+    return OwnPictures(load_recipe(base, settings, changes), reasons, f"recipe {base}{why}")
+
+
+def choose_recipe(made: Preparation | None) -> str:
+    """Return the name of the bundled recipe for pictures that are prepared so.
+
+    Examples
+    --------
+    >>> choose_recipe(None)
+    'glyphs'
+    """
+    return "photos" if made is not None and made.kind == "photos" else "glyphs"
+
+
+def _changes(
+    source: str,
+    pictures: PictureSet,
+    made: Preparation | None,
+    options: PictureOptions,
+    base: Recipe,
+    n: int,
+) -> dict[str, Any]:
+    """Return what pictures change in a recipe."""
+    # A folder may have the name of a data set of the catalog.
+    path = os.path.join(os.curdir, source) if source in list_datasets() else source
+    data: dict[str, Any] = {"source": path, "cut": None, "fonts": None, "classes": None}
+    data |= {"skip_broken": options.skip_broken, "test_fraction": options.test_fraction}
+    changes: dict[str, Any] = {"name": _name_of(source), "data": data}
+    changes["description"] = f"{base.name} on {pictures.name}"
+    if made is not None:
+        data |= {"height": made.size[0], "width": made.size[1], "mode": made.mode, "fit": None}
+        changes["preprocessing"] = made.preprocessing.to_values()
+    else:
+        data |= {"mode": None}
+    if base.deformations is not None and (made is None or made.mode == "gray"):
+        # A mirrored letter is another one; what gray pictures show may be letters.
+        changes["deformations"] = {"flip": 0.0}
+    tuning: dict[str, Any] = {}
+    if base.fine_tuning is not None and options.recipe is None:
+        tuning = {"epochs": min(max(_EPOCHS[0], _PASSES // max(1, n)), _EPOCHS[1])}
+        if n < _FEW:
+            tuning["batch"] = _BATCH
+    if options.balanced:
+        if "class_weight" not in type(base.learner).model_fields:
+            accepted = f"a recipe whose learner takes weights of classes, not {base.learner.kind}"
+            raise InputError("--balanced", True, accepted)
+        changes["learner"] = {"class_weight": "balanced"}
+        if base.fine_tuning is not None:
+            tuning["class_weight"] = "balanced"
+    if tuning:
+        changes["fine_tuning"] = tuning
+    return changes
+
+
+def _reasons(
+    pictures: PictureSet, made: Preparation | None, options: PictureOptions
+) -> tuple[str, ...]:
+    parts = f"{len(pictures)} pictures of {len(pictures.classes)} classes"
+    prepared = () if made is None else made.reasons
+    balanced = ("balanced: each class has the same weight",) if options.balanced else ()
+    return (parts, *prepared, *balanced)
+
+
+_KINDS = {"photos": "photos and textures", "glyphs": "characters and drawings"}
+
+
+def _name_of(source: str) -> str:
+    """Return the name of a recipe, and of its folder of results, from a path."""
+    stem = Path(os.path.abspath(source)).name.split(".")[0]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem.encode("ascii", "replace").decode())
+    return name.strip("-._")[:100] or "pictures"
+
+
+def check_data_folder(recipe: Recipe, data: Path | None) -> None:
+    """See that a folder of data sets that a user gives is one that the recipe reads.
+
+    Raises
+    ------
+    RecipeError
+        If it is not; the message says what to type.
+    """
+    if data is None:
+        return
+    source = recipe.data.source
+    if source in list_datasets() and uses_folder(source, data):
+        return
+    if source in list_datasets() and not _has_pictures(data):
+        # A folder of data sets that has not this one: reading says where it was searched.
+        from visionshare.datasets import dataset_info
+
+        if dataset_info(source).kind != "bundled":
+            return
+    hint = f". To train on the pictures in {data}: visionshare train {data}"
+    raise RecipeError(
+        f"--data {data}: not used: {recipe.name!r} trains on {source!r}, which is not read from "
+        f"there{hint}"
+    )
+
+
+def _has_pictures(folder: Path) -> bool:
+    try:
+        find_pictures(folder)
+    except DataError:
+        return False
+    return True

@@ -73,7 +73,7 @@ class FeatureFamily(Parameters, Costs):
     block_size: ClassVar[int | None] = None
     #: Whether :meth:`tunable` knows gradients in images, as features of maps that move need.
     tunable_on_maps: ClassVar[bool] = False
-    #: Whether features are whole numbers as they are, so that C needs no rounding to have no floats.
+    #: Whether features are whole numbers: C then needs no rounding to do without floats.
     in_whole_numbers: ClassVar[bool] = False
     n_features_: int
     image_shape_: tuple[int, ...]

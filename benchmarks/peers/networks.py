@@ -216,7 +216,8 @@ class Fitted(NamedTuple):
 def fit(network: Network, train: ImageSet, plan: Plan, effort: Effort) -> Fitted:
     """Train by AdamW; the rate follows the clock, so that training ends when its seconds do.
 
-    Making of the network, preparation and deformation of images count; imports do not.
+    Seconds are processor time over threads: those of a machine without other jobs. Making of the
+    network, preparation and deformation of images count; imports do not.
     """
     _warm_up()
     return _fit(network, train, plan, effort)
@@ -233,7 +234,7 @@ def _warm_up() -> None:
 def _fit(network: Network, train: ImageSet, plan: Plan, effort: Effort) -> Fitted:
     recipe, seen = effort.recipe if network.deformed else None, 0
     with _torch(effort.jobs, effort.seed) as torch:
-        begun = time.perf_counter()
+        begun = time.process_time()
         inputs = inputs_of(train)
         _, *sides = inputs(train.images[:1]).shape
         shape: Shape = (sides[0], sides[1], sides[2])
@@ -242,7 +243,7 @@ def _fit(network: Network, train: ImageSet, plan: Plan, effort: Effort) -> Fitte
         loss = torch.nn.CrossEntropyLoss(label_smoothing=plan.smoothing)
         optimizer = torch.optim.AdamW(model.parameters(), lr=plan.rate, weight_decay=DECAY)
         for images, labels in batches(train, recipe, effort.seed, effort.jobs):
-            part = (time.perf_counter() - begun) / plan.seconds
+            part = (time.process_time() - begun) / effort.jobs / plan.seconds
             # One step at least.
             if part >= 1 and seen:
                 break
@@ -255,7 +256,8 @@ def _fit(network: Network, train: ImageSet, plan: Plan, effort: Effort) -> Fitte
             seen += len(images)
         weights = folded_weights(model)
     predict = NetworkPredictor(onnx_network(layers, shape, weights), inputs)
-    return Fitted(predict, layers, shape, seen / len(train), time.perf_counter() - begun)
+    seconds = (time.process_time() - begun) / effort.jobs
+    return Fitted(predict, layers, shape, seen / len(train), seconds)
 
 
 def _error(fitted: Fitted, images: ImageSet) -> float:

@@ -15,6 +15,7 @@ from visionshare.image_classifier.recipe_search import (
     kept_recipe,
     search_recipe,
 )
+from visionshare.image_classifier.trials import Trials
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
 from visionshare.recipes.stages.images import load_split
@@ -77,6 +78,58 @@ def test_what_was_chosen_is_taken_up(tmp_path, base):
         kept_recipe(base, out, Limits(30_000))
     with pytest.raises(RecipeError, match="other options"):
         kept_recipe(base.model_copy(update={"seed": 3}), out, LIMITS)
+
+
+class _Stopped(Exception):
+    """Stands for a kill."""
+
+
+def _stop(trial):
+    raise _Stopped
+
+
+def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, base, monkeypatch):
+    whole = search_recipe(base, tmp_path / "whole", LIMITS, QUICK)
+    out = tmp_path / "out"
+    stopping = Options(features="small-patches", tried=_stop)
+    with pytest.raises(_Stopped):
+        search_recipe(base, out, LIMITS, stopping)
+    kept = sorted((out / "trials").glob("*.safetensors"))
+    assert len(kept) == 1
+    learned = []
+    train_trial = Trials.train
+
+    def counted(self, proposal, epochs):
+        learned.append(proposal)
+        return train_trial(self, proposal, epochs)
+
+    monkeypatch.setattr(Trials, "train", counted)
+    found = search_recipe(base, out, LIMITS, QUICK, resume=True)
+    assert learned == []
+    np.testing.assert_array_equal(found.choice.best.doubts, whole.choice.best.doubts)
+    assert found.recipe == whole.recipe
+    assert not (out / "trials").exists()
+
+
+def test_a_broken_trial_is_made_again(tmp_path, base):
+    out = tmp_path / "out"
+    stopping = Options(features="small-patches", tried=_stop)
+    with pytest.raises(_Stopped):
+        search_recipe(base, out, LIMITS, stopping)
+    (kept,) = (out / "trials").glob("*.safetensors")
+    kept.write_bytes(kept.read_bytes()[:100])
+    with pytest.raises(_Stopped):
+        search_recipe(base, out, LIMITS, stopping, resume=True)
+    assert kept.stat().st_size > 100
+
+
+def test_without_resume_a_search_begins_anew(tmp_path, base):
+    out = tmp_path / "out"
+    search_recipe(base, out, LIMITS, QUICK)
+    stopping = Options(features="small-patches", tried=_stop)
+    with pytest.raises(_Stopped):
+        search_recipe(base, out, LIMITS, stopping)
+    assert kept_recipe(base, out, LIMITS) is None
 
 
 def test_a_run_that_no_search_began_is_not_resumed_by_one(tmp_path, base):

@@ -74,7 +74,7 @@ def chosen_recipe(
         As in :func:`visionshare.image_classifier.recipe_search.search_recipe`.
     options : SearchOptions
     resume : bool
-        Whether what was chosen before, if anything was, is taken.
+        Whether what was chosen before, if anything was, is taken, and otherwise kept trials are.
     """
     from visionshare.image_classifier.budget import Limits
     from visionshare.image_classifier.choosing import Options
@@ -87,7 +87,7 @@ def chosen_recipe(
         return kept
     typer.echo("search       trials learn from a part of the training pictures; the rest compares")
     settings = Options(seconds=options.seconds, begun=options.begun, tried=_say_trial)
-    found = search_recipe(base, out, limits, settings, jobs)
+    found = search_recipe(base, out, limits, settings, jobs, resume)
     _say_choice(found)
     typer.echo(f"recipe       {out / CHOSEN}")
     return found.recipe

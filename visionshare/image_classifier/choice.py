@@ -11,6 +11,7 @@ from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.image_classifier.augmenting import are_glyphs
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choosing import Options, Search, two_parts
+from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data
 from visionshare.image_classifier.trials import Trial, Trials
 from visionshare.recipes import Recipe
@@ -78,6 +79,7 @@ def choose(
     seed: int = 0,
     n_jobs: int = 1,
     class_weight: str | None = None,
+    kept: KeptTrials | None = None,
 ) -> Choice:
     """Search for what learns best from images and keeps within limits.
 
@@ -89,6 +91,8 @@ def choose(
     seed : int, default 0
     n_jobs : int, default 1
     class_weight : {"balanced"}, optional
+    kept : KeptTrials, optional
+        Those of a search that was stopped, and where new ones are kept.
 
     Raises
     ------
@@ -113,7 +117,7 @@ def choose(
     if not is_honest:
         held_out = learning
     own = Data(raster, len(learning), data.n_classes, data.is_glyphs)
-    trials = Trials(own, learning, held_out, seed, n_jobs, class_weight)
+    trials = Trials(own, learning, held_out, seed, n_jobs, class_weight, kept)
     search = Search(data, trials, limits.part(members), options, seed)
     best = search.run()
     epochs = data.epochs

@@ -9,11 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from visionshare.datasets import ImageSet
-from visionshare.durable import write_text
+from visionshare.durable import remove_folder, write_text
 from visionshare.errors import RecipeError
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.choosing import Options
+from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import Trial
 from visionshare.memory import memory_limit
@@ -28,6 +29,7 @@ __all__ = ["CHOSEN", "SearchedRecipe", "check_settings", "kept_recipe", "line_of
 
 #: File of a run's folder with the recipe that was chosen.
 CHOSEN = "recipe.toml"
+_TRIALS = "trials"
 # What a search does not choose.
 _GIVEN = ("data", "preprocessing", "store", "seed", "name")
 _ASKED = "Asked for: "
@@ -68,12 +70,17 @@ def check_settings(settings: Sequence[str]) -> None:
 
 
 def search_recipe(
-    base: Recipe, out: Path, limits: Limits, options: Options, jobs: int = 1
+    base: Recipe,
+    out: Path,
+    limits: Limits,
+    options: Options,
+    jobs: int = 1,
+    resume: bool = False,
 ) -> SearchedRecipe:
     """Search for the recipe that learns pictures best, and keep it in the folder of its run.
 
-    The search sees training images alone. What it chose is written at once, as ``recipe.toml``: a
-    run that is stopped later resumes from it.
+    The search sees training images alone. Its trials are kept in ``trials/`` while it lasts, and
+    what it chose is written at once, as ``recipe.toml``: a run that is stopped resumes from them.
 
     Parameters
     ----------
@@ -86,6 +93,8 @@ def search_recipe(
     options : Options
     jobs : int, default 1
         Threads.
+    resume : bool, default False
+        Whether trials that are kept are taken as they are.
 
     Raises
     ------
@@ -96,17 +105,24 @@ def search_recipe(
     MemoryLimitError
         If they, or any trial, need more memory than ``store.memory``.
     """
-    check_run_folder(out)
     unlearned = base.model_copy(update={"deformations": None, "fine_tuning": None})
-    with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
-        run = Run(unlearned, Path(folder), None, jobs)
+    with (
+        run_folder(out, base) as folder,
+        tempfile.TemporaryDirectory(prefix="visionshare-") as work,
+    ):
+        if not resume:
+            (folder / CHOSEN).unlink(missing_ok=True)
+            remove_folder(folder / _TRIALS)
+        run = Run(unlearned, Path(work), None, jobs)
         with memory_limit(run.memory, "store.memory"):
             with run.clock("reading"):
                 training = prepare_images(run).training
-            choice = choose(training, limits, options, base.seed, jobs, _class_weight(base))
+            kept = KeptTrials(folder / _TRIALS, training)
+            weight = _class_weight(base)
+            choice = choose(training, limits, options, base.seed, jobs, weight, kept)
             recipe = _recipe(base, choice, training, limits, jobs)
-    with run_folder(out, recipe):
-        write_text(out / CHOSEN, toml_text(recipe, [_asked(limits), *_remarks(choice)]))
+        write_text(folder / CHOSEN, toml_text(recipe, [_asked(limits), *_remarks(choice)]))
+        remove_folder(folder / _TRIALS)
     return SearchedRecipe(load_recipe(out / CHOSEN), choice)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.generators.base import FeatureFamily
+from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.progress import stage
@@ -74,6 +75,8 @@ class Trials:
     learning, held_out : ImageSet
     seed, n_jobs : int
     class_weight : {"balanced"}, optional
+    kept : KeptTrials, optional
+        Those of a search that was stopped, and where new ones are kept.
     """
 
     def __init__(
@@ -84,9 +87,10 @@ class Trials:
         seed: int,
         n_jobs: int,
         class_weight: str | None = None,
+        kept: KeptTrials | None = None,
     ) -> None:
         self.data, self.learning, self.held_out = data, learning, held_out
-        self._seed, self._n_jobs, self._class_weight = seed, n_jobs, class_weight
+        self._seed, self._n_jobs, self._class_weight, self._kept = seed, n_jobs, class_weight, kept
         self._chosen: dict[str, CompactClassifier] = {}
 
     def train(self, proposal: Proposal, epochs: int) -> CompactClassifier:
@@ -96,12 +100,15 @@ class Trials:
             return learn_from_family(
                 features.pool, features.rounds, self.learning, self._n_jobs, self._class_weight
             )
-        recipe = proposal.recipe(
-            self.data, epochs=epochs, seed=self._seed, class_weight=self._class_weight
-        )
+        recipe = self._recipe(proposal, epochs)
         with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
             run = Run(recipe, Path(folder), None, self._n_jobs)
             return fine_tuned(run, self._choose(run), images_in_memory(run, self.learning))
+
+    def _recipe(self, proposal: Proposal, epochs: int) -> Recipe:
+        return proposal.recipe(
+            self.data, epochs=epochs, seed=self._seed, class_weight=self._class_weight
+        )
 
     def _choose(self, run: Run) -> CompactClassifier:
         """Return the classifier of the chosen features, which trials of one structure share."""
@@ -123,13 +130,28 @@ class Trials:
 
     def run(self, proposal: Proposal, epochs: int) -> Trial:
         """Train a proposal and measure it."""
-        begun = time.perf_counter()
-        with stage(f"trying {proposal}"):
-            trial = self.measure(proposal, self.train(proposal, epochs))
-        seconds = time.perf_counter() - begun
+        classifier, seconds = self._trained(proposal, epochs)
+        trial = self.measure(proposal, classifier)
         figures = (100 * trial.error, trial.classifier.macs, seconds)
         _logger.info("%s: %.2f %% error, %d multiply-accumulates, %.1f s", proposal, *figures)
         return replace(trial, epochs=epochs, seconds=seconds)
+
+    def _trained(self, proposal: Proposal, epochs: int) -> tuple[CompactClassifier, float]:
+        """Return the classifier of a proposal and the seconds it took, now or before."""
+        features = proposal.features
+        has_recipe = not isinstance(features, Greedy) or isinstance(features.pool, str)
+        recipe = self._recipe(proposal, epochs) if self._kept is not None and has_recipe else None
+        if self._kept is not None and recipe is not None:
+            found = self._kept.read(recipe)
+            if found is not None:
+                return found
+        begun = time.perf_counter()
+        with stage(f"trying {proposal}"):
+            classifier = self.train(proposal, epochs)
+        seconds = time.perf_counter() - begun
+        if self._kept is not None and recipe is not None:
+            self._kept.write(recipe, classifier, seconds)
+        return classifier, seconds
 
 
 def _key(recipe: Recipe) -> str:

@@ -46,4 +46,6 @@ def scores(
         features = family.transform(images).astype(np.int64)
         return np.asarray(features @ weights.astype(np.int64).T + table.intercept)
 
-    return WholeScores(emit_scores(family, writer, table), 1.0, evaluate)
+    unit = emit_scores(family, writer, table)
+    writer.units.append(unit)
+    return WholeScores(unit, 1.0, evaluate)

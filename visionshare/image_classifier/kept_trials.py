@@ -1,0 +1,69 @@
+"""Trials in a folder, so that a search that is stopped goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from visionshare.classifier import CompactClassifier
+from visionshare.datasets import ImageSet
+from visionshare.durable import make_folder, write_text
+from visionshare.errors import VisionshareError
+from visionshare.fingerprints import array_fingerprint, spec_fingerprint
+from visionshare.recipes.schema import Recipe, as_settings
+
+__all__ = ["KeptTrials"]
+
+
+class KeptTrials:
+    """The classifiers of trials, by the recipe and the images that they were learned from.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        It need not exist.
+    training : ImageSet
+        From which trials take their parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare.recipes import load_recipe
+    >>> images = ImageSet(np.zeros((2, 2, 2), np.uint8), np.arange(2), ("a", "b"), "blank")
+    >>> KeptTrials(Path("no/such/folder"), images).read(load_recipe("digits"))
+    """
+
+    def __init__(self, folder: Path, training: ImageSet) -> None:
+        self._folder = folder
+        self._images = array_fingerprint(training.images, training.labels)
+
+    def read(self, recipe: Recipe) -> tuple[CompactClassifier, float] | None:
+        """Return the classifier of a recipe, and the seconds it took; None where none is kept.
+
+        Files that are broken count as none: the trial is made again.
+        """
+        classifier, seconds = self._files(recipe)
+        try:
+            took = float(json.loads(seconds.read_text("utf-8"))["seconds"])
+            found = CompactClassifier.load(classifier)
+        except (OSError, ValueError, KeyError, TypeError, VisionshareError):
+            return None
+        return (found, took) if math.isfinite(took) else None
+
+    def write(self, recipe: Recipe, classifier: CompactClassifier, seconds: float) -> None:
+        """Keep a classifier; what is kept partly is not read.
+
+        Raises
+        ------
+        StorageError
+            If the folder cannot be written to.
+        """
+        make_folder(self._folder)
+        file, of_seconds = self._files(recipe)
+        classifier.save(file)
+        write_text(of_seconds, json.dumps({"seconds": seconds}) + "\n")
+
+    def _files(self, recipe: Recipe) -> tuple[Path, Path]:
+        key = spec_fingerprint({"recipe": as_settings(recipe), "images": self._images}, {})[:32]
+        return self._folder / f"{key}.safetensors", self._folder / f"{key}.json"

@@ -12,7 +12,7 @@ import typer
 from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
 
 if TYPE_CHECKING:
-    from visionshare.datasets.checking import PictureCheck
+    from visionshare.datasets.pictures.checking import PictureCheck
 
 __all__ = ["app"]
 
@@ -108,8 +108,8 @@ def check(
     """
     from PIL import Image
 
-    from visionshare.datasets.checking import check_pictures, contact_sheet
-    from visionshare.datasets.picture_sources import find_pictures
+    from visionshare.datasets.pictures.checking import check_pictures, contact_sheet
+    from visionshare.datasets.pictures.sources import find_pictures
     from visionshare.durable import replace_file
     from visionshare.resources import resolve_jobs
 
@@ -155,7 +155,7 @@ def _values(made: PictureCheck, sheet: Path) -> dict[str, Any]:
 
 
 def _show(made: PictureCheck, sheet: Path) -> None:
-    from visionshare.datasets.checking import describe_sizes
+    from visionshare.datasets.pictures.checking import describe_sizes
 
     survey, tested = made.survey, made.has_test
     where = "with test pictures" if tested else "no test pictures: a part will be kept aside"

@@ -1,8 +1,8 @@
 # The one list of public names: read by type checkers, and by `__init__.py` when it is imported.
 
-from .augmentation import Augmentation as Augmentation
-from .augmentation import augmented_copies as augmented_copies
-from .augmentation import elastic_deformations as elastic_deformations
+from .augmentation.copies import Augmentation as Augmentation
+from .augmentation.copies import augmented_copies as augmented_copies
+from .augmentation.copies import elastic_deformations as elastic_deformations
 from .catalog import dataset_info as dataset_info
 from .catalog import fetch_dataset as fetch_dataset
 from .catalog import list_datasets as list_datasets
@@ -11,8 +11,8 @@ from .catalog import load_plates as load_plates
 from .catalog import verify_dataset as verify_dataset
 from .glyphs import Fonts as Fonts
 from .imageset import ImageSet as ImageSet
-from .preparation import Preparation as Preparation
-from .preparation import propose_preparation as propose_preparation
+from .pictures.preparation import Preparation as Preparation
+from .pictures.preparation import propose_preparation as propose_preparation
 from .preprocessing import Preprocessing as Preprocessing
 from .sources import load_images as load_images
 from .textures import Cut as Cut

@@ -15,8 +15,8 @@ import numpy as np
 
 from visionshare.datasets.folders import Fit, read_image
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.picture_folders import role_of, roles_of
-from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.datasets.pictures.folders import role_of, roles_of
+from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
 
 __all__ = ["find_shards", "has_parquet", "parquet_pictures", "read_parquet"]

@@ -10,9 +10,9 @@ from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.parquet import has_parquet, read_parquet
-from visionshare.datasets.picture_sources import find_pictures
-from visionshare.datasets.pictures import TEST, TRAIN
-from visionshare.datasets.reading import read_pictures
+from visionshare.datasets.pictures.labeled import TEST, TRAIN
+from visionshare.datasets.pictures.reading import read_pictures
+from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError
 
@@ -36,7 +36,7 @@ def load_images(
     ----------
     source : str or path-like
         A name of the catalog; with ``cut``, a folder with an image for each texture; else
-        anything of :func:`visionshare.datasets.picture_sources.find_pictures`.
+        anything of :func:`visionshare.datasets.pictures.sources.find_pictures`.
     split : {"train", "test"}
         Of a catalog entry, and of pictures that come in these parts; of others it is all.
     data_dir : path-like, optional

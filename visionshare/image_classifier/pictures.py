@@ -13,7 +13,7 @@ from visionshare.datasets import Preprocessing
 from visionshare.datasets.canvas import to_gray
 from visionshare.datasets.decoding import picture_header
 from visionshare.datasets.folders import read_image
-from visionshare.datasets.preparation import propose_preparation
+from visionshare.datasets.pictures.preparation import propose_preparation
 from visionshare.errors import InputError
 
 __all__ = ["MOST_SIDE", "Intake", "as_array", "is_vectors"]
@@ -95,8 +95,8 @@ class Intake:
         """Return the intake that training images ask for.
 
         Arrays (n, H, W) or (n, H, W, C) are prepared already and at most shrunk; of sequences of
-        arrays and of paths, :func:`visionshare.datasets.preparation.propose_preparation` says what
-        is done.
+        arrays and of paths,
+        :func:`visionshare.datasets.pictures.preparation.propose_preparation` says what is done.
 
         Parameters
         ----------

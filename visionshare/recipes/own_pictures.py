@@ -11,10 +11,10 @@ from typing import Any
 
 from visionshare.bundled import bundled
 from visionshare.datasets.catalog import list_datasets, uses_folder
-from visionshare.datasets.picture_sources import find_pictures
-from visionshare.datasets.pictures import TRAIN, PictureSet
-from visionshare.datasets.preparation import Preparation, propose_preparation
-from visionshare.datasets.survey import survey_pictures
+from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
+from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
+from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.pictures.survey import survey_pictures
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.schema import Recipe
@@ -43,7 +43,7 @@ class PictureOptions:
     color : bool, optional
         Whether images have color; as the pictures have when omitted.
     test_fraction : float, optional
-        See :func:`visionshare.datasets.splits.split_pictures`.
+        See :func:`visionshare.datasets.pictures.splits.split_pictures`.
     balanced : bool, default False
         Each class has the same weight, however many pictures it has.
     skip_broken : bool, default False
@@ -100,7 +100,7 @@ def recipe_for_pictures(
     Parameters
     ----------
     source : str
-        See :func:`visionshare.datasets.picture_sources.find_pictures`.
+        See :func:`visionshare.datasets.pictures.sources.find_pictures`.
     options : PictureOptions, optional
     settings : sequence of str
         Changes as in :func:`visionshare.recipes.load_recipe`, after all else.

@@ -15,10 +15,10 @@ from visionshare.datasets import (
     list_datasets,
     load_images,
 )
-from visionshare.datasets.picture_sources import find_pictures
+from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
+from visionshare.datasets.pictures.survey import common_size
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
-from visionshare.datasets.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
-from visionshare.datasets.survey import common_size
 from visionshare.errors import RecipeError
 from visionshare.memory import check_fits, hold
 from visionshare.progress import stage

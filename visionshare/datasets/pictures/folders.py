@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.datasets.folders import file_text, iter_images
-from visionshare.datasets.pictures import TEST, TRAIN, UNUSED, Content, PictureSet
+from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, Content, PictureSet
 from visionshare.errors import DataError
 
 __all__ = ["folder_pictures", "role_of", "roles_of"]

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from visionshare.datasets.folders import EXTENSIONS
-from visionshare.datasets.picture_folders import classes_of, role_of, roles_of
-from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
+from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
 
 __all__ = ["find_tars", "is_tar", "tar_pictures"]

@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from visionshare.datasets import Preprocessing, load_images, propose_preparation
-from visionshare.datasets.picture_sources import find_pictures
-from visionshare.datasets.survey import survey_pictures
+from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.pictures.survey import survey_pictures
 from visionshare.errors import DataError, InputError
 
 

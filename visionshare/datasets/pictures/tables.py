@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.datasets.folders import EXTENSIONS
-from visionshare.datasets.picture_folders import classes_of, role_of, roles_of
-from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
+from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
 
 __all__ = ["TABLES", "find_table", "table_pictures"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.datasets.pictures import Content, Header, PictureSet, header
+from visionshare.datasets.pictures.labeled import Content, Header, PictureSet, header
 from visionshare.errors import DataError
 from visionshare.resources import resolve_jobs
 

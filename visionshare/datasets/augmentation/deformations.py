@@ -50,7 +50,7 @@ class Moves(NamedTuple):
 
 def moved(images: np.ndarray, moves: Moves) -> np.ndarray:
     """Return images (n, H, W) or (n, H, W, C) mirrored and shifted; nothing is interpolated."""
-    from visionshare.datasets.augmentation_kernels import move
+    from visionshare.datasets.augmentation.kernels import move
 
     n, H, W = images.shape[:3]
     out = np.empty(images.shape, images.dtype)
@@ -108,7 +108,7 @@ class Deformation:
         x, y = _coordinates(n, self, rng, moves)
         H, W = self.shape
         if moves is not None and moves.reflect:
-            from visionshare.datasets.augmentation_kernels import reflect
+            from visionshare.datasets.augmentation.kernels import reflect
 
             reflect(x, np.float32(W - 1))
             reflect(y, np.float32(H - 1))

@@ -1,4 +1,4 @@
-"""Augmentation: random copies of training images, streamed."""
+"""How copies differ from their images, and the stream of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from visionshare.datasets.deformations import Deformation, Moves, moved
+from visionshare.datasets.augmentation.deformations import Deformation, Moves, moved
 from visionshare.errors import InputError
 from visionshare.resources import resolve_jobs, thread_limit
 
@@ -299,7 +299,7 @@ def _moves(augmentation: Augmentation, draws: np.ndarray) -> Moves:
 
 
 def _recolor(pixels: np.ndarray, augmentation: Augmentation, draws: np.ndarray) -> None:
-    from visionshare.datasets.augmentation_kernels import recolor
+    from visionshare.datasets.augmentation.kernels import recolor
 
     saturation = augmentation.saturation if pixels.shape[3] == 3 else 0.0
     limits = np.array([augmentation.brightness, augmentation.contrast, saturation])
@@ -307,7 +307,7 @@ def _recolor(pixels: np.ndarray, augmentation: Augmentation, draws: np.ndarray) 
 
 
 def _cut_out(pixels: np.ndarray, augmentation: Augmentation, draws: np.ndarray) -> None:
-    from visionshare.datasets.augmentation_kernels import hide
+    from visionshare.datasets.augmentation.kernels import hide
 
     side, fill = augmentation.cut_out, augmentation.cut_out_fill
     sides = np.array(pixels.shape[1:3])[:, None]

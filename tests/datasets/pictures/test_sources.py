@@ -13,8 +13,8 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import load_images
-from visionshare.datasets.picture_sources import find_pictures
-from visionshare.datasets.reading import read_pictures
+from visionshare.datasets.pictures.reading import read_pictures
+from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.errors import DataError
 
 SIZE = (6, 7)

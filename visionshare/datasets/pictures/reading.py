@@ -11,7 +11,7 @@ from itertools import takewhile
 import numpy as np
 
 from visionshare.datasets.folders import file_text
-from visionshare.datasets.pictures import Content, PictureSet, decode
+from visionshare.datasets.pictures.labeled import Content, PictureSet, decode
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError
 from visionshare.memory import check_fits
@@ -101,7 +101,7 @@ def read_pictures(
 
     Examples
     --------
-    >>> from visionshare.datasets.pictures import Content
+    >>> from visionshare.datasets.pictures.labeled import Content
     >>> def contents():
     ...     return (Content(f"image {i}", np.full((4, 4), i, np.uint8)) for i in range(3))
     >>> three = PictureSet("three", ("a",), np.zeros(3, int), None, contents, kind="arrays")

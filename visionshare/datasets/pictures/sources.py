@@ -13,10 +13,10 @@ from visionshare.datasets.arrays import read_hdf5, read_npz
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.parquet import has_parquet, parquet_pictures
-from visionshare.datasets.picture_folders import folder_pictures, role_of, roles_of
-from visionshare.datasets.picture_tables import TABLES, find_table, table_pictures
-from visionshare.datasets.picture_tars import find_tars, is_tar, tar_pictures
-from visionshare.datasets.pictures import Content, PictureSet
+from visionshare.datasets.pictures.folders import folder_pictures, role_of, roles_of
+from visionshare.datasets.pictures.labeled import Content, PictureSet
+from visionshare.datasets.pictures.tables import TABLES, find_table, table_pictures
+from visionshare.datasets.pictures.tars import find_tars, is_tar, tar_pictures
 from visionshare.errors import DataError
 
 __all__ = ["KINDS", "find_pictures", "labeled_arrays"]
@@ -33,9 +33,9 @@ def find_pictures(source: str | os.PathLike[str]) -> PictureSet:
     ----------
     source : path-like
         A folder with a folder of images for each class, see
-        :func:`visionshare.datasets.picture_folders.folder_pictures`, a table of paths and labels
-        or a folder with one, see :func:`visionshare.datasets.picture_tables.table_pictures`; a
-        tar or a folder of them, see :func:`visionshare.datasets.picture_tars.tar_pictures`; a
+        :func:`visionshare.datasets.pictures.folders.folder_pictures`, a table of paths and labels
+        or a folder with one, see :func:`visionshare.datasets.pictures.tables.table_pictures`; a
+        tar or a folder of them, see :func:`visionshare.datasets.pictures.tars.tar_pictures`; a
         ``.npz`` or HDF5 file of ``images`` and ``labels``, or of ``train_images`` (``x_train``),
         ``test_images`` and so on; Parquet files, see
         :func:`visionshare.datasets.parquet.read_parquet`; an IDX file of images beside its labels.

@@ -11,10 +11,10 @@ import numpy as np
 
 from visionshare.datasets.canvas import to_gray
 from visionshare.datasets.decoding import decode_array, decode_image
-from visionshare.datasets.pictures import Content, PictureSet, header
+from visionshare.datasets.pictures.labeled import Content, PictureSet, header
+from visionshare.datasets.pictures.reading import read_pictures
+from visionshare.datasets.pictures.survey import median_size
 from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.datasets.reading import read_pictures
-from visionshare.datasets.survey import median_size
 from visionshare.errors import DataError, InputError
 
 __all__ = ["Preparation", "propose_preparation"]

@@ -8,9 +8,9 @@ from itertools import compress
 import numpy as np
 
 from visionshare.datasets.imageset import ImageSet
-from visionshare.datasets.pictures import TEST, TRAIN, UNUSED, PictureSet
+from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, PictureSet
+from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.datasets.reading import ReadPictures, read_pictures
 from visionshare.errors import InputError
 
 __all__ = [
@@ -75,7 +75,7 @@ def split_pictures(
     ----------
     pictures : PictureSet
     size, mode, steps
-        As in :func:`visionshare.datasets.reading.read_pictures`.
+        As in :func:`visionshare.datasets.pictures.reading.read_pictures`.
     test_fraction : float, optional
         0.2 when omitted; with 0 nothing tests.
     skip_broken : bool, default False
@@ -92,7 +92,7 @@ def split_pictures(
 
     Examples
     --------
-    >>> from visionshare.datasets.pictures import Content
+    >>> from visionshare.datasets.pictures.labeled import Content
     >>> def contents():
     ...     return (Content(f"image {i}", np.full((4, 4), i, np.uint8)) for i in range(10))
     >>> ten = PictureSet("ten", ("a", "b"), np.arange(10) % 2, None, contents)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.datasets.pictures import TEST, TRAIN, PictureSet
-from visionshare.datasets.preparation import Preparation, propose_preparation
-from visionshare.datasets.reading import read_pictures
-from visionshare.datasets.survey import Survey, median_size, survey_pictures
+from visionshare.datasets.pictures.labeled import TEST, TRAIN, PictureSet
+from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
+from visionshare.datasets.pictures.reading import read_pictures
+from visionshare.datasets.pictures.survey import Survey, median_size, survey_pictures
 
 __all__ = ["ClassCounts", "PictureCheck", "check_pictures", "contact_sheet", "describe_sizes"]
 
@@ -95,7 +95,7 @@ def check_pictures(
 
     Examples
     --------
-    >>> from visionshare.datasets.pictures import Content
+    >>> from visionshare.datasets.pictures.labeled import Content
     >>> def contents():
     ...     return (Content(f"image {i}", np.full((16, 16), 9, np.uint8)) for i in range(2))
     >>> check = check_pictures(PictureSet("two", ("a", "b"), np.array([0, 1]), None, contents))

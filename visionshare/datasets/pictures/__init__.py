@@ -1,0 +1,1 @@
+"""One's own labeled pictures: found, surveyed, checked, split, prepared and read."""

@@ -12,8 +12,8 @@ PACKAGES = {
     "elftools": "pyelftools", "pydantic_core": "pydantic", "skimage": "scikit-image",
     "sklearn": "scikit-learn",
 }  # fmt: skip
-# Imported by starlette, for forms; run as a program.
-INDIRECT = {"python-multipart", "ziglang"}
+# Imported by starlette, for forms; run as a program; imported by fsspec.
+INDIRECT = {"python-multipart", "ziglang", "s3fs"}
 
 
 def _declared():
@@ -29,6 +29,7 @@ def _declared():
         *extras["onnx"],
         *extras["serve"],
         *extras["dask"],
+        *extras["storage"],
         *extras["parquet"],
         *extras["edge"],
         *extras["hub"],

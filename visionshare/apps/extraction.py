@@ -6,16 +6,16 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from visionshare.apps.evaluated_files import Evaluated, Source, evaluate_files
 from visionshare.apps.extraction_parts import (
     Part,
     committed_parts,
-    digests,
     first_change,
     holds_parts_alone,
     part_columns,
@@ -24,7 +24,8 @@ from visionshare.apps.extraction_parts import (
     write_contents,
     write_part,
 )
-from visionshare.datasets.folders import Fit, as_preprocessing, read_images
+from visionshare.apps.mapping import Mapper, itself, map_here
+from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.durable import is_partial, make_folder, remove_folder, write_text
 from visionshare.errors import DataError, InputError, StoreError
 from visionshare.fingerprints import (
@@ -82,6 +83,7 @@ def extract_features(
     n_jobs: int = 1,
     skip_broken: bool = False,
     progress: bool = False,
+    mapper: Mapper | None = None,
 ) -> Extraction:
     """Evaluate a family on image files and write the columns to a store.
 
@@ -111,6 +113,8 @@ def extract_features(
         Leave images out that cannot be read, instead of stopping at the first.
     progress : bool, default False
         Show a progress bar.
+    mapper : Mapper, optional
+        Reads and evaluates images elsewhere, on a cluster for example; the store is the same.
 
     Raises
     ------
@@ -142,7 +146,8 @@ def extract_features(
     if len(shape) < 2 or shape[2:] not in ((), (1,), (3,)):
         raise InputError("family", f"one of shape {shape}", "a family of gray or RGB images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
-    job = _Job(family, paths, Path(out), fit, dtype, threads, skip_broken)
+    source = Source(family, fit, dtype, skip_broken, threads)
+    job = _Job(source, paths, Path(out), threads, mapper)
     if not paths:
         raise DataError("no images to extract features from")
     check_extraction_folder(job.folder)
@@ -154,9 +159,9 @@ def extract_features(
 
 def _check_fits(job: _Job) -> None:
     """See that the images of a part, decoded one by one, and their columns fit into memory."""
-    height, width, *channels = (*job.family.image_shape_, 1)
+    height, width, *channels = (*job.source.family.image_shape_, 1)
     image = float(height * width * channels[0])
-    features = np.dtype(job.dtype).itemsize * job.family.n_features_
+    features = np.dtype(job.source.dtype).itemsize * job.source.family.n_features_
     ways = "a smaller size, fewer features"
     # While a part is read there are its images twice.
     check_fits("a part of the images", IMAGE_BLOCK * (2 * image + 2.0 * features), ways)
@@ -195,24 +200,22 @@ def _extracted(job: _Job, bound: int) -> Extraction:
 
 @dataclass(frozen=True)
 class _Job:
-    family: FeatureFamily
+    source: Source
     paths: Sequence[str]
     folder: Path
-    fit: Fit
-    dtype: str
     threads: int
-    skip_broken: bool
+    mapper: Mapper | None
 
 
 def _claim(job: _Job) -> None:
     """Write the identity of the extraction to its folder, or check the one that is there."""
     listing = "\n".join(job.paths).encode("utf-8", "surrogateescape")
     identity = {
-        "family": spec_fingerprint(*job.family.to_state()),
+        "family": spec_fingerprint(*job.source.family.to_state()),
         "paths": hashlib.sha256(listing).hexdigest(),
-        "fit": job.fit if isinstance(job.fit, str) else job.fit.to_values(),
-        "dtype": job.dtype,
-        "skip_broken": job.skip_broken,
+        "fit": job.source.fit if isinstance(job.source.fit, str) else job.source.fit.to_values(),
+        "dtype": job.source.dtype,
+        "skip_broken": job.source.skip_broken,
     }
     file = job.folder / _IDENTITY
     if file.exists():
@@ -235,7 +238,7 @@ def _begun_store(job: _Job) -> StoreColumns:
             f"{job.folder}: {changed} changed since its features were extracted; "
             "choose another folder"
         )
-    return open_store(job.folder, job.family)
+    return open_store(job.folder, job.source.family)
 
 
 def _all_parts(job: _Job) -> list[Part]:
@@ -244,39 +247,45 @@ def _all_parts(job: _Job) -> list[Part]:
     parts = committed_parts(work, job.paths, job.threads)
     start = parts[-1].stop if parts else 0
     with stage("images", len(job.paths), start) as advance:
-        while start < len(job.paths):
-            images, stop, broken, contents = _block(job, start)
-            columns = np.empty((job.family.n_features_, 0), job.dtype)
-            if len(images):
-                columns = job.family.transform_columns(images, None, job.threads, job.dtype)
-            block = Part(start, stop, len(images), array_fingerprint(images), broken, contents)
-            parts.append(write_part(work, len(parts), block, columns))
+        for evaluated in _blocks(_evaluations(job, start)):
+            stop = start + len(evaluated.paths)
+            images = evaluated.images
+            block = Part(
+                start,
+                stop,
+                len(images),
+                array_fingerprint(images),
+                evaluated.broken,
+                evaluated.contents,
+            )
+            parts.append(write_part(work, len(parts), block, evaluated.columns))
             advance(stop - start)
             start = stop
     return parts
 
 
-def _block(job: _Job, start: int) -> tuple[np.ndarray, int, list[str], list[str]]:
-    """Return the next readable images, the index after the last path tried, the broken ones, and
-    the digests of all files tried.
+def _evaluations(job: _Job, start: int) -> Iterator[Evaluated]:
+    """Return the images from one on, read and evaluated some at a time, here or elsewhere."""
+    paths = job.paths
+    chunks = (paths[i : i + IMAGE_BLOCK] for i in range(start, len(paths), IMAGE_BLOCK))
+    if job.mapper is None:
+        return map_here(evaluate_files, itself, (job.source,), chunks)
+    return job.mapper(evaluate_files, itself, (replace(job.source, threads=1),), chunks)
 
-    There are always :data:`IMAGE_BLOCK`, except at the end: so the store's identity is that of
-    the readable images, however many were skipped.
+
+def _blocks(evaluations: Iterable[Evaluated]) -> Iterator[Evaluated]:
+    """Yield the same files again, :data:`IMAGE_BLOCK` readable images at a time.
+
+    So the store's identity is that of the readable images, however many were skipped.
     """
-    shape = job.family.image_shape_
-    size, mode = (shape[0], shape[1]), "color" if shape[2:] == (3,) else "gray"
-    images, stop = np.zeros((0, *shape), np.uint8), start
-    broken: list[str] = []
-    contents: list[str] = []
-    while len(images) < IMAGE_BLOCK and stop < len(job.paths):
-        paths = job.paths[stop : stop + IMAGE_BLOCK - len(images)]
-        # Before they are decoded: a file that is replaced meanwhile counts as changed later.
-        contents += digests(paths, job.threads)
-        left_out = broken if job.skip_broken else None
-        read = read_images(paths, size, mode, job.fit, job.threads, left_out)
-        images = np.concatenate([images, read.reshape(-1, *shape)])
-        stop += len(paths)
-    return images, stop, broken, contents
+    left: Evaluated | None = None
+    for evaluated in evaluations:
+        left = evaluated if left is None else left.joined(evaluated)
+        while len(left.images) >= IMAGE_BLOCK:
+            block, left = left.split(IMAGE_BLOCK)
+            yield block
+    if left is not None and left.paths:
+        yield left
 
 
 def _assembled(
@@ -287,10 +296,10 @@ def _assembled(
     m, missing = columns.shape[0], columns.missing
     if len(missing) and sum(part.count for part in parts) != m:
         raise StoreError(f"{job.folder}: parts are missing; delete the folder and restart")
-    step = max(1, bound // 4 // (m * np.dtype(job.dtype).itemsize))
+    step = max(1, bound // 4 // (m * np.dtype(job.source.dtype).itemsize))
     batches = [missing[i : i + step] for i in range(0, len(missing), step)]
     for ids in track(batches, "writing columns"):
-        values, start = np.empty((len(ids), m), job.dtype), 0
+        values, start = np.empty((len(ids), m), job.source.dtype), 0
         for number, part in enumerate(parts):
             stop = start + part.count
             values[:, start:stop] = part_columns(job.folder / _PARTS_FOLDER, number)[ids]
@@ -308,5 +317,5 @@ def _new_store(job: _Job, parts: Sequence[Part]) -> StoreColumns:
         raise DataError(f"none of {len(broken)} images can be read; the first is {broken[0]}")
     write_contents(job.folder, job.paths, broken, [d for part in parts for d in part.contents])
     blocks = [part.sha256 for part in parts if part.count]
-    identity = joined_fingerprint((m, *job.family.image_shape_), blocks)
-    return create_empty_store(job.folder, job.family, m, identity, job.dtype)
+    identity = joined_fingerprint((m, *job.source.family.image_shape_), blocks)
+    return create_empty_store(job.folder, job.source.family, m, identity, job.source.dtype)

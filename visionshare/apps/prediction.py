@@ -1,14 +1,15 @@
-"""Classes of any number of picture files, in order, with bounded memory, on all cores."""
+"""Classes of any number of pictures, in order, with bounded memory, on all cores or a cluster."""
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import signal
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -20,10 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.apps.mapping import Mapper, itself
 from visionshare.apps.pictures import read_picture
 from visionshare.classifier import CompactClassifier
+from visionshare.datasets.pictures.labeled import Content
+from visionshare.datasets.pictures.tars import is_tar, tar_contents
 from visionshare.errors import DataError, InputError
-from visionshare.resources import resolve_jobs
+from visionshare.resources import resolve_jobs, single_threaded_blas
+from visionshare.storage import is_url, open_file
 
 __all__ = ["BatchLimits", "Classified", "classify_files"]
 
@@ -76,11 +81,14 @@ class Classified:
         Rows of NaN for pictures that cannot be read.
     problems : tuple of (str or None)
         Why a picture cannot be read.
+    files : int
+        Of the paths that were given, how many end with this batch: a tar has many pictures.
     """
 
     paths: tuple[str, ...]
     probabilities: np.ndarray
     problems: tuple[str | None, ...]
+    files: int
 
 
 def classify_files(
@@ -88,8 +96,9 @@ def classify_files(
     paths: Iterable[str],
     n_jobs: int = 1,
     limits: BatchLimits | None = None,
+    mapper: Mapper | None = None,
 ) -> Iterator[Classified]:
-    """Classify picture files; yield them in order, a batch at a time.
+    """Classify pictures of files and of tars; yield them in order, a batch at a time.
 
     Pictures are read, preprocessed and classified in batches, by other processes where there are
     many. Few batches are in memory at any time, however many paths there are. The probabilities do
@@ -100,11 +109,15 @@ def classify_files(
     classifier : CompactClassifier
         Of images, not of vectors.
     paths : iterable of str
+        Pictures, and tars of them (one that cannot be read is one problem); URLs too, of storage
+        that fsspec opens.
     n_jobs : int, default 1
         Processes, or threads where there are few pictures; -1 for all cores. A script that asks
         for more than one starts its work under ``if __name__ == "__main__":``.
     limits : BatchLimits, optional
         Sizes of the batches.
+    mapper : Mapper, optional
+        Carries the batches out elsewhere, on a cluster for example; ``n_jobs`` is not used then.
 
     Yields
     ------
@@ -134,54 +147,75 @@ def classify_files(
     fitting = max(1, limits.raster_bytes // max(1, int(np.prod(classifier.image_shape))))
     limits = replace(limits, first=min(limits.first, fitting), batch=min(limits.batch, fitting))
     jobs, remaining = resolve_jobs(n_jobs), iter(paths)
+    if mapper is not None:
+        model = replace(classifier, exit_rule=None, path=())
+        batches = _batches(remaining, limits)
+        for parts in mapper(_classified_there, itself, (model,), batches):
+            yield from parts
+        return
     # This also compiles the kernels: other processes then find them in the cache.
-    first = tuple(islice(remaining, limits.first))
+    first, remaining = _leading_pictures(remaining, limits.first)
     if first:
-        yield _classified(classifier, first, None)
-    head = list(islice(remaining, limits.sequential))
+        yield from _classified(classifier, tuple(first), None)
+    head, remaining = _leading_pictures(remaining, limits.sequential)
     beyond = list(islice(remaining, 1))
     remaining = chain(beyond, remaining)
     if jobs == 1 or not beyond:
         with ThreadPoolExecutor(jobs) as threads:
             for batch in chain(_batches(head, limits), _batches(remaining, limits)):
-                yield _classified(classifier, batch, threads if jobs > 1 else None)
+                yield from _classified(classifier, batch, threads if jobs > 1 else None)
         return
     with _workers(classifier, jobs) as workers:
         batches = _batches(remaining, limits)
         pending = deque(workers.submit(_in_worker, batch) for batch in islice(batches, 3 * jobs))
         # While the processes start.
         for batch in _batches(head, limits):
-            yield _classified(classifier, batch, None)
+            yield from _classified(classifier, batch, None)
         yield from _in_order(workers, pending, batches)
+
+
+def _leading_pictures(paths: Iterator[str], most: int) -> tuple[list[str], Iterator[str]]:
+    """Return the pictures before the first tar, so many at most, and the other paths."""
+    taken: list[str] = []
+    for path in paths:
+        if is_tar(path):
+            return taken, chain([path], paths)
+        taken.append(path)
+        if len(taken) == most:
+            break
+    return taken, paths
 
 
 def _in_order(
     workers: ProcessPoolExecutor,
-    pending: deque[Future[Classified]],
+    pending: deque[Future[list[Classified]]],
     batches: Iterator[tuple[str, ...]],
 ) -> Iterator[Classified]:
     """Yield the results in the order of the batches; a batch is sent for each that comes back."""
     try:
         while pending:
-            result = pending.popleft().result()
+            results = pending.popleft().result()
             for batch in islice(batches, 1):
                 pending.append(workers.submit(_in_worker, batch))
-            yield result
+            yield from results
     except BrokenProcessPool:
         message = "a process that read pictures died; fewer --jobs need less memory"
         raise DataError(message) from None
 
 
 def _batches(paths: Iterable[str], limits: BatchLimits) -> Iterator[tuple[str, ...]]:
+    """Yield paths that are classified together: pictures, or one tar."""
     batch: list[str] = []
     size = 0
     for path in paths:
+        if is_tar(path):
+            if batch:
+                yield tuple(batch)
+            yield (path,)
+            batch, size = [], 0
+            continue
         batch.append(path)
-        try:
-            size += os.stat(path).st_size
-        except (OSError, ValueError):
-            # Reading it reports the problem.
-            size += 1
+        size += _file_bytes(path)
         if len(batch) == limits.batch or size >= limits.batch_bytes:
             yield tuple(batch)
             batch, size = [], 0
@@ -189,24 +223,78 @@ def _batches(paths: Iterable[str], limits: BatchLimits) -> Iterator[tuple[str, .
         yield tuple(batch)
 
 
+def _file_bytes(path: str) -> int:
+    """Return a file's bytes; 1 where reading it will say more."""
+    try:
+        return 1 if is_url(path) else os.stat(path).st_size
+    except (OSError, ValueError):
+        return 1
+
+
+def _classified_there(classifier: CompactClassifier, paths: tuple[str, ...]) -> list[Classified]:
+    """Classify a batch on a worker, in one of its threads."""
+    with single_threaded_blas():
+        return list(_classified(classifier, paths, None))
+
+
 def _classified(
     classifier: CompactClassifier, paths: tuple[str, ...], threads: ThreadPoolExecutor | None
-) -> Classified:
-    def read(path: str) -> np.ndarray | str:
-        try:
-            return read_picture(classifier, path)
-        except DataError as error:
-            return str(error)
-        except MemoryError:
-            return f"{path}: decoding it takes too much memory"
+) -> Iterator[Classified]:
+    """Yield the batch of these pictures, or those of a tar."""
+    if not is_tar(paths[0]):
+        pictures = [Content(path, path) for path in paths]
+        yield _classified_pictures(classifier, pictures, threads, len(paths))
+        return
+    (tar,) = paths
+    contents, limits = tar_contents(tar), BatchLimits()
+    try:
+        while pictures := _next_pictures(contents, limits):
+            yield _classified_pictures(classifier, pictures, threads, 0)
+    except DataError as error:
+        nothing = np.full((1, len(classifier.classes_)), np.nan)
+        yield Classified((tar,), nothing, (str(error),), 1)
+        return
+    yield Classified((), np.zeros((0, len(classifier.classes_))), (), 1)
 
-    results = list((map if threads is None else threads.map)(read, paths))
+
+def _next_pictures(contents: Iterator[Content], limits: BatchLimits) -> list[Content]:
+    pictures: list[Content] = []
+    size = 0
+    for content in contents:
+        pictures.append(content)
+        size += len(content.data)
+        if len(pictures) == limits.batch or size >= limits.batch_bytes:
+            break
+    return pictures
+
+
+def _classified_pictures(
+    classifier: CompactClassifier,
+    pictures: Sequence[Content],
+    threads: ThreadPoolExecutor | None,
+    files: int,
+) -> Classified:
+    def read(picture: Content) -> np.ndarray | str:
+        name, data = picture
+        try:
+            if isinstance(data, bytes):
+                return read_picture(classifier, io.BytesIO(data))
+            if is_url(name):
+                with open_file(name) as file:
+                    return read_picture(classifier, io.BytesIO(file.read()))
+            return read_picture(classifier, name)
+        except DataError as error:
+            return str(error) if str(error).startswith(name) else f"{name}: {error}"
+        except MemoryError:
+            return f"{name}: decoding it takes too much memory"
+
+    results = list((map if threads is None else threads.map)(read, pictures))
     images = {i: image for i, image in enumerate(results) if not isinstance(image, str)}
-    probabilities = np.full((len(paths), len(classifier.classes_)), np.nan)
+    probabilities = np.full((len(pictures), len(classifier.classes_)), np.nan)
     if images:
         probabilities[list(images)] = classifier.predict_proba(np.stack(list(images.values())))
     problems = tuple(result if isinstance(result, str) else None for result in results)
-    return Classified(paths, probabilities, problems)
+    return Classified(tuple(p.name for p in pictures), probabilities, problems, files)
 
 
 class _Context(SpawnContext):
@@ -281,5 +369,5 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _in_worker(paths: tuple[str, ...]) -> Classified:
-    return _classified(_worker_classifier[0], paths, None)
+def _in_worker(paths: tuple[str, ...]) -> list[Classified]:
+    return list(_classified(_worker_classifier[0], paths, None))

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.images import labeled_images
-from visionshare.cli.options import Classifier, DataFolder, Jobs, Json, SkipPreprocessing
+from visionshare.cli.options import (
+    Classifier,
+    DataFolder,
+    Jobs,
+    Json,
+    Scheduler,
+    SkipPreprocessing,
+    Workers,
+)  # fmt: skip
 from visionshare.cli.text import cell, portable
 from visionshare.errors import InputError
 
@@ -44,6 +52,8 @@ def evaluate(
     jobs: Jobs = -1,
     skip_preprocessing: SkipPreprocessing = False,
     as_json: Json = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Measure a classifier on labeled images.
 
@@ -55,8 +65,11 @@ def evaluate(
     from dataclasses import replace
 
     from visionshare import load
+    from visionshare.apps.scoring import score_images
     from visionshare.classifier import EarlyExit
     from visionshare.datasets import Preprocessing
+    from visionshare.distributed import cluster_client
+    from visionshare.distributed.mapping import ClusterMap
     from visionshare.reports import Results
     from visionshare.resources import resolve_jobs
 
@@ -67,8 +80,13 @@ def evaluate(
         model = replace(model, preprocessing=Preprocessing())
     images = labeled_images(model, dataset, data, split)
     truth = model.classes_.astype(str)[images.labels]
+    scores = None
+    with cluster_client(workers, scheduler, threads) as client:
+        if client is not None:
+            scores = score_images(model, images.images, ClusterMap(client))
+    source = f"{images.name} ({split})"
     results = Results.of(
-        model, images.images, truth, threads, images.names, source=f"{images.name} ({split})"
+        model, images.images, truth, threads, images.names, source=source, scores=scores
     )
     early = None
     if model.exit_rule is not None:

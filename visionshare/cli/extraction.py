@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.images import Images, image_paths
-from visionshare.cli.options import Jobs
+from visionshare.cli.options import Jobs, Scheduler, Workers
 from visionshare.cli.text import portable
 from visionshare.errors import InputError
 
@@ -50,6 +50,8 @@ def extract(
     skip_broken: Annotated[
         bool, typer.Option("--skip-broken", help="Skip images that cannot be read.")
     ] = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Extract features of images into a column store; the same command resumes a stopped run.
 
@@ -59,6 +61,8 @@ def extract(
     OUT/features.safetensors: give that file as FEATURES to extract the same from other images.
     """
     from visionshare.apps import extract_features
+    from visionshare.distributed import cluster_client
+    from visionshare.distributed.mapping import ClusterMap
     from visionshare.memory import memory_limit
     from visionshare.resources import resolve_jobs
 
@@ -67,16 +71,18 @@ def extract(
     options = _PoolOptions(size, color, fit or "resize", sample, seed, threads)
     with memory_limit(memory, "--memory"):
         family, steps = _family(features, paths, out, options)
-    extraction = extract_features(
-        family,
-        paths,
-        out,
-        fit=fit or steps,
-        dtype=dtype,
-        memory=memory,
-        n_jobs=threads,
-        skip_broken=skip_broken,
-    )
+    with cluster_client(workers, scheduler, threads) as client:
+        extraction = extract_features(
+            family,
+            paths,
+            out,
+            fit=fit or steps,
+            dtype=dtype,
+            memory=memory,
+            n_jobs=threads,
+            skip_broken=skip_broken,
+            mapper=None if client is None else ClusterMap(client),
+        )
     for path in extraction.broken:
         typer.echo(f"skipped      {portable(path)}", err=True)
     typer.echo(f"images       {extraction.images}")

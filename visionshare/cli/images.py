@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,22 +11,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from visionshare.errors import DataError
+from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
     from visionshare.datasets import ImageSet
 
-__all__ = ["Images", "image_paths", "labeled_images"]
+__all__ = ["Images", "PicturesAndTars", "image_paths", "labeled_images"]
 
 Images = Annotated[
     list[str],
     typer.Argument(help='Files, folders, patterns, or "-" for a list on standard input.'),
 ]
+PicturesAndTars = Annotated[
+    list[str],
+    typer.Argument(
+        help='Pictures or tars of them: files, folders, URLs (s3://bucket/*.tar), patterns, "-".'
+    ),
+]
 
 
-def image_paths(entries: list[str]) -> Iterator[str]:
+def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
     """Return the image files that entries stand for; folders are searched recursively.
+
+    With ``tars`` a folder without images may have tars, and entries may be URLs.
 
     All entries are checked before the first file is yielded; folders are read lazily.
 
@@ -37,6 +44,8 @@ def image_paths(entries: list[str]) -> Iterator[str]:
         If an entry stands for no file.
     """
     from visionshare.datasets.folders import iter_images
+    from visionshare.datasets.pictures.tars import find_tars
+    from visionshare.storage import is_url, matching_files
 
     sources: list[Iterable[str]] = []
     for entry in entries:
@@ -45,13 +54,16 @@ def image_paths(entries: list[str]) -> Iterator[str]:
         elif os.path.isdir(entry):
             images = iter_images(entry)
             first = next(images, None)
-            if first is None:
+            shards = find_tars(Path(entry)) if tars and first is None else []
+            if first is None and not shards:
                 raise DataError(f"{entry}: a folder without images")
-            sources.append(chain([first], images))
+            sources.append(map(str, shards) if first is None else chain([first], images))
         elif os.path.isfile(entry):
             sources.append([entry])
         else:
-            matches = sorted(glob.glob(entry, recursive=True))
+            if is_url(entry) and not tars:
+                raise InputError("images", entry, "files of this machine")
+            matches = matching_files(entry)
             if not matches:
                 raise DataError(f"{entry}: no such file, folder or pattern")
             sources.append(matches)

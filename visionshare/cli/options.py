@@ -10,8 +10,8 @@ import typer
 from visionshare.errors import InputError
 
 __all__ = [
-    "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "SkipPreprocessing",
-    "image_size",
+    "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Scheduler",
+    "SkipPreprocessing", "Workers", "image_size",
 ]  # fmt: skip
 
 Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
@@ -35,6 +35,14 @@ Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 SkipPreprocessing = Annotated[
     bool,
     typer.Option("--skip-preprocessing", help="Images are preprocessed already: only resize them."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", help="Run on so many processes: a Dask cluster of this machine."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", help='Run on a Dask cluster that is there: "tcp://host:8786".'),
 ]
 
 _LARGEST = 4096

@@ -6,16 +6,24 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.cli.images import Images, image_paths
-from visionshare.cli.options import Classifier, Jobs, Json, SkipPreprocessing
+from visionshare.cli.images import Images, PicturesAndTars, image_paths
+from visionshare.cli.options import (
+    Classifier,
+    Jobs,
+    Json,
+    Scheduler,
+    SkipPreprocessing,
+    Workers,
+)  # fmt: skip
 from visionshare.cli.text import cell, one_line, portable
 from visionshare.errors import DataError, InputError
 from visionshare.progress import stage
@@ -24,11 +32,13 @@ if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.apps import Classified
+    from visionshare.apps.resumed_file import ResumedFile
     from visionshare.classifier import CompactClassifier
 
 __all__ = ["register"]
 
 _FORMS = (".csv", ".jsonl")
+_HEADERS = {".csv": "image,class,probability\n"}
 _SKIPPED = 1
 
 
@@ -40,29 +50,40 @@ def register(app: typer.Typer) -> None:
 
 def predict(
     classifier: Classifier,
-    images: Images,
+    images: PicturesAndTars,
     jobs: Jobs = -1,
     out: Annotated[
-        Path | None, typer.Option("--out", help="A .csv or .jsonl file, written atomically.")
+        Path | None,
+        typer.Option(
+            "--out", help="A .csv or .jsonl file; the same command completes a stopped run."
+        ),
     ] = None,
     skip_preprocessing: SkipPreprocessing = False,
     as_json: Json = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Classify images; one line per image: file, class, probability.
 
     Example: visionshare predict out/digits/classifier.safetensors scans/ --json
 
+    Example: visionshare predict CLASSIFIER "s3://bucket/*.tar" --out classes.csv --workers 4
+
     Images are preprocessed as the classifier says (see "inspect"). Unreadable images are named on
-    standard error and skipped: the exit code is then 1, or 2 if none could be read.
+    standard error and skipped: the exit code is then 1, or 2 if none could be read. The workers of
+    a cluster read the files themselves: under the same paths, or from storage.
     """
     from visionshare import load
     from visionshare.apps import classify_files
     from visionshare.datasets import Preprocessing
+    from visionshare.distributed import cluster_client
+    from visionshare.distributed.mapping import ClusterMap
+    from visionshare.fingerprints import file_digest
     from visionshare.resources import resolve_jobs
 
     if out is not None and out.suffix not in _FORMS:
         raise InputError("--out", str(out), "a file .csv or .jsonl")
-    threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images)
+    threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images, tars=True)
     model = load(classifier)
     _check(model, classifier)
     if skip_preprocessing:
@@ -70,25 +91,36 @@ def predict(
     form = "json" if as_json else "text"
     if out is not None:
         form = out.suffix[1:]
-    lines, read, broken = _LINES[form], 0, 0
-    # Where results are lines on the terminal, they say themselves how far it is.
-    progress = nullcontext(_nothing) if out is None else stage("classifying pictures")
-    with _output(out) as file, progress as advance:
-        if form == "csv":
-            file.write("image,class,probability\n")
-        for part in classify_files(model, paths, threads):
-            file.write(lines(part, [c.item() for c in model.classes_]))
-            file.flush()
-            problems = [problem for problem in part.problems if problem is not None]
-            for problem in problems:
-                typer.echo(f"error: {one_line(problem)}", err=True)
-            broken += len(problems)
-            read += len(part.paths) - len(problems)
-            advance(len(part.paths))
+    identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
+    with _output(out, identity) as file, cluster_client(workers, scheduler, threads) as client:
+        mapper = None if client is None else ClusterMap(client)
+        parts = classify_files(model, file.remaining(paths), threads, mapper=mapper)
+        _write_classes(file, parts, form, [c.item() for c in model.classes_], out is not None)
+    read, broken = file.counts.get("read", 0), file.counts.get("broken", 0)
     if broken:
         if read:
             typer.echo(f"error: {broken} of {read + broken} images skipped", err=True)
         raise typer.Exit(_SKIPPED if read else 2)
+
+
+def _write_classes(
+    file: ResumedFile | _Lines,
+    parts: Iterable[Classified],
+    form: str,
+    classes: list[Any],
+    show_progress: bool,
+) -> None:
+    """Write the results, and name on standard error what could not be read."""
+    # Where results are lines on the terminal, they say themselves how far it is.
+    progress = stage("classifying pictures") if show_progress else nullcontext(_nothing)
+    with progress as advance:
+        for part in parts:
+            problems = [problem for problem in part.problems if problem is not None]
+            read = len(part.paths) - len(problems)
+            file.add(_LINES[form](part, classes), part.files, read=read, broken=len(problems))
+            for problem in problems:
+                typer.echo(f"error: {one_line(problem)}", err=True)
+            advance(len(part.paths))
 
 
 def _nothing(steps: int) -> None:
@@ -100,19 +132,36 @@ def _check(model: CompactClassifier, path: Path) -> None:
         raise DataError(f"{path}: classifies vectors, not images")
 
 
+class _Lines:
+    """Standard output, as a file of results that is not resumed."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def remaining(self, inputs: Iterable[str]) -> Iterable[str]:
+        return inputs
+
+    def add(self, text: str, inputs: int, **counts: int) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        self.counts.update(counts)
+
+
 @contextmanager
-def _output(path: Path | None) -> Iterator[TextIO]:
+def _output(path: Path | None, identity: str) -> Iterator[ResumedFile | _Lines]:
     """Yield standard output, or a file that appears when it is complete."""
-    from visionshare.durable import replace_file
+    from visionshare.apps.resumed_file import resumed_file
 
     if path is None:
-        yield sys.stdout
+        yield _Lines()
         return
+    if path.is_dir():
+        raise InputError("--out", str(path), "a file to write to (Is a directory)")
+    header = _HEADERS.get(path.suffix, "")
     try:
-        with (
-            replace_file(path) as partial,
-            open(partial, "w", encoding="utf-8", errors="surrogateescape", newline="") as file,
-        ):
+        with resumed_file(path, identity, header) as file:
+            if file.inputs:
+                typer.echo(f"going on after {file.inputs} inputs", err=True)
             yield file
     except (FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError) as error:
         raise InputError("--out", str(path), f"a file to write to ({error.strerror})") from None

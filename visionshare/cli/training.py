@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, image_size
+from visionshare.cli.options import (
+    Color,
+    DataFolder,
+    ImageSize,
+    Jobs,
+    Scheduler,
+    Workers,
+    image_size,
+)  # fmt: skip
 from visionshare.cli.searching import SearchOptions, chosen_recipe
 from visionshare.errors import DataError, InputError
 
@@ -95,16 +103,8 @@ def train(
         ),
     ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", help="Learn on so many processes: a Dask cluster of this machine."
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", help='Learn on a Dask cluster: "tcp://host:8786".'),
-    ] = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Train a classifier; write it with its figures and a report.
 

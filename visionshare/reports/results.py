@@ -94,6 +94,7 @@ class Results:
         names: Sequence[str] | None = None,
         origin: str = "unknown",
         source: str = "",
+        scores: np.ndarray | None = None,
     ) -> Results:
         """Classify images; classes that the classifier lacks come last, with a probability of 0.
 
@@ -107,6 +108,8 @@ class Results:
             Threads.
         names, origin, source
             As of the class.
+        scores : ndarray of shape (n, k), optional
+            Of the images, where they are there already.
 
         Raises
         ------
@@ -117,7 +120,8 @@ class Results:
         given = [str(c) for c in np.asarray(truth).tolist()]
         classes = (*known, *sorted(set(given) - set(known)))
         index = {name: i for i, name in enumerate(classes)}
-        scores = classifier.decision_function(images, n_jobs)
+        if scores is None:
+            scores = classifier.decision_function(images, n_jobs)
         predicted = predict_labels(np.arange(len(known)), scores)
         probabilities = np.zeros((len(scores), len(classes)))
         probabilities[:, : len(known)] = classifier.probabilities(scores)

@@ -11,14 +11,15 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from visionshare.datasets.folders import EXTENSIONS
 from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
+from visionshare.storage import open_file
 
-__all__ = ["find_tars", "is_tar", "tar_pictures"]
+__all__ = ["find_tars", "is_tar", "tar_contents", "tar_pictures"]
 
 _SUFFIXES = (".tar", ".tar.gz", ".tgz")
 _LABELS = ("label", "cls", "class", "category", "target", "class_name")
@@ -28,15 +29,15 @@ _MAX_MEMBERS = 10_000_000
 _BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
 
 
-def is_tar(path: Path) -> bool:
+def is_tar(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is named as tars are.
 
     Examples
     --------
-    >>> is_tar(Path("a.tar.gz")), is_tar(Path("a.zip"))
+    >>> is_tar("a.tar.gz"), is_tar("a.zip")
     (True, False)
     """
-    return path.name.lower().endswith(_SUFFIXES)
+    return os.fspath(path).lower().endswith(_SUFFIXES)
 
 
 def find_tars(folder: Path) -> list[Path]:
@@ -110,12 +111,28 @@ def _index(path: Path) -> tuple[list[str], dict[str, str]]:
 
 def _contents(tars: list[Path]) -> Iterator[Content]:
     for path in tars:
-        for member, read in _members(path):
-            if os.path.splitext(member)[1].lower() in EXTENSIONS:
-                yield Content(f"{path}: {member}", read(_MAX_MEMBER))
+        yield from tar_contents(path)
 
 
-def _members(path: Path) -> Iterator[tuple[str, Any]]:
+def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
+    """Yield the pictures of a tar in order, each read when its turn comes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        May be a URL of object storage.
+
+    Raises
+    ------
+    DataError
+        If the tar is missing, broken or too large.
+    """
+    for member, read in _members(path):
+        if os.path.splitext(member)[1].lower() in EXTENSIONS:
+            yield Content(f"{path}: {member}", read(_MAX_MEMBER))
+
+
+def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
     """Yield the files of a tar: the name, and a function that reads so many bytes at most."""
     total = 0
     with _opened(path) as tar:
@@ -139,10 +156,10 @@ def _members(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tarfile.TarFile]:
+def _opened(path: str | os.PathLike[str]) -> Iterator[tarfile.TarFile]:
     """Open a tar; what goes wrong inside of the block is a DataError."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             packed = file.read(2) == b"\x1f\x8b"
             file.seek(0)
             plain: Any = gzip.GzipFile(fileobj=file) if packed else file
@@ -150,8 +167,6 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
                 yield tar
     except DataError:
         raise
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
     except _BROKEN as error:
         line = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: cannot be read as a tar ({line})") from None
@@ -160,19 +175,19 @@ def _opened(path: Path) -> Iterator[tarfile.TarFile]:
 class _Bounded:
     """A file that is read some bytes at a time: headers may ask for any number."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: Any) -> None:
         self._file = file
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= _MAX_MEMBER:
             raise ValueError(f"{size} bytes at once")
-        return self._file.read(size)
+        return bytes(self._file.read(size))
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        return self._file.seek(offset, whence)
+        return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
-        return self._file.tell()
+        return int(self._file.tell())
 
 
 def _key(member: str) -> str:

@@ -1,0 +1,111 @@
+"""A function of many items, carried out on the workers of a cluster, with results in order."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from visionshare.distributed.cluster import Bounds, connected
+from visionshare.errors import ClusterError, DataError
+
+__all__ = ["ClusterMap"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Items that are under way for each thread of the cluster: one is computed, others wait beside it.
+_AHEAD = 3
+
+
+class ClusterMap:
+    """Calls a function on workers: the results come in order, each exactly once.
+
+    The function is called with what :attr:`make` returned on the worker, once a worker, and an
+    item. Items of a worker that is lost are done again elsewhere; a result is handed over once.
+    Few items are under way at a time, however many there are.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    waits : Bounds, optional
+        How long is waited for workers and answers.
+
+    Examples
+    --------
+    >>> ClusterMap(client=None).client is None
+    True
+    """
+
+    def __init__(self, client: Any, waits: Bounds | None = None) -> None:
+        self.client, self.waits = client, waits or Bounds()
+
+    def __call__(
+        self,
+        function: Callable[[Any, Item], Result],
+        make: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        items: Iterable[Item],
+    ) -> Iterator[Result]:
+        """Yield ``function(make(*arguments), item)`` for each item.
+
+        Parameters
+        ----------
+        function, make : callable
+            Of a module, so that workers find them by name; ``function`` changes nothing.
+        arguments : tuple
+            Of ``make``; sent once.
+        items : iterable
+
+        Raises
+        ------
+        ClusterError
+            If the scheduler, or every worker, is lost, or an item ends the worker that has it
+            again and again.
+        """
+        shared = self.client.submit(make, *arguments, pure=False)
+        remaining, pending = iter(items), deque[Any]()
+        try:
+            while True:
+                room = _AHEAD * sum(self._workers().values()) - len(pending)
+                for item in itertools.islice(remaining, max(room, 0)):
+                    pending.append(self.client.submit(function, shared, item, pure=False))
+                if not pending:
+                    return
+                yield self._awaited(pending.popleft())
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _workers(self) -> dict[str, int]:
+        """Return the workers, once there is one."""
+        end = time.monotonic() + self.waits.workers
+        while not (workers := connected(self.client)):
+            if time.monotonic() > end:
+                raise ClusterError(f"no worker for {self.waits.workers:g} seconds")
+            time.sleep(min(0.1, self.waits.look))
+        return workers
+
+    def _awaited(self, future: Any) -> Any:
+        from concurrent.futures import CancelledError
+
+        from distributed import TimeoutError as Late
+        from distributed.comm import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        end = time.monotonic() + self.waits.answer
+        while True:
+            try:
+                return future.result(timeout=self.waits.look)
+            except (TimeoutError, Late):
+                self._workers()
+                if time.monotonic() > end:
+                    said = f"no answer for {self.waits.answer:g} seconds"
+                    raise ClusterError(said) from None
+            except KilledWorker:
+                said = "each worker that was given some pictures died; do they fit into its memory?"
+                raise DataError(said) from None
+            except (CancelledError, CommClosedError) as error:
+                raise ClusterError(f"the scheduler was lost: {error}") from error

@@ -1,0 +1,182 @@
+"""Files on this machine or in object storage: one way to name, list and open them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+from visionshare.errors import DataError, InputError
+
+__all__ = ["RetriedFile", "file_size", "is_url", "matching_files", "open_file"]
+
+# Storage that fails is asked again after so many seconds, then the error is the user's.
+_PAUSES = (0.5, 2.0, 8.0)
+# Bytes that are fetched together: pictures of a tar are read one after the other.
+_BLOCK = 8 << 20
+# What will be the same when it is asked for again.
+_FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+
+
+def is_url(name: str) -> bool:
+    """Return whether a name says where a file is in storage, such as "s3://bucket/a.tar".
+
+    Examples
+    --------
+    >>> is_url("s3://bucket/a.tar"), is_url("photos/a.tar")
+    (True, False)
+    """
+    return "://" in name
+
+
+def matching_files(pattern: str) -> list[str]:
+    """Return the files that a pattern stands for, sorted; of a URL, as URLs.
+
+    Parameters
+    ----------
+    pattern : str
+        Path or URL, with ``*``, ``?``, ``[...]`` or ``**`` where several are meant.
+
+    Raises
+    ------
+    DataError
+        If the storage cannot be listed.
+    InputError
+        If the packages for such URLs are not installed.
+
+    Examples
+    --------
+    >>> matching_files("no-folder/*.tar")
+    []
+    """
+    if not is_url(pattern):
+        return sorted(glob.glob(pattern, recursive=True))
+    if not glob.has_magic(pattern):
+        return [pattern]
+    files, path = _filesystem(pattern)
+    found = _retried(pattern, lambda: files.glob(path))
+    return sorted(str(files.unstrip_protocol(name)) for name in found)
+
+
+def file_size(name: str) -> int:
+    """Return the bytes of a file.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or the storage does not answer.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     file_size(file.name)
+    0
+    """
+    if not is_url(name):
+        return int(_retried(name, lambda: os.stat(name).st_size))
+    files, path = _filesystem(name)
+    return int(_retried(name, lambda: files.size(path)) or 0)
+
+
+@contextmanager
+def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes] | RetriedFile]:
+    """Open a file to read; of a URL, blocks are fetched as they are read.
+
+    Parameters
+    ----------
+    name : str or path-like
+
+    Raises
+    ------
+    DataError
+        If there is no such file, or the storage does not answer.
+    InputError
+        If the packages for such URLs are not installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file, open_file(file.name) as opened:
+    ...     opened.read()
+    b''
+    """
+    text = os.fspath(name)
+    if not is_url(text):
+        with _retried(text, lambda: open(text, "rb")) as file:
+            yield file
+        return
+    files, path = _filesystem(text)
+    with _retried(text, lambda: files.open(path, "rb", block_size=_BLOCK)) as remote:
+        yield RetriedFile(remote, text)
+
+
+class RetriedFile:
+    """A file of storage, opened to read; reads are repeated where the storage fails.
+
+    Parameters
+    ----------
+    file : binary file
+    name : str
+        What errors call it.
+    """
+
+    def __init__(self, file: Any, name: str) -> None:
+        self._file, self._name = file, name
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, all that are left where no number is given."""
+        start = self._file.tell()
+
+        def once() -> bytes:
+            self._file.seek(start)
+            return bytes(self._file.read(size))
+
+        return bytes(_retried(self._name, once))
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place and return it."""
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Return the place of the next byte."""
+        return int(self._file.tell())
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL, as fsspec and its configuration have it, and the path."""
+    accepted = 'what fsspec opens: `pip install "visionshare[storage]"` for s3:// and https://'
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise InputError("file", url, accepted) from None
+    try:
+        files, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise InputError("file", url, f"{accepted} ({error})") from None
+    return files, str(path)
+
+
+def _retried(name: str, action: Any) -> Any:
+    """Return what an action gives, tried again where it fails for the moment."""
+    for pause in (*_PAUSES, None):
+        try:
+            return action()
+        except _FINAL as error:
+            raise DataError(f"{name}: {error.strerror or 'no such file'}") from None
+        except (OSError, TimeoutError) as error:
+            if pause is None or not is_url(name):
+                raise DataError(f"{name}: cannot be read ({_line(error)})") from None
+        except Exception as error:
+            # Packages for storage have errors of their own, of which fsspec knows no list.
+            if pause is None:
+                raise DataError(f"{name}: storage does not answer ({_line(error)})") from None
+        time.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]

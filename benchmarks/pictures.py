@@ -16,7 +16,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
@@ -39,11 +39,11 @@ from visionshare.image_classifier.proposals import Data
 from visionshare.recipes import load_recipe
 from visionshare.recipes.design.writing import toml_text
 
-__all__ = ["SETS", "load", "main", "rows"]
+__all__ = ["PEER_NAMES", "SETS", "load", "main", "rows"]
 
 SETS = ("digits", "fashion-mnist", "cifar10", "chars74k", "brodatz", "mnist")
 OURS = "ImageClassifier"
-_OTHERS = ("gradients", "trees")
+PEER_NAMES = ("network", "gradients", "trees")
 Result = dict[str, Any]
 LENET = "LeNet-5 of as many multiply-accumulates"
 # Of what our classifier takes: the LeNet's seconds of training; the others are those of tuning.
@@ -176,6 +176,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--test", type=int, help="test images at most")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path, default=RESULTS / "own-pictures.json")
+    parser.add_argument("--peers", nargs="*", choices=PEER_NAMES, default=list(PEER_NAMES))
     parser.add_argument("--page", action="store_true", help="write docs/results/own-pictures.md")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the page")
     options = parser.parse_args(given)
@@ -184,9 +185,9 @@ def main(given: Sequence[str] | None = None) -> None:
         train, test = load(name, options.data)
         train, test = _part(train, options.train, 0), _part(test, options.test, 0)
         title = f"{name}, {len(train)} training and {len(test)} test images"
-        for who, run in _runs(results, title, train, test, seed).items():
+        for key, who, run in _runs(results, title, train, test, seed):
             about = f"{title} | {who} | {seed}"
-            if about in results:
+            if about in results or key not in (None, *options.peers):
                 continue
             results[about] = run()
             write_text(options.json, json.dumps(results, indent=1) + "\n")
@@ -199,9 +200,9 @@ def main(given: Sequence[str] | None = None) -> None:
 
 def _runs(
     results: Mapping[str, Result], title: str, train: ImageSet, test: ImageSet, seed: int
-) -> dict[str, Callable[[], Result]]:
-    """Return what is to be run with a seed, by name; ours first, as others depend on it."""
-    runs: dict[str, Callable[[], Result]] = {OURS: lambda: run_ours(train, test, seed)}
+) -> Iterator[tuple[str | None, str, Callable[[], Result]]]:
+    """Yield what is to be run with a seed: its key, its name; ours first, others depend on it."""
+    yield None, OURS, lambda: run_ours(train, test, seed)
     if all(find_spec(package) for package in NETWORKS):
 
         def lenet() -> Result:
@@ -209,12 +210,11 @@ def _runs(
             with TemporaryDirectory() as folder:
                 return run_lenet(train, test, seed, ours, Path(folder))
 
-        runs[LENET] = lenet
-    for key in _OTHERS:
+        yield PEER_NAMES[0], LENET, lenet
+    for key in PEER_NAMES[1:]:
         peer, effort = PEERS[key], Effort(1, False, seed)
         if not missing(peer) and (seed == 0 or peer.seeded):
-            runs[peer.name] = partial(run_peer, peer, train, test, effort)
-    return runs
+            yield key, peer.name, partial(run_peer, peer, train, test, effort)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import numpy as np
 
 from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.record import Entry
+from scripts.reproduce.results import deviation
 
 __all__ = ["OURS", "Point", "draw", "points"]
 
@@ -58,7 +59,12 @@ def points(
         if value is None:
             continue
         errors = [100 * run.errors / n_test for run in entry.runs.values()]
-        point = Point(entry.name, float(value), float(np.mean(errors)), float(np.std(errors)))
+        point = Point(
+            entry.name,
+            float(value),
+            float(np.mean(errors)),
+            deviation(errors),
+        )
         groups.setdefault(entry.group, []).append(point)
     return {group: sorted(found, key=lambda p: p.cost) for group, found in groups.items()}
 

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from scripts.reproduce.results import arguments, pyplot, spread, stopwatch, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    deviation,
+    pyplot,
+    spread,
+    stopwatch,
+    table,
+    write_page,
+)  # fmt: skip
 from visionshare import OneAgainstRest, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.resources import thread_limit
@@ -147,7 +155,7 @@ def draw(measured: Needs, path: Path) -> None:
             needs = [(k, measured[name, target, k]) for k in COUNTS]
             reached = [(k, v) for k, v in needs if np.isfinite(v).all()]
             x, means = [k for k, _ in reached], [np.mean(v) for _, v in reached]
-            deviations, label = [np.std(v) for _, v in reached], f"{name}, {target:.0%}"
+            deviations, label = [deviation(v) for _, v in reached], f"{name}, {target:.0%}"
             axis.errorbar(x, means, deviations, fmt=style, color=color, label=label)
     axis.set(xlabel="classes", ylabel="features", title="features that reach a test error")
     axis.legend()

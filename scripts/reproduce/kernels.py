@@ -31,7 +31,15 @@ from scripts.reproduce.adult import (
     sets_of,
     splits,
 )
-from scripts.reproduce.results import arguments, listed, pyplot, spread, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    deviation,
+    listed,
+    pyplot,
+    spread,
+    table,
+    write_page,
+)  # fmt: skip
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
 from visionshare.learners.path import unscaled
@@ -253,7 +261,12 @@ def draw(measured: dict[tuple[str, int], list[float]], names: Any, path: Path) -
     for name in names:
         widths = sorted(w for n, w in measured if n == name)
         means = [100 * np.mean(measured[name, w]) for w in widths]
-        axis.errorbar(widths, means, [100 * np.std(measured[name, w]) for w in widths], label=name)
+        axis.errorbar(
+            widths,
+            means,
+            [100 * deviation(measured[name, w]) for w in widths],
+            label=name,
+        )
     axis.set(xscale="log", xlabel="columns (two per pair)", ylabel="accuracy in percent")
     axis.legend(fontsize=8)
     figure.savefig(path, dpi=90)

@@ -55,10 +55,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def spread(values: Sequence[float] | np.ndarray, digits: int = 2) -> str:
-    """Return mean ± standard deviation, or the value where there is one."""
+    """Return mean ± standard deviation (of the sample: n - 1), or the value where there is one."""
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
-    return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
+    return f"{np.mean(values):.{digits}f} ± {deviation(values):.{digits}f}"
+
+
+def deviation(values: Sequence[float] | np.ndarray) -> float:
+    """Return the standard deviation of the sample; 0 of one value."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def listed(values: Iterable[float]) -> str:

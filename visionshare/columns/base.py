@@ -231,8 +231,17 @@ class Columns(ABC):
         """Note that a learner has chosen columns, in order of entry."""
         return
 
-    def check_rounds(self, rounds: int) -> None:
-        """Raise an InputError if the columns cannot serve so many searches."""
+    def check_rounds(self, rounds: int, entering: int = 1, searches: int = 1) -> None:
+        """Raise an InputError if there is no room for so many rounds.
+
+        Parameters
+        ----------
+        rounds : int
+        entering : int, default 1
+            Candidates that enter in each, at most.
+        searches : int, default 1
+            Searches of each, at most.
+        """
         return
 
     def added_macs(

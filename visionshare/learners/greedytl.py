@@ -17,7 +17,12 @@ from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
 from visionshare.learners.parameters import check_flags, check_numbers, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, support_of
-from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
+from visionshare.learners.ridge_rounds import (
+    RidgeSettings,
+    ridge_rounds,
+    tuned_ridge_rounds,
+)  # fmt: skip
+from visionshare.learners.rounds import Round
 from visionshare.scores import two_sided
 from visionshare.search import Pool, Search
 
@@ -39,8 +44,10 @@ class GreedyTL(Classifier):
         Predictors whose scores are columns too, after those of X; see
         :class:`visionshare.generators.sources.SourceClassifiers`. Not with ``Columns``: their
         family may be a union that holds sources.
-    alpha : float, default 1.0
-        λ.
+    alpha : float or "auto", default 1.0
+        λ of λI + Σ zzᵀ, as algorithm 1 prints it. Equation (2) has the mean of the errors, which
+        is m·λ here. "auto" chooses λ among multiples of m, and after how many rounds to stop, for
+        each class by the left-out scores of all rounds: nothing is to be tuned.
     tol : float, default 1e-4
         δ: stop when a round lowers the regularized error by less than this fraction.
     search : {"exhaustive", "random"} or Search, default "exhaustive"
@@ -70,6 +77,8 @@ class GreedyTL(Classifier):
     intercept_ : ndarray of shape (T,), float64
     rounds_ : list of list of Round
         Of each task.
+    alphas_ : ndarray of shape (T,), float64
+        λ of each task.
     path_ : tuple of PathStep
         For two classes every round, otherwise the end alone.
     chosen_sources_ : list of tuple (class, source, output, weight)
@@ -96,7 +105,7 @@ class GreedyTL(Classifier):
     rounds: int = 100
     _: KW_ONLY
     sources: Sequence[Any] | None = None
-    alpha: float = 1.0
+    alpha: float | str = 1.0
     tol: float = 1e-4
     search: str | Search = "exhaustive"
     search_options: dict[str, Any] | None = None
@@ -107,13 +116,17 @@ class GreedyTL(Classifier):
 
     def _settings(self) -> RidgeSettings:
         check_whole_numbers(self, 1, "rounds")
-        check_numbers(self, "alpha", positive=True)
+        if isinstance(self.alpha, str):
+            check_choice("alpha", self.alpha, ("auto",))
+        else:
+            check_numbers(self, "alpha", positive=True)
         check_numbers(self, "tol")
         check_flags(self, "fit_intercept")
         if isinstance(self.search, str):
             check_choice("search", self.search, ("exhaustive", "random"))
         search = self._search()
-        return RidgeSettings(int(self.rounds), float(self.alpha), float(self.tol), search)
+        alpha = None if isinstance(self.alpha, str) else float(self.alpha)
+        return RidgeSettings(int(self.rounds), alpha, float(self.tol), search)
 
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
@@ -126,7 +139,9 @@ class GreedyTL(Classifier):
             settings = self._rated(settings, columns, 1)
             columns.fit_scaling("unit_variance", examples.omega)
             pool = Pool(columns)
-            self.rounds_ = [list(ridge_rounds(pool, s, examples.omega, settings)) for s in signs]
+            learned = [_rounds(pool, task, examples.omega, settings) for task in signs]
+            self.alphas_ = np.array([alpha for alpha, _ in learned])
+            self.rounds_ = [rounds for _, rounds in learned]
             self._gather(pool, signs, examples)
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
         return self
@@ -205,3 +220,12 @@ class GreedyTL(Classifier):
                 if weight:
                     chosen.append((name.item(), int(source), int(output), float(weight)))
         return sorted(chosen, key=lambda entry: -abs(entry[3]))
+
+
+def _rounds(
+    pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+) -> tuple[float, list[Round]]:
+    """Return the alpha and the rounds of a task."""
+    if settings.alpha is None:
+        return tuned_ridge_rounds(pool, y, omega, settings)
+    return settings.alpha, list(ridge_rounds(pool, y, omega, settings))

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from visionshare.columns import ArrayColumns
+from visionshare.errors import InputError
 from visionshare.learners.rounds import Round
 from visionshare.search import Exhaustive, Pool, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
-__all__ = ["RidgeSettings", "ridge_rounds"]
+__all__ = ["RidgeSettings", "left_out_error", "ridge_rounds", "tuned_ridge_rounds"]
+
+# Of m: alphas that are tried where the left-out scores choose.
+_ALPHAS = tuple(10.0 ** (n / 2) for n in range(-6, 3))
 
 
 @dataclass(frozen=True)
@@ -24,17 +28,55 @@ class RidgeSettings:
     ----------
     rounds : int
         Candidates that enter at most.
-    alpha : float
-        λ.
+    alpha : float or None
+        λ; None where :func:`tuned_ridge_rounds` chooses it.
     tol : float
         δ: stop when a round lowers the regularized error by less than this fraction of ‖y‖².
     search : Search
     """
 
     rounds: int
-    alpha: float
+    alpha: float | None
     tol: float
     search: Search
+
+
+def tuned_ridge_rounds(
+    pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+) -> tuple[float, list[Round]]:
+    """Return the alpha and the rounds whose left-out scores have the least squared error.
+
+    Every round has the score of each example by the weights that were learned without it, at no
+    cost. They choose alpha, among multiples of m, and after how many rounds to stop. What was
+    selected saw the example, so that the error is too low; but it is so for all alphas.
+
+    Parameters
+    ----------
+    pool, y, omega
+        As in :func:`ridge_rounds`.
+    settings : RidgeSettings
+        Its alpha is not used.
+
+    Returns
+    -------
+    alpha : float
+    rounds : list of Round
+        Up to the best one; none if the mean of y is best.
+    """
+    centered = y - np.dot(omega, y) / omega.sum()
+    least, chosen = float(np.dot(omega, centered**2)), (len(y) * _ALPHAS[-1], list[Round]())
+    for alpha in (len(y) * share for share in reversed(_ALPHAS)):
+        rounds = list(ridge_rounds(pool, y, omega, replace(settings, alpha=alpha)))
+        for number, one in enumerate(rounds, 1):
+            error = left_out_error(one, centered, omega)
+            if error < least:
+                least, chosen = error, (alpha, rounds[:number])
+    return chosen
+
+
+def left_out_error(one: Round, centered: np.ndarray, omega: np.ndarray) -> float:
+    """Return the weighted sum of squared errors of a round's left-out scores."""
+    return float(np.dot(omega, (centered - one.left_out) ** 2))
 
 
 def ridge_rounds(
@@ -61,7 +103,7 @@ def ridge_rounds(
         Its loss is λ yᵀGy / ‖y‖², what ridge regression leaves of y; its score what yᵀGy lost; its
         intercept 0, for centered y.
     """
-    alpha, root = settings.alpha, np.sqrt(omega)
+    alpha, root = _alpha(settings), np.sqrt(omega)
     centered = root * (y - np.dot(omega, y) / omega.sum())
     table = _table(pool, settings.search)
     if table is not None:
@@ -102,6 +144,12 @@ def ridge_rounds(
             return
 
 
+def _alpha(settings: RidgeSettings) -> float:
+    if settings.alpha is None:
+        raise InputError("alpha", None, "a number")
+    return settings.alpha
+
+
 def _round(
     number: int,
     candidates: np.ndarray,
@@ -137,7 +185,7 @@ def _compiled_rounds(
     from visionshare.learners.ridge_kernels import select
 
     begun = time.perf_counter()
-    alpha, root, whole = settings.alpha, np.sqrt(omega), float(centered @ centered)
+    alpha, root, whole = _alpha(settings), np.sqrt(omega), float(centered @ centered)
     offset, scale = pool.columns.scaling_of()
     square, most = float(omega.sum()), min(settings.rounds, len(table))
     choices = (square, alpha, settings.tol, most)

@@ -148,7 +148,8 @@ class TaskLearner(Learner):
     ) -> Solved:
         """Run the loop and keep its rounds; ``examples`` are what identifies its inputs."""
         settings = self._settings()
-        columns.check_rounds(settings.rounds * settings.patience)
+        entering = settings.n_entering if settings.corrective else 1
+        columns.check_rounds(settings.rounds, entering, settings.patience)
         settings = self._rated(settings, columns, targets.n_tasks)
         columns.fit_scaling(self.scaling, examples[0])
         problem = self._problem(targets, columns.compute_dtype, executor)

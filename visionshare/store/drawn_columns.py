@@ -50,10 +50,13 @@ class DrawnColumns(Columns):
         """Identity of images and draws."""
         return images_fingerprint(self._images) + self.draws.fingerprint
 
-    def check_rounds(self, rounds: int) -> None:
+    def check_rounds(self, rounds: int, entering: int = 1, searches: int = 1) -> None:
         """Raise an InputError if there are fewer rounds of draws."""
-        if rounds > self.draws.rounds:
-            raise InputError("rounds", rounds, f"at most {self.draws.rounds}, the rounds of draws")
+        if rounds * searches > self.draws.rounds:
+            accepted = (
+                f"at most {self.draws.rounds // searches}: there are {self.draws.rounds} draws"
+            )
+            raise InputError("rounds", rounds, accepted)
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield the columns in one buffer; those of the last request are cached."""

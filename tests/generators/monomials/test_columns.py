@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from visionshare import GroupFeatureRegressor, Pixels, ShareBoost, load
+from visionshare import GroupFeatureRegressor, Pixels, ShareBoost, StructuralBoostingRegressor, load
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.monomials import ProductColumns
@@ -89,3 +89,19 @@ def test_wrong_things_are_refused():
         ProductColumns(ArrayColumns(X, groups=np.arange(6) // 2), Pixels().fit(X))
     with pytest.raises(InputError, match=r"^entries: got"):
         ProductColumns(ArrayColumns(X), Pixels().fit(X), 0)
+
+
+def test_room_is_checked_before_work_starts():
+    X, columns = _columns(entries=30)
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    model = StructuralBoostingRegressor(
+        rounds=4, n_entering=10, search="products", scaling="none", solver="newton"
+    )
+    with pytest.raises(
+        InputError, match=r"^rounds: got '4 of 10 candidates'.*at most 3"
+    ) as refused:
+        model.fit(columns, y)
+    assert "30 entries" in str(refused.value)
+    assert len(columns.monomials(np.arange(columns.d))) == columns.d
+    assert not hasattr(model, "history_")
+    model.set_params(rounds=3).fit(columns, y)

@@ -33,7 +33,7 @@ class ProductColumns(Columns):
     family : FeatureFamily
         The fitted family of ``base``.
     entries : int, default 1000
-        Rounds of learning at most.
+        Candidates that may enter: rounds of learning times those of a round.
 
     Examples
     --------
@@ -67,12 +67,15 @@ class ProductColumns(Columns):
         for j in ids:
             self._entered.append(int(j))
             if len(self._entered) > self.entries:
-                raise InputError("rounds", len(self._entered), f"at most {self.entries} entries")
+                accepted = f"at most {self.entries} candidates that enter"
+                raise InputError("entries", self.entries, accepted)
 
-    def check_rounds(self, rounds: int) -> None:
-        """Raise an InputError if there is no room for so many rounds."""
-        if rounds > self.entries:
-            raise InputError("rounds", rounds, f"at most {self.entries}, as entries says")
+    def check_rounds(self, rounds: int, entering: int = 1, searches: int = 1) -> None:
+        """Raise an InputError if there is no room for what may enter in so many rounds."""
+        if rounds * entering > self.entries:
+            given = f"{rounds} of {entering} candidates" if entering > 1 else rounds
+            accepted = f"at most {self.entries // entering}: {self.entries} entries have room"
+            raise InputError("rounds", given, accepted)
 
     @property
     def n_products(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,9 @@ from visionshare.learners.parameters import check_flags, check_numbers, check_wh
 from visionshare.learners.path import Prefix, joint_support, prefix_path, support_of
 from visionshare.learners.ridge_rounds import (
     RidgeSettings,
+    chosen_alpha,
     ridge_rounds,
-    tuned_ridge_rounds,
 )  # fmt: skip
-from visionshare.learners.rounds import Round
 from visionshare.scores import two_sided
 from visionshare.search import Pool, Search
 
@@ -46,8 +45,8 @@ class GreedyTL(Classifier):
         family may be a union that holds sources.
     alpha : float or "auto", default 1.0
         λ of λI + Σ zzᵀ, as algorithm 1 prints it. Equation (2) has the mean of the errors, which
-        is m·λ here. "auto" chooses λ among multiples of m, and after how many rounds to stop, for
-        each class by the left-out scores of all rounds: nothing is to be tuned.
+        is m·λ here. "auto" chooses λ among multiples of m for each class, by examples that are
+        left out of the selection too: nothing is to be tuned.
     tol : float, default 1e-4
         δ: stop when a round lowers the regularized error by less than this fraction.
     search : {"exhaustive", "random"} or Search, default "exhaustive"
@@ -137,14 +136,26 @@ class GreedyTL(Classifier):
         signs, columns = np.ascontiguousarray(examples.signs.T), examples.columns
         with self._threads(columns):
             settings = self._rated(settings, columns, 1)
+            self.alphas_ = self._alphas(columns, signs, examples.omega, settings)
             columns.fit_scaling("unit_variance", examples.omega)
             pool = Pool(columns)
-            learned = [_rounds(pool, task, examples.omega, settings) for task in signs]
-            self.alphas_ = np.array([alpha for alpha, _ in learned])
-            self.rounds_ = [rounds for _, rounds in learned]
+            self.rounds_ = [
+                list(ridge_rounds(pool, s, examples.omega, replace(settings, alpha=float(alpha))))
+                for s, alpha in zip(signs, self.alphas_, strict=True)
+            ]
             self._gather(pool, signs, examples)
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
         return self
+
+    def _alphas(
+        self, columns: Columns, signs: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+    ) -> np.ndarray:
+        """Return λ of each task."""
+        if settings.alpha is not None:
+            return np.full(len(signs), settings.alpha)
+        return np.array(
+            [chosen_alpha(columns, s, omega, settings, self.fit_intercept) for s in signs]
+        )
 
     def _given_columns(self, columns: Columns) -> Columns:
         if self.sources:
@@ -220,12 +231,3 @@ class GreedyTL(Classifier):
                 if weight:
                     chosen.append((name.item(), int(source), int(output), float(weight)))
         return sorted(chosen, key=lambda entry: -abs(entry[3]))
-
-
-def _rounds(
-    pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
-) -> tuple[float, list[Round]]:
-    """Return the alpha and the rounds of a task."""
-    if settings.alpha is None:
-        return tuned_ridge_rounds(pool, y, omega, settings)
-    return settings.alpha, list(ridge_rounds(pool, y, omega, settings))

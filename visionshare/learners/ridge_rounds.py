@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from visionshare.columns import ArrayColumns
+from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
+from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round
 from visionshare.search import Exhaustive, Pool, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
-__all__ = ["RidgeSettings", "left_out_error", "ridge_rounds", "tuned_ridge_rounds"]
+__all__ = ["RidgeSettings", "chosen_alpha", "ridge_rounds"]
 
-# Of m: alphas that are tried where the left-out scores choose.
-_ALPHAS = tuple(10.0 ** (n / 2) for n in range(-6, 3))
+# Of the sum of weights: alphas that are tried, the largest first; folds of examples, at most.
+_SHARES = tuple(10.0 ** (n / 2) for n in range(4, -7, -1))
+_MOST_FOLDS = 20
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class RidgeSettings:
     rounds : int
         Candidates that enter at most.
     alpha : float or None
-        λ; None where :func:`tuned_ridge_rounds` chooses it.
+        λ; None where :func:`chosen_alpha` chooses it.
     tol : float
         δ: stop when a round lowers the regularized error by less than this fraction of ‖y‖².
     search : Search
@@ -41,42 +43,54 @@ class RidgeSettings:
     search: Search
 
 
-def tuned_ridge_rounds(
-    pool: Pool, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings
-) -> tuple[float, list[Round]]:
-    """Return the alpha and the rounds whose left-out scores have the least squared error.
+def chosen_alpha(
+    columns: Columns, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings, mean: bool = True
+) -> float:
+    """Return the alpha with the least squared error on examples that were left out.
 
-    Every round has the score of each example by the weights that were learned without it, at no
-    cost. They choose alpha, among multiples of m, and after how many rounds to stop. What was
-    selected saw the example, so that the error is too low; but it is so for all alphas.
+    Each fold selects anew: the left-out scores of a round's columns were no guide, as these columns
+    were selected on the example that is left out. With 20 examples or fewer each is a fold.
 
     Parameters
     ----------
-    pool, y, omega
-        As in :func:`ridge_rounds`.
+    columns : Columns
+        Their scaling is another one afterwards.
+    y : ndarray of shape (m,), float64
+        Labels of -1 and 1; scores beyond these are no errors.
+    omega : ndarray of shape (m,), float64
+        Weights of the examples.
     settings : RidgeSettings
         Its alpha is not used.
+    mean : bool, default True
+        Whether the mean of y is added to scores.
 
     Returns
     -------
-    alpha : float
-    rounds : list of Round
-        Up to the best one; none if the mean of y is best.
+    float
+        A multiple of the sum of the weights; the largest of equals.
     """
-    centered = y - np.dot(omega, y) / omega.sum()
-    least, chosen = float(np.dot(omega, centered**2)), (len(y) * _ALPHAS[-1], list[Round]())
-    for alpha in (len(y) * share for share in reversed(_ALPHAS)):
-        rounds = list(ridge_rounds(pool, y, omega, replace(settings, alpha=alpha)))
-        for number, one in enumerate(rounds, 1):
-            error = left_out_error(one, centered, omega)
-            if error < least:
-                least, chosen = error, (alpha, rounds[:number])
-    return chosen
+    folds, errors = _folds(y), np.zeros(len(_SHARES))
+    for fold in range(folds.max() + 1):
+        rows = folds == fold
+        part = np.where(rows, 0.0, omega)
+        columns.fit_scaling("unit_variance", part)
+        pool, start = Pool(columns), np.dot(part, y) / part.sum() if mean else 0.0
+        for i, share in enumerate(_SHARES):
+            scores = np.full(np.count_nonzero(rows), start)
+            one_fold = replace(settings, alpha=share * part.sum())
+            for last in list(ridge_rounds(pool, y, part, one_fold))[-1:]:
+                features = support_of(pool, last.candidates)
+                scores += last.coef[0] @ columns.columns_of(features)[:, rows]
+            errors[i] += np.dot(omega[rows], (np.clip(scores, -1, 1) - y[rows]) ** 2)
+    return float(_SHARES[int(np.argmin(errors))] * omega.sum())
 
 
-def left_out_error(one: Round, centered: np.ndarray, omega: np.ndarray) -> float:
-    """Return the weighted sum of squared errors of a round's left-out scores."""
-    return float(np.dot(omega, (centered - one.left_out) ** 2))
+def _folds(y: np.ndarray) -> np.ndarray:
+    """Return the fold of each example, (m,): the classes are divided alike."""
+    order = np.argsort(y, kind="stable")
+    folds = np.empty(len(y), np.int64)
+    folds[order] = np.arange(len(y)) % min(_MOST_FOLDS, len(y))
+    return folds
 
 
 def ridge_rounds(

@@ -8,8 +8,11 @@ housing and Ailerons, ε-insensitive loss, products of whatever has entered.
 
 from __future__ import annotations
 
+import itertools
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +29,14 @@ from visionshare.resources import thread_limit
 NAMES = ("housing", "ailerons")
 TRAINING = {"housing": 354, "ailerons": 1500}
 TESTING = {"housing": 152, "ailerons": 3000}
-FOLDS, EPS, ENTRIES = 2, 0.1, 400
+FOLDS, EPS, ENTRIES = 2, 0.1, 600
+# Of the booster with ℓ1: rounds at most, and candidates that enter in each.
+MOST_ROUNDS, ENTERING = 60, 10
 # Rounds of the sequential booster; the paper made 1000 and more.
 ROUNDS = {"housing": 100, "ailerons": 150}
 ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+# What a further factor of a product costs.
+PRICES = (1.5, 2.0, 3.0)
 SQUARES = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0)
 CLASSICAL, OURS, LASSO, SQUARED, GREEDY = (
@@ -42,12 +49,13 @@ CLASSICAL, OURS, LASSO, SQUARED, GREEDY = (
 
 
 class Outcome(NamedTuple):
-    """Root mean square errors after each step, the last one's features, seconds, the choice."""
+    """Root mean square errors after each step, the last one's features, what ended the steps."""
 
     errors: np.ndarray
     features: int
     seconds: float
     choice: str
+    ended: str
 
 
 class Split(NamedTuple):
@@ -67,9 +75,9 @@ def split_of(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) 
     return Split(Z[train].astype(np.float32), t[train], Z[test].astype(np.float32), t[test])
 
 
-def pool_of(X: np.ndarray) -> ProductColumns:
+def pool_of(X: np.ndarray, price: float = 1.0) -> ProductColumns:
     """Return the inputs, and products of what enters."""
-    return ProductColumns(ArrayColumns(X), Pixels().fit(X), entries=ENTRIES)
+    return ProductColumns(ArrayColumns(X), Pixels().fit(X), ENTRIES, price)
 
 
 def monomials(X: np.ndarray, factors: list[np.ndarray]) -> np.ndarray:
@@ -109,26 +117,29 @@ def sequential(data: Split, rounds: int) -> Outcome:
         scaling="none",
     ).fit(columns, data.y)
     seconds = time.perf_counter() - begun
-    return Outcome(errors_of_rounds(model, columns, data), len(model.support_), seconds, "")
+    errors = errors_of_rounds(model, columns, data)
+    return Outcome(errors, len(model.support_), seconds, "", model.stopped_by_)
 
 
-def boosted(data: Split, alpha: float) -> Outcome:
-    """Return totally corrective boosting with ℓ1."""
+def boosted(data: Split, choice: tuple[float, float]) -> Outcome:
+    """Return totally corrective boosting with ℓ1, by alpha and the price of a factor."""
+    alpha, price = choice
     begun = time.perf_counter()
-    columns = pool_of(data.X)
+    columns = pool_of(data.X, price)
     model = StructuralBoostingRegressor(
         alpha=alpha,
         eps=EPS,
         scaling="none",
-        rounds=15,
-        n_entering=10,
+        rounds=MOST_ROUNDS,
+        n_entering=ENTERING,
         search="products",
         solver="newton",
         refit_tol=1e-3,
         max_iter=300,
     ).fit(columns, data.y)
     seconds = time.perf_counter() - begun
-    return Outcome(errors_of_rounds(model, columns, data), len(model.support_), seconds, "")
+    errors = errors_of_rounds(model, columns, data)
+    return Outcome(errors, len(model.support_), seconds, "", model.stopped_by_)
 
 
 def squared(data: Split, alpha: float) -> Outcome:
@@ -139,7 +150,7 @@ def squared(data: Split, alpha: float) -> Outcome:
     ).fit(data.X, data.y)
     seconds = time.perf_counter() - begun
     errors = np.array([error(model.predict(data.X_test), data.y_test)])
-    return Outcome(errors, len(model.support_), seconds, "")
+    return Outcome(errors, len(model.support_), seconds, "", model.stopped_by_)
 
 
 def greedy(data: Split, bound: float) -> Outcome:
@@ -148,12 +159,10 @@ def greedy(data: Split, bound: float) -> Outcome:
     model = ForwardGreedyRegressor(bound, eps=EPS, rounds=300).fit(data.X, data.y)
     seconds = time.perf_counter() - begun
     errors = np.array([error(model.predict(data.X_test), data.y_test)])
-    return Outcome(errors, len(model.support_), seconds, "")
+    return Outcome(errors, len(model.support_), seconds, "", "rounds")
 
 
-def chosen(
-    fit: Callable[[Split, float], Outcome], values: tuple[float, ...], data: Split
-) -> Outcome:
+def chosen(fit: Callable[[Split, Any], Outcome], values: Sequence[Any], data: Split) -> Outcome:
     """Return the fit of the value that is best in cross-validation over training rows."""
     parts = np.array_split(np.random.default_rng(0).permutation(len(data.y)), FOLDS)
     means = []
@@ -164,7 +173,7 @@ def chosen(
             errors.append(fit(split_of(data.X, data.y, others, part), value).errors[-1])
         means.append(np.mean(errors))
     best = values[int(np.argmin(means))]
-    return fit(data, best)._replace(choice=f"{best:g}")
+    return fit(data, best)._replace(choice=" × ".join(f"{part:g}" for part in np.atleast_1d(best)))
 
 
 def lasso(data: Split) -> Outcome:
@@ -175,7 +184,7 @@ def lasso(data: Split) -> Outcome:
     model = LassoCV(cv=FOLDS, max_iter=100000).fit(data.X / scale, data.y)
     seconds = time.perf_counter() - begun
     errors = np.array([error(model.predict(data.X_test / scale), data.y_test)])
-    return Outcome(errors, int(np.sum(model.coef_ != 0)), seconds, f"{model.alpha_:.2g}")
+    return Outcome(errors, int(np.sum(model.coef_ != 0)), seconds, f"{model.alpha_:.2g}", "optimal")
 
 
 def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
@@ -188,7 +197,7 @@ def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
             n = TRAINING[name]
             data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
             outcomes = {
-                OURS: chosen(boosted, ALPHAS, data),
+                OURS: chosen(boosted, list(itertools.product(ALPHAS, PRICES)), data),
                 LASSO: lasso(data),
                 SQUARED: chosen(squared, SQUARES, data),
                 GREEDY: chosen(greedy, BALLS, data),
@@ -254,8 +263,12 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
             sizes = spread([o.features for o in outcomes], 0)
             seconds = spread([o.seconds for o in outcomes], 1)
             choices = ", ".join(o.choice for o in outcomes).strip(", ") or "–"
-            rows.append([name, machine, errors, sizes, seconds, choices])
-    header = ["data", "machine", "test error", "features", "s", "chosen in each split"]
+            ends = ", ".join(f"{n} {end}" for end, n in Counter(o.ended for o in outcomes).items())
+            rows.append([name, machine, errors, sizes, ends, seconds, choices])
+    header = ["data", "machine", "test error", "features", "ended", "s", "chosen in each split"]
+    raw = {" | ".join(key): [_plain(o) for o in runs] for key, runs in measured.items()}
+    text = json.dumps(raw, indent=1, ensure_ascii=False) + "\n"
+    (options.out / "regression_boosting.json").write_text(text, encoding="utf-8")
     write_page(
         options.out,
         "regression_boosting",
@@ -263,6 +276,9 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
         sizes="; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES),
         folds=FOLDS,
         alphas=listed(ALPHAS),
+        prices=listed(PRICES),
+        most_rounds=MOST_ROUNDS,
+        entering=ENTERING,
         squares=listed(SQUARES),
         balls=listed(BALLS),
         eps=f"{EPS:g}",
@@ -272,6 +288,11 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
         errors=table(header, rows),
         comparisons="\n\n".join(comparison(measured, name) for name in NAMES),
     )
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as JSON has it."""
+    return {**outcome._asdict(), "errors": [round(float(e), 6) for e in outcome.errors]}
 
 
 def main() -> None:

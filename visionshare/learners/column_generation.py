@@ -25,7 +25,7 @@ from visionshare.search import (
 )
 from visionshare.solvers import Solver, StepSolver, TaskProblem, TaskSolution, TaskWeights
 
-__all__ = ["GenerationSettings", "generate"]
+__all__ = ["GenerationSettings", "ending", "generate"]
 
 _logger = logging.getLogger(__name__)
 # How often the solver's tolerance is made ten times finer, at most.
@@ -165,6 +165,30 @@ def generate(
         record = _round(number, searches, entered, active, score, weights, solved, begun)
         yield record
         lost += settings.corrective and _left_at_once(record)
+
+
+def ending(history: Sequence[Round], settings: GenerationSettings, n_features: int) -> str:
+    """Return what ended the rounds.
+
+    Parameters
+    ----------
+    history : sequence of Round
+    settings : GenerationSettings
+    n_features : int
+        Features in the end.
+
+    Returns
+    -------
+    {"optimal", "rounds", "max_features", "refit_tol"}
+        "optimal": no candidate that was looked at violates the conditions of optimality by more
+        than the tolerance. "refit_tol": the solver's tolerance hides what still violates them.
+    """
+    if history[-1].number >= settings.rounds:
+        return "rounds"
+    if n_features >= (settings.max_features or np.inf):
+        return "max_features"
+    lost = sum(map(_left_at_once, history)) if settings.corrective else 0
+    return "refit_tol" if lost > _FINER else "optimal"
 
 
 def _left_at_once(record: Round) -> bool:

@@ -16,7 +16,7 @@ from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
 from visionshare.learners.checkpoint import Run, run_identity
-from visionshare.learners.column_generation import GenerationSettings, generate
+from visionshare.learners.column_generation import GenerationSettings, ending, generate
 from visionshare.learners.parameters import check_numbers, check_whole_numbers
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
@@ -161,6 +161,7 @@ class TaskLearner(Learner):
         self.candidates_ = history[-1].candidates
         self.support_ = support_of(pool, self.candidates_)
         self.n_iter_ = history[-1].number
+        self.stopped_by_ = ending(history, settings, len(self.support_))
         return Solved(pool, problem)
 
     def _run(

@@ -105,3 +105,35 @@ def test_room_is_checked_before_work_starts():
     assert len(columns.monomials(np.arange(columns.d))) == columns.d
     assert not hasattr(model, "history_")
     model.set_params(rounds=3).fit(columns, y)
+
+
+def test_a_price_for_factors_ends_a_pool_that_grows():
+    X, _ = _columns()
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+    ended = []
+    for price in (1.0, 3.0):
+        columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), 60, price)
+        model = StructuralBoostingRegressor(
+            alpha=0.5, eps=0.05, rounds=12, n_entering=5, search="products", scaling="none"
+        ).fit(columns, y)
+        degrees = [len(factors) for factors in columns.monomials(model.support_)]
+        ended.append((model.stopped_by_, max(degrees)))
+    assert ended[0][0] == "rounds"
+    assert ended[1][0] == "optimal"
+    assert ended[1][1] < ended[0][1]
+
+
+def test_a_price_divides_what_is_scaled():
+    X, plain = _columns()
+    priced = ProductColumns(ArrayColumns(X), Pixels().fit(X), 30, 2.0)
+    for columns in (plain, priced):
+        columns.fit_scaling("unit_variance")
+        columns.enter(np.array([1, 2]))
+        columns.enter(np.array([columns.d + 1]))
+    ids = np.arange(plain.d + plain.n_products)
+    degrees = np.array([len(factors) for factors in plain.monomials(ids)])
+    expected = plain.columns_of(ids) / 2.0 ** (degrees - 1)[:, None]
+    np.testing.assert_allclose(priced.columns_of(ids), expected, rtol=1e-5)
+    assert degrees.max() == 4
+    with pytest.raises(InputError, match=r"^degree_price"):
+        ProductColumns(ArrayColumns(X), Pixels().fit(X), 30, 0.5)

@@ -34,6 +34,9 @@ class ProductColumns(Columns):
         The fitted family of ``base``.
     entries : int, default 1000
         Candidates that may enter: rounds of learning times those of a round.
+    degree_price : float, default 1.0
+        By what a product of one more factor is divided, once scaled: its weight is penalized so much
+        more. Above 1 a pool that grows has an end: high products stop to pay.
 
     Examples
     --------
@@ -48,10 +51,19 @@ class ProductColumns(Columns):
     True
     """
 
-    def __init__(self, base: Columns, family: FeatureFamily, entries: int = 1000) -> None:
+    def __init__(
+        self,
+        base: Columns,
+        family: FeatureFamily,
+        entries: int = 1000,
+        degree_price: float = 1.0,
+    ) -> None:
         if base.groups is not None:
             raise InputError("base", "columns in groups", "columns without groups")
         check_whole("entries", entries)
+        if not 1 <= degree_price < math.inf:
+            raise InputError("degree_price", degree_price, "a number of at least 1")
+        self.degree_price = float(degree_price)
         m, self.d = base.shape
         self.base, self.base_family, self.entries = base, family, int(entries)
         super().__init__((m, self.d + entries * (entries + 1) // 2), "float32", None, base.n_jobs)
@@ -86,7 +98,7 @@ class ProductColumns(Columns):
     @property
     def fingerprint(self) -> str:
         """Identity of the other columns: products follow from what is chosen."""
-        return "products " + self.base.fingerprint
+        return f"products {self.degree_price:g} {self.base.fingerprint}"
 
     @property
     def family(self) -> Monomials:
@@ -172,7 +184,8 @@ class ProductColumns(Columns):
         if len(fresh) and self._scaling is not None:
             part = ArrayColumns(columns=out[fresh])
             part.fit_scaling(self._kind, self._omega)
-            learned = (part.offset, part.scale, part.variance)
+            price = self.degree_price ** (widths[fresh] - 1.0)
+            learned = (part.offset, part.scale / price, part.variance)
             for known, values_of in zip(self._scaling, learned, strict=True):
                 known[ids[fresh]] = values_of
             self._known[ids[fresh]] = True

@@ -233,7 +233,8 @@ def test_few_bits_are_learned_and_written(tmp_path):
     metrics = json.loads((result.out / "metrics.json").read_text())
     assert metrics["features"] == model.n_features
     settings = model.metadata["recipe"]["quantization"]
-    assert settings == {"template_bits": "ternary", "weight_bits": 2, "from_fraction": 0.5}
+    few_bits = {"template_bits": "ternary", "weight_bits": 2, "from_fraction": 0.5}
+    assert settings == {"max_flash": None, **few_bits}
     assert (
         teacher_recipe(load_recipe("digits", [*FEW_BITS, "teacher.members=1"])).quantization is None
     )

@@ -18,7 +18,7 @@ from visionshare.cli.targets import (
     images_for,
     report_target,
 )
-from visionshare.errors import InputError
+from visionshare.errors import ExportError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +66,13 @@ def export(
         bool,
         typer.Option("--probabilities", help="Add a C function of probabilities; ONNX has them."),
     ] = False,
+    preparation: Annotated[
+        bool,
+        typer.Option(
+            "--preparation",
+            help="Add C that makes images of a camera's frames, in whole numbers.",
+        ),
+    ] = False,
     early_exit: Annotated[
         bool,
         typer.Option(
@@ -97,8 +104,12 @@ def export(
         ),
     ] = None,
     optimize: Annotated[
-        str, typer.Option(help="What is compiled for a core: size, speed or more-speed.")
-    ] = "speed",
+        str | None,
+        typer.Option(
+            help="What is compiled for a core: size (default with --max-flash), speed (default "
+            "otherwise) or more-speed."
+        ),
+    ] = None,
     images: Annotated[
         str | None,
         typer.Option(
@@ -132,7 +143,7 @@ def export(
     """
     from visionshare import load
     from visionshare.codegen.c_text import check_identifier
-    from visionshare.export import c_program, write_program
+    from visionshare.export import write_program
     from visionshare.export.packages import PACKAGES
 
     if to not in _FORMS:
@@ -143,6 +154,8 @@ def export(
         raise InputError("--calibrate", None, "training images, with --quantize int4")
     if calibrate is not None and quantize not in ("int4", "int8"):
         raise InputError("--calibrate", calibrate, "nothing without --quantize int4 or int8")
+    if preparation and (to == "onnx" or package is not None):
+        raise InputError("--preparation", "set", "--to c, without --package")
     if to == "onnx" and early_exit:
         raise InputError("--early-exit", "set", "--to c; for ONNX, --rounds")
     if out is None and target is None:
@@ -153,9 +166,9 @@ def export(
         if out is None or to != "c":
             raise InputError("--package", package, "--out FOLDER, and --to c")
     limits = (max_flash, max_ram, max_instructions)
-    core = _core(
-        TargetOptions(target, optimize, images, count, data, *limits), to, measure, package
-    )
+    optimization = optimize or _optimization(max_flash)
+    of_core = TargetOptions(target, optimization, images, count, data, *limits)
+    core = _core(of_core, to, measure, package)
     check_identifier("--identifier-prefix", identifier_prefix)
     model = load(classifier)
     if rounds is not None:
@@ -172,9 +185,9 @@ def export(
         examples = labeled_images(model, calibrate, data, "train").images
     options = _COptions(identifier_prefix, pixel, quantize, probabilities, early_exit, examples)
     if core is None and package is None and out is not None:
-        _print_figures(_export_c(model, out, options, labeled), to, as_json)
+        _print_figures(_export_c(model, out, options, labeled, preparation), to, as_json)
         return
-    program = c_program(model, **options._asdict())
+    program = _program(model, options, preparation)
     if core is not None:
         report_target(model, program, core, as_json)
     # Written only if it fits.
@@ -185,6 +198,11 @@ def export(
             typer.echo(json.dumps({"files": files}) if as_json else "\n".join(files))
     elif out is not None:
         write_program(program, out, "--out")
+
+
+def _optimization(max_flash: str | None) -> str:
+    """Return what is compiled for where nothing is said."""
+    return "speed" if max_flash is None else "size"
 
 
 def _write_package(
@@ -232,6 +250,32 @@ class _COptions(NamedTuple):
     examples: np.ndarray | None
 
 
+def _program(model: CompactClassifier, options: _COptions, preparation: bool) -> CProgram:
+    """Return the C of a classifier, and of its preparation where asked."""
+    from visionshare.export import c_program
+
+    program = c_program(model, **options._asdict())
+    if not preparation:
+        return program
+    from visionshare.export.c.preparation import with_preparation
+
+    return with_preparation(model, program)
+
+
+def _check_prepared(model: CompactClassifier, program: CProgram) -> int | None:
+    """Return how many frames this machine's compiler prepares as Python does; None without one."""
+    from visionshare.export.preparation import check_preparation
+    from visionshare.export.toolchain import compiler
+
+    if f"{program.name}_prepare.c" not in program.files:
+        return None
+    try:
+        compiler()
+    except ExportError:
+        return None
+    return check_preparation(model, program)
+
+
 class _Labeled(NamedTuple):
     """Labeled images to measure on: a name, folder or file, where data sets are, and the split."""
 
@@ -249,13 +293,18 @@ class _Exported(NamedTuple):
 
 
 def _export_c(
-    model: CompactClassifier, out: Path, options: _COptions, labeled: _Labeled | None
+    model: CompactClassifier,
+    out: Path,
+    options: _COptions,
+    labeled: _Labeled | None,
+    preparation: bool,
 ) -> dict[str, Any]:
     """Write C and return its figures."""
     from visionshare.classifier import EarlyExit
-    from visionshare.export import c_program, compile_classifier, object_size, write_program
+    from visionshare.export import compile_classifier, object_size, write_program
 
-    program = c_program(model, **options._asdict())
+    program = _program(model, options, preparation)
+    frames = _check_prepared(model, program)
     measured: dict[str, Any] = {}
     if labeled is not None:
         # Compiled only when the images are loaded.
@@ -277,6 +326,7 @@ def _export_c(
         "tables": program.quantize,
         "flash_bytes": None if size is None else size.constant,
         "ram_bytes": program.ram + (0 if size is None else size.variable),
+        **({} if frames is None else {"frames_prepared_as_in_python": frames}),
         **measured,
     }
 
@@ -356,3 +406,6 @@ def _print_sizes(figures: dict[str, Any]) -> None:
         else "flash      unknown: no C compiler on this machine"
     )
     typer.echo(f"ram        {figures['ram_bytes']:,} bytes on a small core, beside the stack")
+    if "frames_prepared_as_in_python" in figures:
+        count = figures["frames_prepared_as_in_python"]
+        typer.echo(f"prepared   {count} frames of a camera, each as Python prepares it")

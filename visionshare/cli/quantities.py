@@ -11,8 +11,8 @@ __all__ = ["budget_limits", "count_of", "seconds_of"]
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _TIMES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _BUDGETS = (
-    "multiply-accumulates such as 200k, bytes such as 64KiB, microseconds such as 20us, or several "
-    "with commas between"
+    "multiply-accumulates such as 200k, bytes such as 64KiB, microseconds such as 20us, flash of a "
+    "small core such as flash=10KiB, or several with commas between"
 )
 
 
@@ -66,6 +66,8 @@ def budget_limits(text: str, option: str) -> dict[str, float]:
     --------
     >>> budget_limits("200_000", "--budget"), budget_limits("64KiB,20us", "--budget")
     ({'macs': 200000}, {'bytes': 65536, 'microseconds': 20.0})
+    >>> budget_limits("flash=10KiB", "--budget")
+    {'flash': 10240}
     """
     limits: dict[str, float] = {}
     for part in text.split(","):
@@ -82,11 +84,12 @@ def _limit(text: str) -> tuple[str, float]:
 
     if time := re.fullmatch(r"(.*?) ?[uµμ]s", text):
         return "microseconds", _value(time[1], {"": 1})
+    name = "flash" if text.startswith("flash") else "bytes"
     if text.endswith("B"):
         try:
-            return "bytes", parse_size(text)
+            return name, parse_size(re.sub(r"^flash ?= ?", "", text))
         except InputError:
-            return "bytes", 0
+            return name, 0
     return "macs", int(_value(text.replace("_", ""), _TIMES))
 
 

@@ -88,11 +88,26 @@ def report_target(
     figures = {
         **measured.figures.as_dict(),
         **_compared(model, program, images, labels, measured.labels, measured.scores),
+        **_of_preparation(model, program, checked),
         "optimize": options.optimize,
         "remark": target.remark,
     }
     typer.echo(json.dumps(figures) if as_json else _text(figures, target))
     limits.check(measured.figures)
+
+
+def _of_preparation(
+    model: CompactClassifier, program: CProgram, checked: CheckedTarget
+) -> dict[str, Any]:
+    """Return what the preparation takes, where the program has one."""
+    from dataclasses import asdict
+
+    from visionshare.export.targets import measure_preparation
+
+    if f"{program.name}_prepare.c" not in program.files:
+        return {}
+    found = measure_preparation(model, program, checked.target, checked.options.optimize)
+    return {"preparation": asdict(found)}
 
 
 def images_for(
@@ -185,6 +200,16 @@ def _text(figures: dict[str, Any], target: Target) -> str:
     )
     if "errors" in figures:
         lines.append(f"errors        {figures['errors']} of {figures['images']:,} images")
+    if "preparation" in figures:
+        more = figures["preparation"]
+        lines.append(
+            f"preparation   {more['flash']:,} bytes of flash and {more['instructions']:,} "
+            f"instructions more ({more['frame']})"
+        )
+        lines.append(
+            f"both          {more['ram']:,} bytes of memory with the image, {more['stack']:,} of "
+            f"stack; scores unlike Python's in {more['differences']} frames"
+        )
     if target.remark:
         lines.append(f"remark        {target.remark}")
     return "\n".join(lines)

@@ -61,7 +61,8 @@ def train(
         typer.Option(
             "--budget",
             help="What a classifier of your pictures may cost an image: multiply-accumulates "
-            "(200k), bytes (64KiB), microseconds (20us); default: 1M.",
+            "(200k), bytes (64KiB), microseconds (20us), flash of a small core (flash=10KiB); "
+            "default: 1M.",
         ),
     ] = None,
     time: Annotated[
@@ -113,6 +114,8 @@ def train(
     Example: visionshare train photos/
 
     Example: visionshare train photos/ --time 5m --budget 64KiB
+
+    Example: visionshare train photos/ --budget flash=10KiB
 
     Example: visionshare train photos/ --recipe photos
 

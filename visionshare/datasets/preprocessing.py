@@ -17,13 +17,22 @@ from visionshare.datasets.characters import (
 )
 from visionshare.datasets.ink import find_ink
 from visionshare.datasets.placement import Box, Placement
+from visionshare.datasets.whole_preparation import WholeSteps, prepared, whole_threshold
 from visionshare.errors import InputError
 
-__all__ = ["FITS", "GROUNDS", "POLARITIES", "PRINTED", "PRINTED_SIZE", "Preprocessing"]
+__all__ = [
+    "FITS",
+    "GROUNDS",
+    "POLARITIES",
+    "PRINTED",
+    "PRINTED_SIZE",
+    "Preprocessing",
+]
 
 POLARITIES = ("as_is", "light_on_dark", "dark_on_light", "automatic")
 GROUNDS = ("ink", "black", "white")
 FITS = ("resize", "center", "box", "character")
+_ARITHMETICS = ("float", "whole")
 _MAX_SIDE = 4096
 # Words of files that were written before.
 _FORMER = "centre"
@@ -62,6 +71,10 @@ class Preprocessing:
     ground : {"ink", "black", "white"}, default "ink"
         On what transparent pixels are laid; "ink" is white below dark ink, so that it shows, and
         black below light ink.
+    arithmetic : {"float", "whole"}, default "float"
+        Whether numbers on the way are floats, or whole numbers alone. The rasters look the same
+        and differ in single values; those in whole numbers are what exported C computes on a
+        small core, to the bit. Not for the fit "character".
 
     Raises
     ------
@@ -97,10 +110,12 @@ class Preprocessing:
     margin: int | float = 0
     center: str = "box"
     ground: str = "ink"
+    arithmetic: str = "float"
 
     def __post_init__(self) -> None:
         for name, known in (
-            ("polarity", POLARITIES), ("fit", FITS), ("center", CENTERS), ("ground", GROUNDS)
+            ("polarity", POLARITIES), ("fit", FITS), ("center", CENTERS), ("ground", GROUNDS),
+            ("arithmetic", _ARITHMETICS),
         ):  # fmt: skip
             given = getattr(self, name)
             if not isinstance(given, str) or given not in known:
@@ -125,6 +140,8 @@ class Preprocessing:
                 raise InputError(name, True, "False where fit is 'character', which does it")
         if self.polarity == "as_is" and self.fit == "character":
             raise InputError("fit", self.fit, "another fit where polarity is 'as_is'")
+        if self.arithmetic == "whole" and self.fit == "character":
+            raise InputError("fit", self.fit, "another fit where arithmetic is 'whole'")
         if self.fit not in ("box", "character"):
             for name, default in (("margin", 0), ("center", "box")):
                 if getattr(self, name) != default:
@@ -151,13 +168,27 @@ class Preprocessing:
     def to_values(self) -> dict[str, Any]:
         """Return plain values that JSON and TOML hold.
 
-        What transparent pixels are laid on is left out where it is the default: versions that do
-        not know of it read the rest.
+        What transparent pixels are laid on, and the arithmetic, are left out where they are the
+        default: versions that do not know of them read the rest.
         """
         values = asdict(self)
-        if self.ground == "ink":
-            del values["ground"]
+        for name, default in (("ground", "ink"), ("arithmetic", "float")):
+            if values[name] == default:
+                del values[name]
         return values
+
+    def whole_steps(self, size: tuple[int, int] | None) -> WholeSteps:
+        """Return the steps to rasters of a size in whole numbers.
+
+        Examples
+        --------
+        >>> Preprocessing("automatic", fit="box", margin=0.125).whole_steps((16, 20)).margin
+        2
+        """
+        return WholeSteps(
+            self.polarity, self.contrast, self.crop, whole_threshold(self.threshold), self.fit,
+            0 if size is None else self.margin_in(size), self.center,
+        )  # fmt: skip
 
     def margin_in(self, size: tuple[int, int]) -> int:
         """Return the margin's pixels in images of this height and width.
@@ -203,6 +234,8 @@ class Preprocessing:
                 f"brought to the largest box{room} that keeps its aspect ratio, {mean} "
                 f"(interpolated where it grows), {middle} in the middle of a black canvas"
             )
+        if self.arithmetic == "whole":
+            texts.append("all that in whole numbers, halves rounded up")
         return texts
 
     def apply(self, picture: np.ndarray, size: tuple[int, int] | None = None) -> np.ndarray:
@@ -252,6 +285,9 @@ class Preprocessing:
             self.check_size(size)
         if self.fit == "character":
             return self._character(picture, size)
+        if self.arithmetic == "whole":
+            raster, shown, place = prepared(picture, size, self.whole_steps(size))
+            return raster, Placement(shown, place)
         part = (0, picture.shape[0], 0, picture.shape[1])
         if self.polarity != "as_is":
             picture, part = self._ink(picture)

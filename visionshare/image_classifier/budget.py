@@ -13,14 +13,21 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
+from visionshare.export.targets.flash import flash_bytes
+from visionshare.generators.quantized.numbers import Bits
 from visionshare.recipes import Budget
+from visionshare.recipes.design.cost import cost_of, flash_of
+from visionshare.recipes.design.structure import Structure
+from visionshare.resources import parse_size
 
 __all__ = ["DEFAULT_MACS", "Limits"]
 
 #: Multiply-accumulates per image where no budget is given.
 DEFAULT_MACS = 1_000_000
 _ACCEPTED = 'a number of multiply-accumulates, or a table such as {"macs": 200_000, "bytes": 65536}'
-_NAMES = ("macs", "bytes", "microseconds")
+_NAMES = ("macs", "bytes", "microseconds", "flash")
+# Also as text, such as "10KiB".
+_SIZES = ("bytes", "flash")
 # Of a limit of microseconds: machines differ from one call to the next.
 _CAUTION = 0.8
 
@@ -34,11 +41,13 @@ class Limits:
     macs, nbytes : int, optional
     microseconds : float, optional
         Of one image among many, on one thread of this machine.
+    flash : int, optional
+        Of a Cortex-M4, code included; classifiers are then learned in whole numbers.
 
     Examples
     --------
-    >>> Limits.of({"bytes": 65536})
-    Limits(macs=1000000, nbytes=65536, microseconds=None)
+    >>> Limits.of({"flash": "10KiB"})
+    Limits(macs=1000000, nbytes=None, microseconds=None, flash=10240)
     >>> Limits.of(200_000).macs
     200000
     """
@@ -46,6 +55,7 @@ class Limits:
     macs: int | None = DEFAULT_MACS
     nbytes: int | None = None
     microseconds: float | None = None
+    flash: int | None = None
 
     @staticmethod
     def of(budget: Any) -> Limits:
@@ -61,6 +71,12 @@ class Limits:
         table = budget if isinstance(budget, Mapping) else {"macs": budget}
         if not table or not set(table) <= set(_NAMES):
             raise InputError("budget", budget, _ACCEPTED)
+        table = {
+            name: parse_size(limit, "budget")
+            if isinstance(limit, str) and name in _SIZES
+            else limit
+            for name, limit in table.items()
+        }
         for name, limit in table.items():
             number = isinstance(limit, Real) and not isinstance(limit, bool)
             if not number or not 1e-3 <= float(limit) < math.inf:
@@ -68,7 +84,8 @@ class Limits:
         macs = int(table["macs"]) if "macs" in table else DEFAULT_MACS
         nbytes = int(table["bytes"]) if "bytes" in table else None
         microseconds = table.get("microseconds")
-        return Limits(macs, nbytes, None if microseconds is None else float(microseconds))
+        flash = int(table["flash"]) if "flash" in table else None
+        return Limits(macs, nbytes, None if microseconds is None else float(microseconds), flash)
 
     @property
     def budget(self) -> Budget:
@@ -81,13 +98,34 @@ class Limits:
         """Return what each of ``n`` members of a classifier may cost."""
         nbytes = None if self.nbytes is None else self.nbytes // n
         microseconds = None if self.microseconds is None else self.microseconds / n
-        return Limits(None if self.macs is None else self.macs // n, nbytes, microseconds)
+        macs = None if self.macs is None else self.macs // n
+        return Limits(macs, nbytes, microseconds, self.flash)
+
+    def hold(
+        self,
+        structure: Structure,
+        raster: tuple[int, int, int],
+        n_classes: int,
+        bits: Bits | None = None,
+    ) -> bool:
+        """Return whether a structure, in few bits where any are given, keeps within the limits.
+
+        Microseconds are not known before anything is learned.
+        """
+        use = self.budget.use(cost_of(structure, raster, n_classes))
+        if use is not None and use > 1:
+            return False
+        if self.flash is None or bits is None:
+            return True
+        return flash_of(structure, raster, n_classes, bits) <= self.flash
 
     def allow(self, classifier: CompactClassifier, images: np.ndarray) -> bool:
         """Return whether a classifier keeps within the limits."""
         if self.macs is not None and classifier.macs > self.macs:
             return False
         if self.nbytes is not None and classifier.nbytes > self.nbytes:
+            return False
+        if self.flash is not None and flash_bytes(classifier) > self.flash:
             return False
         return self.microseconds is None or microseconds_of(classifier, images) <= self.microseconds
 

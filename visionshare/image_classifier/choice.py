@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.datasets import ImageSet, Preprocessing
+from visionshare.errors import InputError
 from visionshare.image_classifier.augmenting import are_glyphs
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choosing import Options, Search, two_parts
@@ -38,6 +39,8 @@ class Choice:
     class_weight : {"balanced"} or None
     is_honest : bool
         Whether trials were compared on images that they did not learn from.
+    max_flash : int, optional
+        Of a small core, within which the best is learned.
     """
 
     best: Trial
@@ -48,6 +51,7 @@ class Choice:
     seed: int
     class_weight: str | None
     is_honest: bool
+    max_flash: int | None = None
 
     @property
     def error(self) -> float:
@@ -69,6 +73,7 @@ class Choice:
             members=self.members,
             class_weight=self.class_weight,
             preprocessing=preprocessing,
+            max_flash=self.max_flash,
         )
 
 
@@ -108,10 +113,14 @@ def choose(
     ('pixels', 'pixels')
     """
     images, shape = training.images, training.images.shape[1:]
+    if limits.flash is not None:
+        _check_whole(options, images)
     raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
     data = Data(raster, len(images), len(training.classes), are_glyphs(images))
     few = len(images) <= _FEW and options.seconds is None and images.ndim > 2
-    members = _MEMBERS if few and options.features == "auto" else 1
+    # Means of several classifiers have floats.
+    several = few and options.features == "auto" and limits.flash is None
+    members = _MEMBERS if several else 1
     learning, held_out = two_parts(training, seed)
     is_honest = len(held_out) > 0
     if not is_honest:
@@ -125,4 +134,14 @@ def choose(
         per_image = best.seconds / max(1, best.epochs) / len(learning)
         epochs = int(np.clip(0.9 * options.left / (per_image * data.n), 1, epochs))
     members = members if best.proposal.structure is not None else 1
-    return Choice(best, search.done, data, epochs, members, seed, class_weight, is_honest)
+    flash = limits.flash
+    return Choice(best, search.done, data, epochs, members, seed, class_weight, is_honest, flash)
+
+
+def _check_whole(options: Options, images: np.ndarray) -> None:
+    """Check that there is something to learn in whole numbers."""
+    if options.features != "auto":
+        accepted = "'auto' where flash is limited: chosen features of a pool have floats"
+        raise InputError("features", options.features, accepted)
+    if images.ndim == 2:
+        raise InputError("budget", "flash, of vectors", "flash of classifiers of images")

@@ -14,12 +14,14 @@ from visionshare.datasets import Augmentation, ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError, MemoryLimitError
 from visionshare.generators import FeatureFamily
+from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
 from visionshare.image_classifier.trials import Trial, Trials
 from visionshare.recipes.design.proposals import Proposals
 from visionshare.recipes.design.settings import Design
+from visionshare.recipes.design.structure import Structure
 
 __all__ = ["Options", "Search", "table", "two_parts"]
 
@@ -36,6 +38,8 @@ _PLAIN = 2.0
 # Trials that a time is divided among.
 _TRIALS = 10
 _UNITS = 32
+# Where flash is limited: bits of templates and weights at first, and of templates afterwards.
+_BITS, _OTHER_BITS = Bits(4, 4), (2, 8)
 # Of a greedy search in a pool that the user names; fewer are compared on its path.
 _ROUNDS, _ROUNDS_TRIED = 150, (5, 10, 20, 40, 60, 80, 100, 120)
 
@@ -119,6 +123,7 @@ class Search:
         self._epochs = max(8, trials.data.epochs // 3)
         self.done: list[Trial] = []
         self._no_room: MemoryLimitError | None = None
+        self._bits = None if limits.flash is None else _BITS
 
     def run(self) -> Trial:
         """Return the best trial.
@@ -151,7 +156,7 @@ class Search:
             return [(0.0, self._named)]
         if len(self._trials.learning.images.shape) == 2:
             return [(0.0, self._of_vectors)]
-        return [
+        stages = [
             (0.0, self._first),
             (_PLAIN, self._plain),
             (_SURE, self._mirrored),
@@ -159,8 +164,9 @@ class Search:
             (_LIKELY, self._fronts),
             (_LIKELY, self._heads),
             (_LIKELY, self._depths),
-            (_LIKELY, self._greedy),
         ]
+        last = self._greedy if self._bits is None else self._few_bits
+        return [*stages, (_LIKELY, last)]
 
     # ---- what is tried
 
@@ -177,12 +183,14 @@ class Search:
             yield Proposal(Greedy("rbf", 100, parameters))
 
     def _first(self, _: Trial | None) -> Iterator[Proposal]:
-        found = next(structures(self.data.raster, self.data.n_classes, self.limits), None)
+        data = self.data
+        found = next(structures(data.raster, data.n_classes, self.limits, self._bits), None)
         if found is None:
-            yield Proposal(Greedy("pixels", 100))
+            # Pixels that are chosen greedily have weights of floats.
+            yield from [] if self._bits is not None else [Proposal(Greedy("pixels", 100))]
             return
         for augmentation, words in self._augmentations():
-            yield Proposal(found, augmentation, words)
+            yield Proposal(found, augmentation, words, self._bits)
 
     def _augmentations(self) -> list[tuple[Augmentation | None, str]]:
         augment = self._options.augment
@@ -224,32 +232,45 @@ class Search:
             1: (("gray", "orientations"),),
             3: (("rgb", "orientations"), ("ycbcr",), ("gray", "orientations")),
         }
-        for channels in fronts.get(self.data.raster[2], ()):
+        # Channels have floats.
+        for channels in fronts.get(self.data.raster[2], ()) if self._bits is None else ():
             found = self._widest(len(structure.layers), channels=channels)
             if found is not None:
                 yield replace(best.proposal, features=found)
         if self.data.is_glyphs:
-            yield best.proposal.with_structure(deslanted=True)
+            found = self._widest(len(structure.layers), deslanted=True)
+            if found is not None:
+                yield replace(best.proposal, features=found)
 
     def _heads(self, best: Trial | None) -> Iterator[Proposal]:
         structure = None if best is None else best.proposal.structure
         if best is None or structure is None:
             return
         for head in ("hidden", "low-rank"):
-            changes = {"head": head, "n_units": _UNITS}
+            changes = {"head": head, "n_units": _UNITS, "deslanted": structure.deslanted}
             found = self._widest(len(structure.layers), channels=structure.channels, **changes)
             if found is not None:
-                deslanted = structure.deslanted
-                yield replace(best.proposal, features=replace(found, deslanted=deslanted))
+                yield replace(best.proposal, features=found)
 
     def _depths(self, best: Trial | None) -> Iterator[Proposal]:
         structure = None if best is None else best.proposal.structure
         if best is None or structure is None or not structure.layers:
             return
-        same = {"channels": structure.channels, "head": structure.head}
-        found = self._widest(len(structure.layers) - 1, n_units=structure.n_units, **same)
+        found = self._widest(len(structure.layers) - 1, **_all_but_width(structure))
         if found is not None:
-            yield replace(best.proposal, features=replace(found, deslanted=structure.deslanted))
+            yield replace(best.proposal, features=found)
+
+    def _few_bits(self, best: Trial | None) -> Iterator[Proposal]:
+        structure = None if best is None else best.proposal.structure
+        if best is None or structure is None:
+            return
+        for templates in _OTHER_BITS:
+            bits = Bits(templates, _BITS.weights)
+            same = _all_but_width(structure)
+            found = self._widest(len(structure.layers), bits=bits, **same)
+            # Fewer bits are there for more templates.
+            if found is not None and (templates == 8 or found != structure):
+                yield replace(best.proposal, features=found, bits=bits)
 
     def _greedy(self, _: Trial | None) -> Iterator[Proposal]:
         side, n = min(self.data.raster[:2]), self._trials.data.n
@@ -262,9 +283,9 @@ class Search:
         if side >= 16:
             yield Proposal(Greedy("lbp", 60, {"codes": "uniform", "grid": 2}))
 
-    def _widest(self, depth: int, **options: Any) -> Any:
-        data = self.data
-        return widest(data.raster, data.n_classes, self.limits, depth, **options)
+    def _widest(self, depth: int, **options: Any) -> Structure | None:
+        data, bits = self.data, options.pop("bits", self._bits)
+        return widest(data.raster, data.n_classes, self.limits, depth, bits=bits, **options)
 
     # ---- how it is tried
 
@@ -337,8 +358,11 @@ class Search:
         proposals = Proposals(design, budget, data.raster, data.n_classes, seed=self._seed)
         number = 0
         while self._has_time() and proposals.has(number):
-            proposal = replace(best.proposal, features=proposals[number].structure)
+            structure = proposals[number].structure
             number += 1
+            if not self.limits.hold(structure, data.raster, data.n_classes, best.proposal.bits):
+                continue
+            proposal = replace(best.proposal, features=structure)
             short = self._trials.run(proposal, max(1, self._epochs // 3))
             self._note(short)
             promising = sorted(trial.doubt for trial in self.done if trial.epochs == short.epochs)
@@ -347,6 +371,12 @@ class Search:
                 if trial is not None and _is_better(trial, best, _LIKELY):
                     best = trial
         return best
+
+
+def _all_but_width(structure: Structure) -> dict[str, Any]:
+    """Return what :func:`widest` takes of a structure beside its depth."""
+    names = ("channels", "head", "n_units", "deslanted")
+    return {name: getattr(structure, name) for name in names}
 
 
 def _is_better(trial: Trial, best: Trial, margin: float) -> bool:

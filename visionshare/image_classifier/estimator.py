@@ -61,6 +61,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         What the classifier may cost an image: multiply-accumulates, or limits by name,
         ``{"macs": 200_000, "bytes": 65_536, "microseconds": 50}``. A million multiply-accumulates
         when omitted. Microseconds are those of this machine, one thread, among many images.
+        With ``{"flash": "10KiB"}`` it learns in whole numbers of few bits what fits, with its
+        code, into so much flash of a Cortex-M4.
     time : float, optional
         Seconds that ``fit`` may take, roughly: half of them search, the more the longer, and an
         epoch that has begun ends. When omitted the search is counted, in trials and epochs that
@@ -156,6 +158,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         InputError
             If a parameter, the images or the labels are not accepted, or nothing keeps within the
             budget.
+        BudgetError
+            If what was chosen does not fit into the flash once it is learned from all images.
         DataError
             If a picture file cannot be read.
         """

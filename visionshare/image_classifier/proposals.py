@@ -10,10 +10,10 @@ import numpy as np
 
 from visionshare.datasets import Augmentation, Preprocessing
 from visionshare.generators import FeatureFamily
+from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.budget import Limits
 from visionshare.learners.heads import UNITS
 from visionshare.recipes import Recipe
-from visionshare.recipes.design.cost import cost_of
 from visionshare.recipes.design.structure import MapLayer, Structure
 from visionshare.recipes.schema import recipe_model
 
@@ -21,6 +21,8 @@ __all__ = ["Data", "Greedy", "Proposal", "structures", "widest"]
 
 # Maps of the first layer, the most first; the other layers follow from it.
 _WIDTHS = (16, 12, 8, 6, 4, 3, 2, 1)
+# Of few bits many fit into little flash, which is to be used.
+_WIDTHS_OF_FEW_BITS = tuple(range(24, 0, -1))
 # Images of so many pixels a side have larger cells.
 _LARGE = 40
 _PATCHES = 8000
@@ -95,16 +97,21 @@ class Proposal:
         Of the copies that each epoch sees.
     words : str
         What the augmentation is called.
+    bits : Bits, optional
+        Learned in whole numbers of so many.
     """
 
     features: Structure | Greedy
     augmentation: Augmentation | None = None
     words: str = "no copies"
+    bits: Bits | None = None
 
     def __str__(self) -> str:
         if isinstance(self.features, Greedy):
             return str(self.features)
-        return f"{self.features}, {self.words}"
+        if self.bits is None:
+            return f"{self.features}, {self.words}"
+        return f"{self.features}, {self.bits.templates}-bit templates, {self.words}"
 
     @property
     def structure(self) -> Structure | None:
@@ -125,6 +132,7 @@ class Proposal:
         members: int = 1,
         class_weight: str | None = None,
         preprocessing: Preprocessing | None = None,
+        max_flash: int | None = None,
     ) -> Recipe:
         """Return the recipe that trains it.
 
@@ -137,6 +145,9 @@ class Proposal:
         class_weight : {"balanced"}, optional
         preprocessing : Preprocessing, optional
             Of picture files, where the recipe is run on some.
+        max_flash : int, optional
+            Of a classifier in few bits, see
+            :class:`visionshare.recipes.schema.QuantizationPart`.
         """
         height, width, n_values = data.raster
         mode = "color" if n_values == 3 else "gray"
@@ -165,6 +176,10 @@ class Proposal:
         if self.augmentation is not None:
             values["deformations"] = {"copies": 0, **_plain(self.augmentation)}
         values["fine_tuning"] = self._tuning(data, epochs, class_weight)
+        if self.bits is not None:
+            templates, weights = self.bits
+            few_bits = {"template_bits": templates, "weight_bits": weights}
+            values["quantization"] = {**few_bits, "max_flash": max_flash}
         return recipe_model()(**values)
 
     def _tuning(self, data: Data, epochs: int, class_weight: str | None) -> dict[str, Any]:
@@ -224,6 +239,8 @@ def widest(
     channels: tuple[str, ...] = (),
     head: str = "linear",
     n_units: int = 0,
+    deslanted: bool = False,
+    bits: Bits | None = None,
 ) -> Structure | None:
     """Return the widest structure of so many layers that keeps within limits; None if none does.
 
@@ -232,20 +249,23 @@ def widest(
     >>> print(widest((28, 28, 1), 10, Limits(200_000), 2))
     6 maps 3x3/2, 12 maps 3x3/2, 36 templates 3x3 in 3x3 cells
     """
-    for width in _WIDTHS:
+    for width in _WIDTHS if bits is None else _WIDTHS_OF_FEW_BITS:
         structure = _shaped(raster, depth, width)
         if structure is None:
             return None
-        structure = replace(structure, channels=channels, head=head, n_units=n_units)
+        structure = replace(
+            structure, channels=channels, head=head, n_units=n_units, deslanted=deslanted
+        )
         if not structure.fits(raster):
             return None
-        use = limits.budget.use(cost_of(structure, raster, n_classes))
-        if use is None or use <= 1.0:
+        if limits.hold(structure, raster, n_classes, bits):
             return structure
     return None
 
 
-def structures(raster: tuple[int, int, int], n_classes: int, limits: Limits) -> Iterator[Structure]:
+def structures(
+    raster: tuple[int, int, int], n_classes: int, limits: Limits, bits: Bits | None = None
+) -> Iterator[Structure]:
     """Yield the widest structures within limits, from the deepest on.
 
     Examples
@@ -254,6 +274,6 @@ def structures(raster: tuple[int, int, int], n_classes: int, limits: Limits) -> 
     3
     """
     for depth in (2, 1, 0):
-        found = widest(raster, n_classes, limits, depth)
+        found = widest(raster, n_classes, limits, depth, bits=bits)
         if found is not None:
             yield found

@@ -146,6 +146,21 @@ class TuningPart(Section):
     search_images: int | None = Field(default=None, ge=1)
 
 
+class QuantizationPart(Section):
+    """In how few bits a classifier is learned, see :class:`visionshare.learners.Quantization`.
+
+    ``max_flash``: flash of a Cortex-M4 that the classifier may take, code included, such as
+    "10KiB"; rounds of the learner that would not fit are left out.
+    """
+
+    max_flash: str | int | None = None
+
+    def check(self) -> None:
+        """Check the bound of the flash."""
+        if self.max_flash is not None:
+            parse_size(self.max_flash, "max_flash")
+
+
 class SparsificationPart(Section):
     """How many features are drawn from a classifier, see :func:`visionshare.apps.sparsify`.
 
@@ -252,6 +267,8 @@ class Recipe(Section):
             raise ValueError("teacher: needs [fine_tuning], whose loss it joins")
         if self.quantization is not None and self.fine_tuning is None:
             raise ValueError("quantization: needs [fine_tuning], which learns in few bits")
+        if self.members > 1 and getattr(self.quantization, "max_flash", None) is not None:
+            raise ValueError("quantization.max_flash: not with members, whose mean has floats")
         if self.teacher is not None and self.learner.kind != "shareboost":
             given = self.learner.kind
             raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')
@@ -321,7 +338,7 @@ def _sections() -> dict[str, Any]:
         "deformations": section_of(Augmentation, base=DeformationPart),
         "sparsify": section_of(sparsify, only=("n",), base=SparsificationPart),
         "fine_tuning": section_of(FineTuning, base=TuningPart),
-        "quantization": section_of(Quantization),
+        "quantization": section_of(Quantization, base=QuantizationPart),
         "early_exit": section_of(learn_exit_rule, only=("tolerance", "stages"), base=EarlyExitPart),
         "design": section_of(Design),
     }

@@ -8,19 +8,25 @@ from visionshare.export.targets.figures import (
     measure,
     parse_count,
 )
+from visionshare.export.targets.flash import FLASH_TARGET, flash_bytes
+from visionshare.export.targets.preparation import PreparationFigures, measure_preparation
 from visionshare.export.targets.sources import DeviceSources, device_sources
 from visionshare.export.targets.table import TARGETS, Target, find_target
 
 __all__ = [
+    "FLASH_TARGET",
     "OPTIMIZATIONS",
     "TARGETS",
     "DeviceSources",
     "Limits",
     "Measured",
+    "PreparationFigures",
     "Target",
     "TargetFigures",
     "device_sources",
     "find_target",
+    "flash_bytes",
     "measure",
+    "measure_preparation",
     "parse_count",
 ]

@@ -15,7 +15,7 @@ from visionshare.codegen.c_text import integer_type, table
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.errors import InputError
 from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, UnitLayer
-from visionshare.generators.quantized.packing import PER_BYTE, packed
+from visionshare.generators.quantized.packing import PER_BYTE, packed, packed_bytes
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Unit, Writer
@@ -141,7 +141,7 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         count = max(count, pieces[-1].length)
         values["n_classes"] = len(scores.weights)
         values["scoring"] = {
-            "bytes": -(-pieces[-1].length // PER_BYTE[scores.bits]),
+            "bytes": packed_bytes(pieces[-1].length, scores.bits),
             "pieces": pieces[-1].of_row,
             "length": pieces[-1].length,
             "kind": _KINDS[scores.bits],
@@ -219,7 +219,7 @@ def _layer(
 ) -> _LayerInC:
     """Return what a layer's structure holds."""
     n, kind = len(layer.weights), _KINDS[layer.bits]
-    each = -(-layer.weights[0].size // PER_BYTE[layer.bits])
+    each = packed_bytes(layer.weights[0].size, layer.bits)
     if isinstance(layer, UnitLayer):
         shape, sizes = [*pieces, 0], [n, each, 0, 1, 1, 1, 0, 0, 0]
         return _LayerInC(_checked(shape), _checked(sizes), kind, int(layer.square), False)

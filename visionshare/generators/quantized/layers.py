@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.generators.quantized.packing import PER_BYTE
+from visionshare.generators.quantized.packing import packed_bytes
 from visionshare.generators.quantized.rounding import format_of
 
 __all__ = ["CellLayer", "DeslantLayer", "Layer", "UnitLayer"]
@@ -133,9 +133,8 @@ class _WeightedLayer(Layer):
 
     @property
     def nbytes(self) -> int:
-        taps = self.weights[0].size
         # Each template begins with a byte of its own.
-        each = -(-taps // PER_BYTE[self.bits])
+        each = packed_bytes(self.weights[0].size, self.bits)
         of_bias = 2 if np.abs(self.biases).max() < 2**15 else 4
         return len(self.weights) * (each + of_bias + 1)
 

@@ -6,10 +6,21 @@ import numpy as np
 
 from visionshare.generators.quantized.rounding import FORMATS
 
-__all__ = ["PER_BYTE", "packed", "unpacked"]
+__all__ = ["PER_BYTE", "packed", "packed_bytes", "unpacked"]
 
 #: Numbers in a byte, by their bits: five ternary ones are a number below 243.
 PER_BYTE: dict[int | str, int] = {8: 1, 4: 2, 2: 4, "ternary": 5}
+
+
+def packed_bytes(n: int, bits: int | str) -> int:
+    """Return how many bytes hold so many numbers side by side.
+
+    Examples
+    --------
+    >>> packed_bytes(9, 4), packed_bytes(9, "ternary")
+    (5, 2)
+    """
+    return -(-n // PER_BYTE[bits])
 
 
 def packed(numbers: np.ndarray, bits: int | str) -> np.ndarray:
@@ -30,7 +41,7 @@ def packed(numbers: np.ndarray, bits: int | str) -> np.ndarray:
     per_byte = PER_BYTE[bits]
     # What fills the last byte is zero, where the format has it.
     fill = 0 if bits == 2 else -_zero(bits)
-    whole = np.full(-(-len(flat) // per_byte) * per_byte, fill)
+    whole = np.full(packed_bytes(len(flat), bits) * per_byte, fill)
     whole[: len(flat)] = digits
     places = base ** np.arange(per_byte)
     return np.asarray((whole.reshape(-1, per_byte) * places).sum(axis=1), np.uint8)

@@ -9,7 +9,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, Layer, UnitLayer
-from visionshare.generators.quantized.packing import PER_BYTE, packed, unpacked
+from visionshare.generators.quantized.packing import packed, packed_bytes, unpacked
 from visionshare.generators.quantized.rounding import FORMATS, format_of
 
 __all__ = ["layers_from_state", "layers_to_state"]
@@ -107,7 +107,7 @@ def _weights(shape: Any, bits: Any, arrays: Mapping[str, np.ndarray]) -> np.ndar
         raise InputError("weights", shape, "a shape")
     n = int(np.prod(shape, dtype=np.float64))
     words = _vector(arrays, "weights")
-    n_bytes = -(-n // PER_BYTE[bits])
+    n_bytes = packed_bytes(n, bits)
     if n > _LARGEST_TABLE or len(words) != -(-n_bytes // 8):
         raise InputError("weights", len(words), f"words for {shape} numbers of bits = {bits}")
     numbers = unpacked(words.astype("<i8").view(np.uint8)[:n_bytes], bits, n)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from visionshare.errors import InputError
+from visionshare.export.targets.flash import TableSize, estimated_flash
 from visionshare.generators.deslanted.family import MACS_PER_VALUE
+from visionshare.generators.quantized.numbers import Bits
 from visionshare.learners.heads import UNITS
 from visionshare.recipes.design.structure import Structure
 
-__all__ = ["Budget", "Cost", "cost_of"]
+__all__ = ["Budget", "Cost", "cost_of", "flash_of"]
 
 _FLOAT, _ID = 4, 8
 
@@ -133,3 +135,33 @@ def _cost_of_head(structure: Structure, n_classes: int, max_products: int | None
         # The factors of each monomial, and where they begin.
         ids = _ID * (features + 2 * products + features + products + 1)
     return Cost(products + weights, weights + n_classes, ids)
+
+
+def flash_of(structure: Structure, raster: tuple[int, int, int], n_classes: int, bits: Bits) -> int:
+    """Return about the flash of a structure's classifiers in whole numbers, code included.
+
+    Parameters
+    ----------
+    structure : Structure
+        That fits the images, without channels and products.
+    raster : tuple of int
+        Rows, columns and channels of an image.
+    n_classes : int
+    bits : Bits
+
+    Examples
+    --------
+    >>> flash_of(Structure((), 3, 10, 2, "linear", 0, False), (8, 8, 1), 5, Bits(4, 4))
+    1245
+    """
+    rasters, tables = structure.rasters(raster), []
+    for layer, below in zip(structure.layers, rasters, strict=False):
+        tables.append(TableSize(layer.n_maps, layer.size**2 * below[2], bits.templates))
+    taps = structure.patch_size**2 * rasters[-1][2]
+    tables.append(TableSize(structure.n_templates, taps, bits.templates))
+    values = structure.n_features
+    if structure.head in UNITS:
+        tables.append(TableSize(structure.n_units, values, bits.weights))
+        values = structure.n_units
+    tables.append(TableSize(n_classes, values, bits.weights))
+    return estimated_flash(tables, structure.deslanted, UNITS.get(structure.head) == "square")

@@ -13,6 +13,7 @@ from visionshare.memory import check_fits
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.estimates import tuning_bytes
+from visionshare.recipes.stages.flash import check_flash, within_flash
 from visionshare.recipes.stages.images import RunImages, deformed_copies
 
 __all__ = ["check_tuning", "fine_tuned"]
@@ -55,11 +56,17 @@ def fine_tuned(
     classifier : CompactClassifier
     images : RunImages
     teacher : CompactClassifier, optional
+
+    Raises
+    ------
+    BudgetError
+        If it does not fit into the flash that the recipe allows.
     """
     recipe, training = run.recipe, images.training
     if recipe.fine_tuning is None:
         return classifier
     settings = _settings(recipe)
+    classifier = within_flash(recipe, settings, classifier, training.images)
     truth = np.asarray(training.classes)[training.labels]
     options: dict[str, Any] = {"teacher": teacher, "n_jobs": run.jobs}
     options["checkpoint"] = run.work / "epochs"
@@ -68,11 +75,13 @@ def fine_tuned(
     ways = "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)"
     check_fits("fine-tuning", needed, ways)
     if not deformed:
-        return fine_tune(classifier, training.images, truth, settings, **options)
+        tuned = fine_tune(classifier, training.images, truth, settings, **options)
+        return check_flash(recipe, tuned)
     # Copies that trained the search are not those of the epochs.
     first = recipe.deformations.copies
 
     def copy_of(epoch: int) -> np.ndarray:
         return deformed_copies(images.originals, recipe, first + epoch, 1, run.jobs)
 
-    return fine_tune(classifier, copy_of, truth[: images.n_originals], settings, **options)
+    tuned = fine_tune(classifier, copy_of, truth[: images.n_originals], settings, **options)
+    return check_flash(recipe, tuned)

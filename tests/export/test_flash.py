@@ -1,0 +1,61 @@
+"""Flash of whole-number classifiers: estimates hold what the compiler makes."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier, LearnedMaps, PatchTemplates, Pixels
+from visionshare.errors import InputError
+from visionshare.export.targets import flash, flash_bytes
+from visionshare.generators.deslanted.family import Deslanted
+from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.quantized.tuning import quantized
+from visionshare.generators.units.family import Units
+
+needs_zig = pytest.mark.skipif(
+    not all(map(find_spec, ("ziglang", "elftools"))), reason="without the extra edge"
+)
+IMAGES = np.random.default_rng(0).integers(0, 256, (60, 14, 13), np.uint8)
+
+
+def _patches():
+    return PatchTemplates(3, 12, grid=2, masks="cells", n_patches=800)
+
+
+def _maps():
+    return LearnedMaps(_patches(), 4, 3, 2, n_patches=800)
+
+
+def _classifier(family, bits, k=10):
+    fitted = quantized(family.fit(IMAGES), IMAGES, bits)
+    largest = {2: 3, 4: 7, 8: 127, "ternary": 1}[bits.weights]
+    weights = np.random.default_rng(1).integers(-1, 2, (k, fitted.n_features_)) * largest
+    names = np.array([f"{i}" for i in range(k)])
+    return CompactClassifier(fitted, weights.astype(np.float32), np.arange(float(k)), names)
+
+
+FAMILIES = {
+    "patches": _patches,
+    "maps": _maps,
+    "deslanted": lambda: Deslanted(_maps()),
+    "hidden": lambda: Units(_maps(), 5),
+    "squares": lambda: Units(_patches(), 5, "square"),
+}
+
+
+@needs_zig
+@pytest.mark.parametrize("kind", FAMILIES)
+@pytest.mark.parametrize("bits", [Bits(4, 4), Bits(2, 4), Bits(8, 8), Bits("ternary", 2)])
+def test_estimates_are_a_little_more_than_what_is_compiled(kind, bits, monkeypatch):
+    model = _classifier(FAMILIES[kind](), bits)
+    compiled = flash_bytes(model)
+    monkeypatch.setattr(flash, "find_spec", lambda name: None)
+    assert compiled <= flash_bytes(model) <= 1.1 * compiled + 700
+
+
+def test_floats_have_no_such_flash():
+    family = Pixels().fit(IMAGES)
+    names = np.array(["a", "b"])
+    with pytest.raises(InputError, match="whole numbers"):
+        flash_bytes(CompactClassifier(family, np.ones((2, 182)), np.zeros(2), names))

@@ -1,0 +1,170 @@
+"""Preparation in C: the same bytes as Python's, from frames of every format."""
+
+import json
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from visionshare import CompactClassifier, Pixels
+from visionshare.cli.main import main
+from visionshare.datasets import Preprocessing
+from visionshare.datasets.frames import FRAMES, gray_of_frame
+from visionshare.errors import ExportError, InputError
+from visionshare.export import c_program
+from visionshare.export.c.preparation import with_preparation
+from visionshare.export.preparation import (
+    CompiledPreparation,
+    check_preparation,
+    frame_of_noise,
+)
+
+ALL = {"contrast": True, "crop": True, "fit": "box", "margin": 2, "center": "mass"}
+STEPS = {
+    "stretched": {},
+    "centered": {"fit": "center"},
+    "in a box": {"fit": "box", "margin": 1},
+    "dark": {"polarity": "dark_on_light"},
+    "light": {"polarity": "light_on_dark"},
+    "contrast": {"polarity": "automatic", "contrast": True},
+    "crop": {"polarity": "light_on_dark", "crop": True, "fit": "center"},
+    "threshold": {"polarity": "automatic", "crop": True, "threshold": 0.7, "fit": "box"},
+    "mass": {"polarity": "automatic", "fit": "box", "center": "mass"},
+    "all": {"polarity": "automatic", **ALL},
+    "all of dark": {"polarity": "dark_on_light", **ALL, "margin": 0.2},
+}
+FRAME = np.zeros((20, 30), np.uint8)
+
+
+def _model(options, shape=(13, 11)):
+    family = Pixels().fit(np.zeros((1, *shape))).take([0])
+    steps = Preprocessing(**options, arithmetic="whole")
+    names, weights = np.array(["a", "b"]), np.array([[1.0], [-1.0]])
+    return CompactClassifier(family, weights, np.zeros(2), names, preprocessing=steps)
+
+
+def _program(model, **options):
+    return with_preparation(model, c_program(model, **options))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_step_gives_the_same_bytes(name):
+    model = _model(STEPS[name])
+    prepare, rng = CompiledPreparation(model, _program(model)), np.random.default_rng(1)
+    kinds = list(FRAMES)
+    for number in range(400):
+        kind = kinds[number % len(kinds)]
+        largest = 150 if number % 10 == 0 else 24
+        height, width = (int(side) for side in rng.integers(1, largest, 2))
+        top, left = (int(place) for place in rng.integers(0, 5, 2))
+        frame = frame_of_noise(kind, height + top, width + left + 1, rng)
+        if number % 7 == 0:
+            frame[:] = rng.integers(0, 256)
+        gray = gray_of_frame(frame, kind)[top:, left : left + width]
+        expected = model.preprocessing.apply(gray, (13, 11))
+        assert_array_equal(prepare(frame, kind, (top, left, height, width)), expected)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (28, 28), (5, 40, 1), (200, 160)])
+def test_rasters_of_any_size(shape):
+    for name in ("stretched", "mass"):
+        model = _model(STEPS[name], shape)
+        assert check_preparation(model, _program(model)) == 40
+
+
+def test_large_frames_do_not_overflow():
+    model = _model(STEPS["mass"], (3, 2))
+    frame = np.full((4096, 4096), 255, np.uint8)
+    frame[0, :2000] = 3
+    prepare = CompiledPreparation(model, _program(model))
+    assert_array_equal(
+        prepare(frame, "gray", (0, 0, 4096, 4096)), model.preprocessing.apply(frame, (3, 2))
+    )
+    stretched = _model(STEPS["stretched"], (1, 1))
+    prepare = CompiledPreparation(stretched, _program(stretched))
+    assert prepare(frame, "gray", (0, 0, 4096, 4096)).tolist() == [[255]]
+
+
+def test_parts_outside_of_a_frame_are_refused():
+    model = _model(STEPS["all"])
+    prepare = CompiledPreparation(model, _program(model))
+    for part in ((0, 0, 0, 4), (0, 0, 4, 0), (1, 0, 20, 4), (0, 27, 4, 4), (0, 0, 65535, 1)):
+        with pytest.raises(InputError, match="part"):
+            prepare(FRAME, "gray", part)
+
+
+def test_what_differs_is_told():
+    model = _model(STEPS["all"])
+    program = _program(model)
+    other = replace(model, preprocessing=Preprocessing(**STEPS["dark"], arithmetic="whole"))
+    with pytest.raises(ExportError, match="otherwise"):
+        check_preparation(other, program)
+
+
+def test_steps_beyond_a_device_are_named():
+    model = _model(STEPS["all"])
+    program = c_program(model)
+
+    def refused(match, model=model, program=program, **changes):
+        with pytest.raises(InputError, match=match):
+            with_preparation(replace(model, **changes), program)
+
+    refused("preprocessing.arithmetic", preprocessing=Preprocessing("automatic"))
+    character = Preprocessing("automatic", fit="character")
+    refused("preprocessing.fit", preprocessing=character)
+    refused("pixel", program=c_program(model, pixel="float32"))
+    refused("gray", _model({}, (6, 6, 3)))
+    refused("sides", _model({}, (2, 1025)))
+    refused("gray", replace(_model({}), family=Pixels().fit(np.zeros((1, 4))).take([0])))
+
+
+def test_frames_are_checked():
+    for frame, kind in ((FRAME, "jpeg"), (FRAME[:, :29], "yuyv"), (FRAME.astype(float), "gray")):
+        with pytest.raises(InputError):
+            gray_of_frame(frame, kind)
+
+
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="without the extra edge")
+@pytest.mark.parametrize("name", STEPS)
+def test_no_compiler_warns(name, tmp_path):
+    from visionshare.export.targets import find_target
+    from visionshare.export.targets.compiling import WARNINGS, compile_objects
+    from visionshare.export.targets.sources import DeviceSources
+
+    model = _model(STEPS[name])
+    program = _program(model)
+    kept = {file: text for file, text in program.files.items() if file.endswith((".h", "are.c"))}
+    sources = DeviceSources(program.name, kept, "uint8", 143, 2, "float32")
+    compile_objects(sources, find_target("cortex-m0plus"), tmp_path, "size", WARNINGS)
+
+
+@pytest.mark.skipif(
+    not all(map(find_spec, ("ziglang", "unicorn", "elftools"))), reason="without the extra edge"
+)
+def test_a_core_prepares_as_python_does():
+    from visionshare.export.targets import find_target, measure_preparation
+
+    model = _model(STEPS["all"])
+    found = measure_preparation(model, _program(model), find_target("cortex-m0plus"), "size")
+    assert found.differences == 0
+    assert 500 < found.flash < 4000
+    assert found.ram < 1000
+    assert found.stack < 400
+    assert 100_000 < found.instructions < 5_000_000
+
+
+def test_the_command_writes_and_checks_it(tmp_path, capsys):
+    _model(STEPS["all"]).save(tmp_path / "whole.safetensors")
+    out = tmp_path / "c"
+    arguments = ["export", str(tmp_path / "whole.safetensors"), "--preparation"]
+    assert main([*arguments, "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["frames_prepared_as_in_python"] == 40
+    assert {"classifier_prepare.c", "classifier_prepare.h"} < {path.name for path in out.iterdir()}
+    assert main([*arguments, "--to", "onnx", "--out", str(tmp_path / "m.onnx")]) == 2
+    floats = replace(_model({}), preprocessing=Preprocessing())
+    floats.save(tmp_path / "floats.safetensors")
+    refused = ["export", str(tmp_path / "floats.safetensors"), "--preparation", "--out", str(out)]
+    assert main(refused) == 2
+    assert "preprocessing.arithmetic" in capsys.readouterr().err

@@ -1,0 +1,87 @@
+"""Budgets of flash: what is learned fits, in whole numbers."""
+
+import numpy as np
+import pytest
+
+from visionshare import ImageClassifier
+from visionshare.datasets import ImageSet, load_dataset
+from visionshare.errors import BudgetError, InputError
+from visionshare.export.targets import flash, flash_bytes
+from visionshare.generators.quantized.numbers import Bits
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.proposals import Data, Proposal, structures, widest
+from visionshare.recipes import train_images
+from visionshare.recipes.design.cost import flash_of
+from visionshare.recipes.reading import parse_recipe
+
+RASTERS = [(8, 8, 1), (28, 28, 1), (32, 32, 3)]
+BITS = Bits(4, 4)
+
+
+def test_sizes_are_text_or_numbers():
+    assert Limits.of({"flash": "10KiB"}).flash == Limits.of({"flash": 10_240}).flash == 10_240
+    assert Limits.of({"bytes": "64KiB"}).nbytes == 65_536
+    for budget in ({"flash": 0}, {"flash": "ten"}, {"macs": "10KiB"}, {"flash": True}):
+        with pytest.raises(InputError, match="budget"):
+            Limits.of(budget)
+
+
+@pytest.mark.parametrize("raster", RASTERS)
+@pytest.mark.parametrize("size", [4096, 10_240])
+def test_structures_fit_into_flash_and_use_it(raster, size):
+    limits = Limits(flash=size)
+    found = [flash_of(s, raster, 10, BITS) for s in structures(raster, 10, limits, BITS)]
+    assert len(found) == 3
+    assert 0.5 * size < max(found) <= size
+    two, eight = (widest(raster, 10, limits, 1, bits=Bits(bits, 4)) for bits in (2, 8))
+    assert eight.layers[0].n_maps <= two.layers[0].n_maps
+
+
+def test_digits_fit_into_three_kilobytes():
+    training = load_dataset("digits", "train")
+    model = ImageClassifier(budget={"flash": "3KiB"}, time=6, n_jobs=1)
+    model.fit(training.images[:300], training.labels[:300])
+    assert flash_bytes(model.classifier_) <= 3072
+    assert parse_recipe(model.recipe_).quantization.max_flash == 3072
+    test = load_dataset("digits", "test")
+    assert model.score(test.images, test.labels) > 0.6
+    scores = model.classifier_.decision_function(test.images)
+    np.testing.assert_array_equal(scores, np.rint(scores))
+
+
+def test_what_cannot_fit_is_refused(pictures):
+    with pytest.raises(InputError, match="budget"):
+        ImageClassifier(budget={"flash": 500}, n_jobs=1).fit(*pictures)
+    with pytest.raises(InputError, match="features"):
+        ImageClassifier("channels", budget={"flash": "10KiB"}, n_jobs=1).fit(*pictures)
+    with pytest.raises(InputError, match="vectors"):
+        ImageClassifier(budget={"flash": "10KiB"}, n_jobs=1).fit(np.eye(20), np.arange(20) % 2)
+
+
+def _recipe(n, max_flash, raster=(9, 9, 1)):
+    data = Data(raster, n, 2, False)
+    structure = widest(data.raster, 2, Limits(flash=3000), 1, bits=BITS)
+    return Proposal(structure, bits=BITS).recipe(data, epochs=2, max_flash=max_flash)
+
+
+def test_a_recipe_leaves_rounds_out_until_it_fits(pictures, monkeypatch):
+    images, labels = pictures
+    training = ImageSet(images, np.unique(labels, return_inverse=True)[1], ("a", "b"), "bars")
+    whole = train_images(_recipe(len(images), None), training)
+    size = flash_bytes(whole)
+    less = train_images(_recipe(len(images), size - 100), training)
+    assert flash_bytes(less) <= size - 100
+    assert less.n_features < whole.n_features
+    with pytest.raises(BudgetError, match="single round"):
+        train_images(_recipe(len(images), 900), training)
+    # Where the compiler makes more of it than was estimated.
+    monkeypatch.setattr(flash, "_CODE", -2000)
+    with pytest.raises(BudgetError, match="flash is"):
+        train_images(_recipe(len(images), size - 100), training)
+
+
+def test_members_have_no_flash():
+    with pytest.raises(ValueError, match="max_flash"):
+        Proposal(widest((9, 9, 1), 2, Limits(), 1), bits=BITS).recipe(
+            Data((9, 9, 1), 50, 2, False), epochs=2, members=2, max_flash=9000
+        )

@@ -1,0 +1,197 @@
+"""Preparation of pictures in whole numbers: what a small core computes too, to the bit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from visionshare.datasets.canvas import to_gray
+from visionshare.datasets.placement import Box
+
+__all__ = ["THRESHOLD_BITS", "WholeSteps", "prepared", "whole_threshold"]
+
+#: A threshold is a whole number of 2^-16.
+THRESHOLD_BITS = 16
+# Places between two pixels when a picture grows.
+_PLACES = 256
+
+
+class WholeSteps(NamedTuple):
+    """The steps that are done, see :class:`visionshare.datasets.Preprocessing`.
+
+    ``threshold`` is a whole number of 2^-16, ``margin`` one of pixels.
+    """
+
+    polarity: str
+    contrast: bool
+    crop: bool
+    threshold: int
+    fit: str
+    margin: int
+    center: str
+
+
+def whole_threshold(threshold: float) -> int:
+    """Return a threshold between 0 and 1 as a whole number of 2^-16, at least 1.
+
+    Examples
+    --------
+    >>> whole_threshold(0.5)
+    32768
+    """
+    return max(1, round(threshold * 2**THRESHOLD_BITS))
+
+
+def prepared(
+    picture: np.ndarray, size: tuple[int, int] | None, steps: WholeSteps
+) -> tuple[np.ndarray, Box, Box]:
+    """Return the raster of a picture, which part it shows, and where that lies in the raster.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (H, W) or (H, W, 3), uint8
+    size : tuple of int, optional
+        Height and width of the raster; those of the part when omitted.
+    steps : WholeSteps
+
+    Examples
+    --------
+    >>> picture = np.full((6, 5), 200, np.uint8)
+    >>> picture[1:5, 2:4] = 40
+    >>> steps = WholeSteps("automatic", True, True, 20_000, "box", 1, "box")
+    >>> prepared(picture, (6, 4), steps)[0][:, 1].tolist()
+    [0, 255, 255, 255, 255, 0]
+    """
+    values, (top, bottom, left, right) = _values_and_part(to_gray(picture), steps)
+    part = values[picture[top:bottom, left:right]]
+    if size is None:
+        return part, (top, bottom, left, right), (0, bottom - top, 0, right - left)
+    raster, place = _fitted(part, size, steps)
+    return raster, (top, bottom, left, right), place
+
+
+def _values_and_part(gray: np.ndarray, steps: WholeSteps) -> tuple[np.ndarray, Box]:
+    """Return what becomes of each value from 0 to 255, and the part that is kept."""
+    values, part = np.arange(256), (0, gray.shape[0], 0, gray.shape[1])
+    if steps.polarity == "as_is":
+        return values.astype(np.uint8), part
+    # Twice the paper: a median lies between two values.
+    paper, low, high = _twice_paper(gray), int(gray.min()), int(gray.max())
+    dark = steps.polarity == "dark_on_light"
+    if steps.polarity == "automatic":
+        dark = 2 * high - paper < paper - 2 * low
+    if dark:
+        values, paper, high = 255 - values, 510 - paper, 255 - low
+    span = 2 * high - paper
+    if span <= 0:
+        # Nothing but paper.
+        values = np.zeros_like(values) if steps.contrast else values
+    else:
+        if steps.crop:
+            above = ((2 * values - paper) << THRESHOLD_BITS) > steps.threshold * span
+            part = _extent((above | (values == high))[gray])
+        if steps.contrast:
+            stretched = (2 * values - paper) * 255
+            # To the nearest, halves up.
+            values = np.clip((2 * stretched + span) // (2 * span), 0, 255)
+    return values.astype(np.uint8), part
+
+
+def _twice_paper(gray: np.ndarray) -> int:
+    """Return twice the median of the border; corners count once."""
+    border = np.sort(np.concatenate([gray[0], gray[-1], gray[1:-1, 0], gray[1:-1, -1]]))
+    n = len(border)
+    return int(border[(n - 1) // 2]) + int(border[n // 2])
+
+
+def _extent(marked: np.ndarray) -> Box:
+    """Return the smallest box of all that is marked."""
+    edges: list[int] = []
+    for axis in (1, 0):
+        indices = np.flatnonzero(marked.any(axis=axis))
+        edges += [int(indices[0]), int(indices[-1]) + 1]
+    return edges[0], edges[1], edges[2], edges[3]
+
+
+def _fitted(part: np.ndarray, size: tuple[int, int], steps: WholeSteps) -> tuple[np.ndarray, Box]:
+    (height, width), box, smooth = part.shape[:2], size, False
+    if steps.fit != "resize":
+        rows, cols = (side - 2 * steps.margin for side in size)
+        # The side that is short of room says how much larger all becomes.
+        to, of = (rows, height) if rows * width <= cols * height else (cols, width)
+        smooth = to > of
+        box = max(1, (2 * height * to + of) // (2 * of)), max(1, (2 * width * to + of) // (2 * of))
+        if steps.fit == "center" and smooth:
+            box = height, width
+    raster = _smooth(part, box) if smooth else _means(part, box)
+    y, x = (size[0] - box[0]) // 2, (size[1] - box[1]) // 2
+    if steps.center == "mass":
+        y, x = _by_mass(to_gray(raster), size)
+    canvas = np.zeros((*size, *part.shape[2:]), np.uint8)
+    canvas[y : y + box[0], x : x + box[1]] = raster
+    return canvas, (y, y + box[0], x, x + box[1])
+
+
+def _means(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return pixels that are means of what they cover, or copies of the nearest."""
+    sums, count = part.astype(np.int64), 1
+    counts = []
+    for axis, n in enumerate(size):
+        begins, ends = _windows(part.shape[axis], n)
+        totals = np.concatenate([np.zeros_like(sums.take([0], axis)), sums.cumsum(axis)], axis)
+        sums = totals.take(ends, axis) - totals.take(begins, axis)
+        counts.append(ends - begins)
+    count = np.multiply.outer(*counts).reshape(*size, *(1,) * (part.ndim - 2))
+    return np.asarray((sums + count // 2) // count, np.uint8)
+
+
+def _windows(side: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first pixel of each of n windows of a side, and the one after its last."""
+    numbers = np.arange(n + 1, dtype=np.int64)
+    if side < n:
+        begins = (2 * numbers[:-1] + 1) * side // (2 * n)
+        return begins, begins + 1
+    edges = (2 * numbers * side + n) // (2 * n)
+    return edges[:-1], edges[1:]
+
+
+def _smooth(part: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return pixels between those of a smaller picture, in proportion to their nearness."""
+    rows, cols = (_between(part.shape[axis], size[axis]) for axis in (0, 1))
+    values, more = part.astype(np.int64), (1,) * (part.ndim - 2)
+    share = cols.share.reshape(-1, *more)
+    lines = (_PLACES - share) * values[:, cols.first] + share * values[:, cols.second]
+    share = rows.share.reshape(-1, 1, *more)
+    sums = (_PLACES - share) * lines[rows.first] + share * lines[rows.second]
+    return np.asarray((sums + _PLACES**2 // 2) // _PLACES**2, np.uint8)
+
+
+class _Between(NamedTuple):
+    """The two pixels that a pixel lies between, and the second one's share of 256."""
+
+    first: np.ndarray
+    second: np.ndarray
+    share: np.ndarray
+
+
+def _between(side: int, n: int) -> _Between:
+    # Beyond the middles of the outermost pixels there is nothing new.
+    place = ((2 * np.arange(n, dtype=np.int64) + 1) * side - n) * (_PLACES // 2) // n
+    place = np.clip(place, 0, (side - 1) * _PLACES)
+    first = place // _PLACES
+    return _Between(first, np.minimum(first + 1, side - 1), place % _PLACES)
+
+
+def _by_mass(gray: np.ndarray, size: tuple[int, int]) -> tuple[int, int]:
+    """Return where a picture must begin for its center of mass to be in the canvas's middle."""
+    weights = gray.astype(np.int64)
+    if not weights.any():
+        weights = np.ones_like(weights)
+    total, places = int(weights.sum()), []
+    for axis, side in enumerate(size):
+        length = weights.shape[axis]
+        moment = int(weights.sum(axis=1 - axis) @ np.arange(length))
+        place = (side * total - 2 * moment) // (2 * total)
+        places.append(min(max(place, 0), side - length))
+    return places[0], places[1]

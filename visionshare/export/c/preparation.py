@@ -1,0 +1,96 @@
+"""The C of a classifier's preparation: from a camera's frame to the raster, in whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from visionshare.classifier import CompactClassifier
+from visionshare.codegen.templates import render_file
+from visionshare.datasets.whole_preparation import THRESHOLD_BITS
+from visionshare.errors import InputError
+from visionshare.export.c.program import CProgram
+
+__all__ = ["LARGEST_FRAME", "with_preparation"]
+
+#: Rows and columns of a rectangle at most: sums of all its pixels are of 32 bits.
+LARGEST_FRAME = 4096
+_LARGEST_RASTER = 1024
+_FOLDER = Path(__file__).parent
+# What a preparation of ink writes to: counts of the values of a border.
+_WORK_BYTES = 512
+
+
+def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgram:
+    """Return the C of a classifier with that of its preparation, in files of their own.
+
+    ``NAME_prepare(frame, rectangle, work, image)`` makes the raster of a part of a camera's frame,
+    the same as ``classifier.preprocessing.apply`` makes of
+    :func:`visionshare.datasets.frames.gray_of_frame`.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+        Of gray images, whose preprocessing has ``arithmetic="whole"``.
+    program : CProgram
+        Its C, of bytes.
+
+    Raises
+    ------
+    InputError
+        That names the step which needs more than whole numbers and a fixed memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import CompactClassifier, Pixels
+    >>> from visionshare.datasets import Preprocessing
+    >>> from visionshare.export import c_program
+    >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    >>> steps = Preprocessing("automatic", contrast=True, arithmetic="whole")
+    >>> names = np.array(["a", "b"])
+    >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), names, preprocessing=steps)
+    >>> sorted(with_preparation(model, c_program(model)).files)[2:4]
+    ['classifier_prepare.c', 'classifier_prepare.h']
+    """
+    values = _values(classifier, program)
+    files = {
+        f"{program.name}_prepare.{ending}": render_file(
+            _FOLDER / f"preparation.{ending}.j2", values
+        )
+        for ending in ("h", "c")
+    }
+    return replace(program, files={**program.files, **files})
+
+
+def _values(classifier: CompactClassifier, program: CProgram) -> dict[str, Any]:
+    """Return what the templates say of a preparation."""
+    from visionshare import __version__
+
+    shape, preprocessing = classifier.image_shape, classifier.preprocessing
+    if preprocessing.fit == "character":
+        accepted = "another fit: ink by a local threshold needs the whole picture in memory"
+        raise InputError("preprocessing.fit", preprocessing.fit, accepted)
+    if preprocessing.arithmetic != "whole":
+        accepted = "'whole', learned with preprocessing.arithmetic = \"whole\""
+        raise InputError("preprocessing.arithmetic", preprocessing.arithmetic, accepted)
+    if len(shape) < 2 or shape[2:] not in ((), (1,)):
+        raise InputError("classifier", f"images of shape {shape}", "gray images")
+    if program.pixel != "uint8":
+        raise InputError("pixel", program.pixel, "'uint8' with a preparation")
+    if max(shape) > _LARGEST_RASTER:
+        raise InputError("classifier", f"images of shape {shape}", f"sides up to {_LARGEST_RASTER}")
+    height, width = shape[:2]
+    steps = preprocessing.whole_steps((height, width))
+    # Twice the moment of a white image, and as much again for its middle.
+    largest = 255 * height * width * max(height, width) * 2
+    ink = steps.polarity != "as_is"
+    return {
+        "version": __version__, "prefix": program.name, "macro": program.name.upper(),
+        "steps": steps, "ink": ink, "threshold_one": 1 << THRESHOLD_BITS,
+        "rows": height - 2 * steps.margin, "cols": width - 2 * steps.margin,
+        "moment": "int32_t" if largest < 2**31 else "int64_t", "largest": LARGEST_FRAME,
+        "work_bytes": _WORK_BYTES if ink else 1,
+        "texts": preprocessing.describe(classifier.picture_mode),
+    }  # fmt: skip

@@ -1,0 +1,138 @@
+"""Preparation in C, compiled here: the same rasters as Python's, which is checked."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.datasets.frames import FRAMES, gray_of_frame
+from visionshare.errors import ExportError, InputError
+from visionshare.export.c.program import CProgram
+from visionshare.export.toolchain import FLAGS, run_compiler
+
+__all__ = ["CompiledPreparation", "check_preparation", "frame_of_noise"]
+
+# Frames of the self-test in each format; sides of their parts at most.
+_CHECKED, _SIDE = 8, 90
+
+
+class _Frame(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("height", ctypes.c_uint16), ("width", ctypes.c_uint16),
+        ("stride", ctypes.c_uint32), ("format", ctypes.c_int),
+    )  # fmt: skip
+
+
+class _Rectangle(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint16) for name in ("top", "left", "height", "width"))
+
+
+class CompiledPreparation:
+    """The C of a preparation, compiled for this machine.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+    program : CProgram
+        Of :func:`visionshare.export.c.preparation.with_preparation`.
+
+    Raises
+    ------
+    ExportError
+        If there is no C compiler or it fails.
+
+    Examples
+    --------
+    >>> prepare = CompiledPreparation(model, program)  # doctest: +SKIP
+    >>> image = prepare(frame, "yuyv", (10, 20, 96, 96))  # doctest: +SKIP
+    """
+
+    def __init__(self, classifier: CompactClassifier, program: CProgram) -> None:
+        self._shape = classifier.image_shape
+        prefix = program.name
+        with tempfile.TemporaryDirectory(prefix="visionshare-") as name:
+            folder = Path(name)
+            for file in (f"{prefix}.h", f"{prefix}_prepare.h", f"{prefix}_prepare.c"):
+                (folder / file).write_text(program.files[file], encoding="ascii")
+            library = folder / "prepare.so"
+            source = folder / f"{prefix}_prepare.c"
+            run_compiler([*FLAGS, "-shared", "-fPIC", source, "-o", library])
+            try:
+                loaded = ctypes.CDLL(str(library))
+            except OSError as error:
+                raise ExportError(f"{error}") from None
+        self._prepare = getattr(loaded, f"{prefix}_prepare")
+        self._prepare.restype = ctypes.c_int
+
+    def __call__(self, frame: np.ndarray, kind: str, part: tuple[int, int, int, int]) -> np.ndarray:
+        """Return the raster of a part of a frame.
+
+        Parameters
+        ----------
+        frame, kind
+            As for :func:`visionshare.datasets.frames.gray_of_frame`.
+        part : tuple of int
+            First row and column, height and width.
+
+        Raises
+        ------
+        InputError
+            If the part is empty, too large or not in the frame.
+        """
+        frame = np.ascontiguousarray(frame)
+        height, stride = frame.shape
+        width = stride // FRAMES[kind]
+        seen = _Frame(frame.ctypes.data, height, width, stride, list(FRAMES).index(kind))
+        work, image = np.empty(256, np.uint16), np.empty(self._shape, np.uint8)
+        done = self._prepare(
+            ctypes.byref(seen),
+            ctypes.byref(_Rectangle(*part)),
+            ctypes.c_void_p(work.ctypes.data),
+            ctypes.c_void_p(image.ctypes.data),
+        )
+        if not done:
+            raise InputError("part", part, f"a part of a frame of {height}×{width} pixels")
+        return image
+
+
+def frame_of_noise(kind: str, height: int, width: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a frame that shows a light or dark blot on noisy paper.
+
+    Examples
+    --------
+    >>> frame_of_noise("yuyv", 5, 7, np.random.default_rng(0)).shape
+    (5, 14)
+    """
+    paper, ink = rng.integers(0, 256, 2)
+    frame = np.full((height, width * FRAMES[kind]), paper, np.int64)
+    top, left = rng.integers(0, height), rng.integers(0, frame.shape[1])
+    frame[top : top + height // 3 + 1, left : left + width // 2 + 1] = ink
+    noise = int(rng.integers(1, 60))
+    return np.clip(frame + rng.integers(-noise, noise, frame.shape), 0, 255).astype(np.uint8)
+
+
+def check_preparation(classifier: CompactClassifier, program: CProgram) -> int:
+    """Compare the C with Python on frames of every format; return how many were compared.
+
+    Raises
+    ------
+    ExportError
+        If there is no C compiler, it fails, or a value differs.
+    """
+    prepare, rng = CompiledPreparation(classifier, program), np.random.default_rng(0)
+    size = classifier.image_shape[:2]
+    for kind in FRAMES:
+        for _ in range(_CHECKED):
+            height, width = (int(side) for side in rng.integers(1, _SIDE, 2))
+            top, left = (int(place) for place in rng.integers(0, 9, 2))
+            frame = frame_of_noise(kind, height + top + 3, width + left + 2, rng)
+            gray = gray_of_frame(frame, kind)[top : top + height, left : left + width]
+            expected = classifier.preprocessing.apply(gray, (size[0], size[1]))
+            image = prepare(frame, kind, (top, left, height, width))
+            if not np.array_equal(image.reshape(size), expected):
+                raise ExportError(f"the C prepares a {kind} frame otherwise than Python")
+    return _CHECKED * len(FRAMES)

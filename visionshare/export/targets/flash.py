@@ -1,0 +1,119 @@
+"""Flash of a whole-number classifier on a small core: counted, or estimated without a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from visionshare.classifier import CompactClassifier
+from visionshare.errors import InputError
+from visionshare.generators.quantized.family import QuantizedLayers
+from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, UnitLayer
+from visionshare.generators.quantized.packing import packed_bytes
+from visionshare.generators.quantized.rounding import FORMATS
+
+__all__ = ["FLASH_TARGET", "TableSize", "estimated_flash", "family_flash", "flash_bytes"]
+
+#: The core whose flash budgets are about.
+FLASH_TARGET = "cortex-m4"
+# Bytes of code compiled for size; a little more than structures of any kind took.
+_CODE, _CODE_OF_LAYER, _CODE_OF_DESLANTING, _CODE_OF_SQUARES = 750, 270, 360, 200
+_BIAS, _SHIFT = 4, 1
+
+
+class TableSize(NamedTuple):
+    """Templates of a layer: how many, how many numbers each has, and their bits.
+
+    Examples
+    --------
+    >>> TableSize(8, 9, 4).nbytes
+    80
+    """
+
+    n: int
+    length: int
+    bits: int | str
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table, with biases and shifts."""
+        return self.n * (packed_bytes(self.length, self.bits) + _BIAS + _SHIFT)
+
+
+def flash_bytes(classifier: CompactClassifier) -> int:
+    """Return the flash of a whole-number classifier on a Cortex-M4, code included.
+
+    It is what ``visionshare export --target cortex-m4 --max-flash`` counts, compiled for size;
+    where the packages ziglang and pyelftools are missing, :func:`estimated_flash`.
+
+    Raises
+    ------
+    InputError
+        If the classifier was not learned in whole numbers.
+    ExportError
+        If its C does not compile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from visionshare import PatchTemplates
+    >>> images = np.random.default_rng(0).integers(0, 256, (50, 8, 8), np.uint8)
+    >>> patches = PatchTemplates(3, 8, grid=2, masks="cells", n_patches=500)
+    >>> family = QuantizedLayers(patches, bits=4).fit(images)
+    >>> model = CompactClassifier(family, np.ones((2, 32)), np.zeros(2), np.array(["a", "b"]))
+    >>> 500 < flash_bytes(model) < 1500
+    True
+    """
+    if not isinstance(classifier.family, QuantizedLayers):
+        accepted = "a classifier that was learned in whole numbers"
+        raise InputError("classifier", type(classifier.family).__name__, accepted)
+    if find_spec("ziglang") is None or find_spec("elftools") is None:
+        weights = classifier.weights
+        bits = next((bits for bits in ("ternary", 2, 4) if FORMATS[bits].holds(weights)), 8)
+        table = TableSize(len(weights), int(np.prod(classifier.family.layers_[-1].out_shape)), bits)
+        return family_flash(classifier.family, [table])
+    from visionshare.export.c.program import c_program
+    from visionshare.export.targets.compiling import compile_and_link
+    from visionshare.export.targets.linked import read_image
+    from visionshare.export.targets.sources import device_sources
+    from visionshare.export.targets.table import TARGETS
+
+    sources = device_sources(classifier, c_program(classifier))
+    linked, _ = compile_and_link(sources, TARGETS[FLASH_TARGET], "size")
+    return read_image(linked).flash
+
+
+def family_flash(family: QuantizedLayers, after: Sequence[TableSize], squares: bool = False) -> int:
+    """Return the estimated flash of a family and tables after it, at last that of the classes."""
+    weighted = [layer for layer in family.layers_ if isinstance(layer, (CellLayer, UnitLayer))]
+    tables = [
+        TableSize(len(layer.weights), layer.weights[0].size, layer.bits) for layer in weighted
+    ]
+    squares = squares or any(isinstance(layer, UnitLayer) and layer.square for layer in weighted)
+    deslanted = any(isinstance(layer, DeslantLayer) for layer in family.layers_)
+    return estimated_flash([*tables, *after], deslanted, squares)
+
+
+def estimated_flash(tables: Sequence[TableSize], deslanted: bool, squares: bool) -> int:
+    """Return about the flash of a whole-number program: no less than it takes.
+
+    Parameters
+    ----------
+    tables : sequence of TableSize
+        Of each layer, at last of the classes.
+    deslanted : bool
+        Whether the slant of images is taken out.
+    squares : bool
+        Whether there are units that are squared.
+
+    Examples
+    --------
+    >>> estimated_flash([TableSize(8, 9, 4), TableSize(10, 32, 4)], False, False)
+    1310
+    """
+    code = _CODE + _CODE_OF_LAYER * (len(tables) - 1)
+    code += _CODE_OF_DESLANTING * deslanted + _CODE_OF_SQUARES * squares
+    return code + sum(table.nbytes for table in tables)

@@ -35,8 +35,8 @@ class ProductColumns(Columns):
     entries : int, default 1000
         Candidates that may enter: rounds of learning times those of a round.
     degree_price : float, default 1.0
-        By what a product of one more factor is divided, once scaled: its weight is penalized so much
-        more. Above 1 a pool that grows has an end: high products stop to pay.
+        By what a product of one more factor is divided, once scaled: its weight is penalized so
+        much more. Above 1 a pool that grows has an end: high products stop to pay.
 
     Examples
     --------

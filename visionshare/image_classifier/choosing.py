@@ -162,7 +162,8 @@ class Search:
             (_SURE, self._mirrored),
             (_LIKELY, self._colored),
             (_LIKELY, self._fronts),
-            (_LIKELY, self._heads),
+            # Units nearly always help where a training is long, and a trial is short.
+            (0.0, self._heads),
             (_LIKELY, self._depths),
         ]
         last = self._greedy if self._bits is None else self._few_bits

@@ -61,7 +61,7 @@ class Data:
     @property
     def epochs(self) -> int:
         """Epochs of the last training: some thousands of steps, and at least 30 epochs."""
-        return int(np.clip(round(4000 * self.batch / self.n), 30, 90))
+        return int(np.clip(round(6000 * self.batch / self.n), 30, 90))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """Classifiers in whole numbers: C and ONNX give the scores of Python, to the bit."""
 
+import platform
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,13 +55,42 @@ def edge_images(images):
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_c_gives_the_same_scores(kind, bits, n_classes, whole, images, tmp_path):
     model, test = whole(kind, bits, n_classes), edge_images(images[1])
-    program = c_program(model)
+    _check_scores(model, test, c_program(model), [], tmp_path)
+
+
+# What the processor has: all that there is here, no more than AVX2, and no vectors.
+MACHINES = {
+    "native": ["-march=native"],
+    "avx2": ["-march=haswell"],
+    "plain": ["-march=x86-64"],
+}
+
+
+@needs_gcc
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="vectors of x86 alone")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("kind", "bits", "n_classes"),
+    [(kind, 4, 5) for kind in EXAMPLES] + [("quantized", 8, 70), ("quantized-maps", "ternary", 17)],
+)
+def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, images, tmp_path):
+    if machine == "avx2" and "avx2" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("this processor has no AVX2")
+    model, test = whole(kind, bits, n_classes), edge_images(images[1])
+    program = c_program(model, vectors=True)
+    _check_scores(model, test, program, MACHINES[machine], tmp_path)
+    squares = any(getattr(layer, "square", False) for layer in model.family.layers_)
+    assert ("immintrin.h" in program.files["classifier.c"]) != squares
+    assert "immintrin.h" not in c_program(model).files["classifier.c"]
+
+
+def _check_scores(model, test, program, flags, tmp_path):
     assert program.score == "int32"
     assert "float" not in program.files["classifier.c"].replace("/* Features", "")
     for name, text in program.files.items():
         (tmp_path / name).write_text(text, encoding="ascii")
     sources = [str(tmp_path / name) for name in ("classifier.c", "example.c")]
-    command = ["gcc", *STRICT, *SANITIZED, "-O1", *sources, "-o", str(tmp_path / "run")]
+    command = ["gcc", *STRICT, *SANITIZED, *flags, "-O1", *sources, "-o", str(tmp_path / "run")]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stderr
     (tmp_path / "images.raw").write_bytes(test.tobytes())

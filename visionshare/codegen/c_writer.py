@@ -86,6 +86,8 @@ class Writer:
         Those written so far.
     examples : ndarray, optional
         Images on which tables of few bits are rounded.
+    vectors : bool, default False
+        Whether the program is for a PC: tables may be large, and numbers lie as vectors want them.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class Writer:
     bits: int | None
     units: list[Unit] = field(default_factory=list)
     examples: np.ndarray | None = None
+    vectors: bool = False
     _depth: int = field(default=0, init=False, repr=False)
     _on_floats: bool = field(default=False, init=False, repr=False)
 

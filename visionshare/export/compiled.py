@@ -173,6 +173,6 @@ def compile_classifier(
     array(['b'], dtype='<U1')
     """
     program = c_program(
-        classifier, "model", pixel, quantize, early_exit=early_exit, examples=examples
+        classifier, "model", pixel, quantize, early_exit=early_exit, examples=examples, vectors=True
     )
     return CompiledClassifier(classifier, program, cached_library(program, cache_dir))

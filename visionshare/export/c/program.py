@@ -67,6 +67,7 @@ def c_program(
     probabilities: bool = False,
     early_exit: bool = False,
     examples: np.ndarray | None = None,
+    vectors: bool = False,
 ) -> CProgram:
     """Return the C of a classifier: C99, without allocation or input and output.
 
@@ -89,6 +90,9 @@ def c_program(
     examples : ndarray of shape (n, *image_shape), uint8, optional
         Some of the training images, on which weights of products are rounded so that scores
         change little; a few thousand do. int4 cannot do without.
+    vectors : bool, default False
+        Whether the program is for a PC: layers of whole numbers then compute in vectors of bytes,
+        from larger tables, with the same bits.
 
     Raises
     ------
@@ -112,7 +116,9 @@ def c_program(
         raise InputError("classifier", "no features", "one feature or more")
     if quantize == "int4" or examples is not None:
         _check_examples(classifier, examples)
-    writer = Writer(name, PIXELS[pixel], QUANTIZATIONS[quantize], examples=examples)
+    writer = Writer(
+        name, PIXELS[pixel], QUANTIZATIONS[quantize], examples=examples, vectors=vectors
+    )
     whole_tables = classifier.family.in_whole_numbers or quantize in ("int4", "int8")
     if pixel == "uint8" and whole_tables and not early_exit:
         whole = _whole_program(classifier, writer, quantize, probabilities)

@@ -14,7 +14,14 @@ import numpy as np
 from visionshare.codegen.c_text import integer_type, table
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.errors import InputError
-from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, UnitLayer
+from visionshare.generators.quantized.layers import CellLayer, UnitLayer
+from visionshare.generators.quantized.memory import (
+    Image,
+    deslant_source,
+    edges_of,
+    parts,
+    place_of,
+)  # fmt: skip
 from visionshare.generators.quantized.packing import PER_BYTE, packed, packed_bytes
 
 if TYPE_CHECKING:
@@ -30,30 +37,6 @@ _LARGEST_SIZE = 65535
 _SHORTEST, _MOST_UNROLLED = 4, 6
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
-
-
-class _Image(NamedTuple):
-    """An image in memory: rows, columns, channels, and zeros around it."""
-
-    shape: tuple[int, int, int]
-    pads: tuple[int, int]
-
-    @property
-    def line(self) -> int:
-        return (self.shape[1] + 2 * self.pads[1]) * self.shape[2]
-
-    @property
-    def begin(self) -> int:
-        return self.pads[0] * self.line + self.pads[1] * self.shape[2]
-
-    @property
-    def size(self) -> int:
-        return (self.shape[0] + 2 * self.pads[0]) * self.line
-
-    @property
-    def clear(self) -> int:
-        """Values that are zero before the image is written."""
-        return self.size if any(self.pads) else 0
 
 
 class _Pieces(NamedTuple):
@@ -86,16 +69,7 @@ def emit_scores(family: QuantizedLayers, writer: Writer, scores: ScoreTable) -> 
 
 
 def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None) -> Unit:
-    weighted = [layer for layer in family.layers_ if isinstance(layer, (CellLayer, UnitLayer))]
-    deslant = next((layer for layer in family.layers_ if isinstance(layer, DeslantLayer)), None)
-    images = [_Image(layer.in_shape, getattr(layer, "pads", (0, 0))) for layer in weighted]
-    images.append(_Image(family.layers_[-1].out_shape, (0, 0)))
-    if (
-        not weighted
-        or [*weighted] != family.layers_[-len(weighted) :]
-        or len(family.layers_) > (len(weighted) + 1)
-    ):
-        raise InputError("family", "layers", "deslanting, then layers of templates")
+    weighted, deslant, images = parts(family)
     from_floats = not writer.bytes
     direct = deslant is None and not from_floats and not images[0].clear
     templates = [layer.weights.reshape(len(layer.weights), _rows(layer), -1) for layer in weighted]
@@ -123,8 +97,8 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         "margins": any(image.clear for image in images[1:]), "clear": images[0].clear,
         "direct": direct, "copied": not direct and deslant is None, "from_floats": from_floats,
         "pixels": int(np.prod(family.image_shape_)),
-        "place": "number" if deslant else _place(images[0]),
-        "deslant": _deslant(deslant, images[0]), "moment": _moment_type(deslant),
+        "place": "number" if deslant else place_of(images[0]),
+        "deslant": deslant is not None, "deslant_c": deslant_source(deslant, images[0]),
         "n_features": family.n_features_, "bias_type": bias_type,
         "paired": paired, "lanes": 1 + paired, "sum_type": "uint32_t" if paired else "int32_t",
         "split": any(piece.of_row > 1 for piece in pieces[: len(layers)]),
@@ -155,7 +129,7 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
     return replace(unit, source="\n\n".join([*constants, unit.source]))
 
 
-def _work(images: list[_Image], direct: bool, count: int) -> dict[str, WorkArray]:
+def _work(images: list[Image], direct: bool, count: int) -> dict[str, WorkArray]:
     """Return the memory: images of even and of odd layers, and the numbers of a template."""
     even = [image.size for image in images[0::2]][direct:]
     odd = [image.size for image in images[1::2]]
@@ -214,9 +188,7 @@ def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:
     return np.concatenate(tables)
 
 
-def _layer(
-    layer: CellLayer | UnitLayer, before: _Image, after: _Image, pieces: _Pieces
-) -> _LayerInC:
+def _layer(layer: CellLayer | UnitLayer, before: Image, after: Image, pieces: _Pieces) -> _LayerInC:
     """Return what a layer's structure holds."""
     n, kind = len(layer.weights), _KINDS[layer.bits]
     each = packed_bytes(layer.weights[0].size, layer.bits)
@@ -225,7 +197,7 @@ def _layer(
         return _LayerInC(_checked(shape), _checked(sizes), kind, int(layer.square), False)
     channels = layer.in_shape[2]
     down, across, _ = layer.out_shape
-    edges = _edges(layer)
+    edges = edges_of(layer)
     pool = int(edges[0, 1])
     regular = np.arange(max(down, across))[:, None] * pool + np.array([0, pool])
     same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
@@ -240,18 +212,6 @@ def _checked(sizes: list[int]) -> list[int]:
     return sizes
 
 
-def _edges(layer: CellLayer) -> np.ndarray:
-    """Return the first position of each cell and the one after the last, rows then columns."""
-    edges = []
-    for cells in (layer.row_cells, layer.col_cells):
-        for cell in range(int(cells.max()) + 1):
-            (positions,) = np.nonzero(cells == cell)
-            if positions[-1] - positions[0] + 1 != len(positions):
-                raise InputError("family", "cells in pieces", "cells that are rectangles")
-            edges.append([positions[0], positions[-1] + 1])
-    return np.array(edges)
-
-
 def _tables(
     number: int, layer: CellLayer | UnitLayer, made: _LayerInC, bias_type: str
 ) -> list[tuple[str, np.ndarray, str]]:
@@ -264,29 +224,5 @@ def _tables(
     ]
     if made.edges:
         assert isinstance(layer, CellLayer)
-        tables.append((f"edges{number}", _edges(layer), "uint16_t"))
+        tables.append((f"edges{number}", edges_of(layer), "uint16_t"))
     return tables
-
-
-def _place(image: _Image) -> str:
-    """Return the C of where a value of the image is in memory."""
-    if not image.clear:
-        return "number"
-    values = image.shape[1] * image.shape[2]
-    return f"{image.begin} + number / {values} * {image.line} + number % {values}"
-
-
-def _deslant(layer: DeslantLayer | None, image: _Image) -> dict[str, int] | None:
-    if layer is None:
-        return None
-    rows, cols, channels = layer.in_shape
-    return {"rows": rows, "cols": cols, "channels": channels, "begin": image.begin,
-            "line": image.line}  # fmt: skip
-
-
-def _moment_type(layer: DeslantLayer | None) -> str:
-    """Return the C type that holds the moments of an image."""
-    if layer is None:
-        return ""
-    rows, cols, channels = layer.in_shape
-    return "int32_t" if 255 * rows * cols * channels * max(rows, cols) ** 2 < 2**31 else "int64_t"

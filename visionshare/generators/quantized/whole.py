@@ -10,6 +10,7 @@ from visionshare.codegen.whole_numbers import WholeScores
 from visionshare.errors import InputError
 from visionshare.generators.quantized.c import emit_scores
 from visionshare.generators.quantized.scores import score_table
+from visionshare.generators.quantized.vectors import emit_in_vectors, suits_vectors
 
 if TYPE_CHECKING:
     from visionshare.codegen.c_writer import Writer
@@ -46,6 +47,7 @@ def scores(
         features = family.transform(images).astype(np.int64)
         return np.asarray(features @ weights.astype(np.int64).T + table.intercept)
 
-    unit = emit_scores(family, writer, table)
+    emitted = emit_in_vectors if suits_vectors(family, writer) else emit_scores
+    unit = emitted(family, writer, table)
     writer.units.append(unit)
     return WholeScores(unit, 1.0, evaluate)

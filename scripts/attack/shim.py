@@ -22,6 +22,8 @@ from typing import Any
 __all__ = ["MODES", "Outcome", "Runner"]
 
 MODES = {"count": 0, "kill": 1, "torn": 2, "full": 3, "fail": 4}
+# Seconds.
+_LEAVING = 10.0
 ROOT = Path(__file__).parents[2]
 
 
@@ -202,7 +204,11 @@ def _warmed(argv: Sequence[str]) -> str:
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
         status = call(argv)
-    if len(os.listdir("/proc/self/task")) > 1:
+    # A thread that was joined may take a moment more to leave the system.
+    end = time.monotonic() + _LEAVING
+    while (threads := len(os.listdir("/proc/self/task"))) > 1 and time.monotonic() < end:
+        time.sleep(0.01)
+    if threads > 1:
         return "it leaves threads, which do not survive a fork"
     return text.getvalue() if status else ""
 

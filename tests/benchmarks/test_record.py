@@ -82,7 +82,8 @@ def test_the_picture_has_a_point_of_each_cost(tmp_path):
         ("small", 50, 7.5),
         ("large", 500, 1.0),
     ]
-    assert macs["networks"][0].deviation == 2.5
+    # Of two errors, 5 and 10 percent, as a sample: the difference over the root of two.
+    assert macs["networks"][0].deviation == pytest.approx(5 / 2**0.5)
     assert "trees" not in macs
     assert list(times) == ["networks"]
     assert [p.cost for p in size["trees"]] == [10]

@@ -51,7 +51,7 @@ def with_preparation(classifier: CompactClassifier, program: CProgram) -> CProgr
     >>> steps = Preprocessing("automatic", contrast=True, arithmetic="whole")
     >>> names = np.array(["a", "b"])
     >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), names, preprocessing=steps)
-    >>> sorted(with_preparation(model, c_program(model)).files)[2:4]
+    >>> sorted(with_preparation(model, c_program(model)).files)[3:5]
     ['classifier_prepare.c', 'classifier_prepare.h']
     """
     values = _values(classifier, program)

@@ -20,7 +20,7 @@ NAMES = sorted(str(p.relative_to(PAGES)).removesuffix(".md.j2") for p in PAGES.r
 # Pages of which there is more than one: the stored pages that a template stands for.
 STORED = {"peers": ("peers", "peers-fashion-mnist")}
 # Problems and peers that the stored pages were written without.
-NOT_STORED = {"own-pictures", "sparsification/digits"} | {
+NOT_STORED = {"sparsification/digits"} | {
     f"peers/{part}" for part in ("deformed", "network", "oriented_gradients", "picture")
 }
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]

@@ -34,7 +34,7 @@ ALPHAS = {"wine": (5.0, 0.1), "mfeat": (5.0, 1.0)}
 ITERATIONS = {"wine": 10000, "mfeat": 1200}
 # Where ADMM arrives late, FISTA is to have as much time.
 LONGER = {"wine": 3, "mfeat": 1}
-ADMM, RESTART, PUBLISHED = "ADMM", "FISTA, restart", "FISTA, as published"
+ADMM, RESTART, PUBLISHED = "ADMM", "FISTA, restart", "FISTA, no restart"
 NEWTON = "Newton"
 SOLVERS = (ADMM, RESTART, PUBLISHED, NEWTON)
 

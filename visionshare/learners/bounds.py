@@ -128,7 +128,7 @@ class Approximation:
 
 
 def approximation(model: GreedyTL, X: np.ndarray) -> Approximation:
-    """Return what theorem 3 asks of the columns, and promises of the selection.
+    """Return what theorem 3 asks of the columns, and its factor: how near the selection is.
 
     Parameters
     ----------

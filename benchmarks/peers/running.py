@@ -31,7 +31,14 @@ from visionshare.resources import resolve_jobs
 
 __all__ = ["BUDGETS", "PEERS", "Peer", "main", "missing"]
 
-SETS = ("mnist", "fashion-mnist", "cifar10", "digits")
+# The data sets, and the recipe of each whose deformations the networks see: one of ours.
+_RECIPES = {
+    "mnist": "mnist-quick",
+    "fashion-mnist": "fashion-400k",
+    "cifar10": "cifar10-500k",
+    "digits": "mnist-quick",
+}
+SETS = tuple(_RECIPES)
 QUICK, ROUNDS, QUICK_ROUNDS = 1000, 5, 2
 # Multiply-accumulates, in millions.
 BUDGETS = (0.1, 0.2, 0.4, 1.0)
@@ -189,7 +196,7 @@ def _arguments(given: Sequence[str] | None, peers: Mapping[str, Peer]) -> argpar
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each (default 3)")
     parser.add_argument("--seconds", type=float, default=60.0, help="of a network's training")
     parser.add_argument("--tuning", type=float, help="seconds (default 3 times those of training)")
-    parser.add_argument("--recipe", default="mnist-quick", help="whose [deformations] are used")
+    parser.add_argument("--recipe", help="whose [deformations] are used (default: by the set)")
     parser.add_argument("--json", type=Path, help="results, kept (default out/peers/SET.json)")
     parser.add_argument("--jobs", type=int, default=-1, help="threads of training (default all)")
     parser.add_argument("--quick", action="store_true", help="a small part, to see it run")
@@ -204,7 +211,8 @@ def _effort(options: argparse.Namespace) -> Effort:
             raise InputError(name, value, "a number above 0")
     tuning = 3 * options.seconds if options.tuning is None else options.tuning
     jobs = resolve_jobs(options.jobs, "jobs")
-    return Effort(jobs, options.quick, 0, options.seconds, tuning, options.recipe)
+    recipe = _RECIPES[options.set] if options.recipe is None else options.recipe
+    return Effort(jobs, options.quick, 0, options.seconds, tuning, recipe)
 
 
 def _conditions(

@@ -40,12 +40,12 @@ class Failing:
 
 
 @contextlib.asynccontextmanager
-async def opened(wrap=lambda listener: listener, **limits):
+async def opened(wrap=lambda listener: listener, kind=None, **limits):
     """Yield a function that connects a client, the protocols that were made, and the door."""
-    made, clients = [], []
+    made, clients, room = [], [], Room(Limits(**limits))
 
     def protocol():
-        made.append(Reading())
+        made.append(kind(room) if kind else Reading())
         return made[-1]
 
     async def connect():
@@ -56,7 +56,7 @@ async def opened(wrap=lambda listener: listener, **limits):
         return client
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        door = Door(wrap(listener), Room(Limits(**limits)), protocol)
+        door = Door(wrap(listener), room, protocol)
         door.open()
         try:
             yield connect, made, door
@@ -166,7 +166,8 @@ class Guest:
     [
         ([Stage.WAITING, Stage.WAITING], 0), ([Stage.RECEIVING, Stage.WAITING], 1),
         ([Stage.RECEIVING, Stage.RECEIVING], 0), ([Stage.ANSWERING, Stage.RECEIVING], 1),
-        ([Stage.WAITING, Stage.CLOSING], 1),
+        ([Stage.WAITING, Stage.CLOSING], 1), ([Stage.ARRIVING, Stage.WAITING], 1),
+        ([Stage.ARRIVING, Stage.RECEIVING], 1),
     ],
 )  # fmt: skip
 def test_who_gives_way(stages, goes):
@@ -174,7 +175,7 @@ def test_who_gives_way(stages, goes):
     guests = [Guest(), Guest()]
     for guest, stage in zip(guests, stages, strict=True):
         assert room.enter(guest)
-        room.move(guest, Stage.WAITING, stage)
+        room.move(guest, stage)
     assert room.enter(Guest())
     assert [guest.closed for guest in guests] == [goes == 0, goes == 1]
     assert len(room) == 2
@@ -187,10 +188,60 @@ def test_nobody_who_is_answered_gives_way():
     taken = []
     for guest in guests:
         taken.append(room.enter(guest))
-        room.move(guest, Stage.WAITING, Stage.ANSWERING)
+        room.move(guest, Stage.ANSWERING)
     assert taken == [True, True, True, False]
     assert room.is_full
     assert not any(guest.closed for guest in guests)
     for guest in guests:
-        room.leave(guest, Stage.ANSWERING)
+        assert room.leave(guest) == taken.pop(0)
     assert len(room) == 0
+
+
+def test_a_new_one_waits_for_those_that_arrive_alone():
+    room = Room(Limits(max_connections=2))
+    first, second = Guest(), Guest()
+    room.enter(first)
+    assert not room.must_wait
+    room.enter(second)
+    assert room.must_wait
+    room.move(first, Stage.ANSWERING)
+    assert room.must_wait
+    room.move(second, Stage.WAITING)
+    assert not room.must_wait
+    room.move(second, Stage.ANSWERING)
+    # Nothing will change soon: the reserve is asked.
+    assert not room.must_wait
+
+
+class Occupying(Reading):
+    """In the room as the service's connections are."""
+
+    def __init__(self, room):
+        super().__init__()
+        self.room = room
+        self.is_in = room.enter(self)
+
+    def data_received(self, data):
+        self.room.move(self, Stage.RECEIVING)
+        super().data_received(data)
+
+    def displace(self):
+        self.transport.abort()
+
+
+def test_one_whose_request_is_there_is_read_however_many_come_with_it():
+    async def scenario():
+        async with opened(kind=Occupying, max_connections=3) as (connect, made, _):
+            address = (await connect()).getpeername()
+            # All have sent something before the first is accepted.
+            clients = [socket.create_connection(address) for _ in range(40)]
+            for number, client in enumerate(clients):
+                client.sendall(bytes([number]))
+            await until(lambda: len(made) == 40)
+            assert all(protocol.is_in for protocol in made)
+            got = [await asyncio.wait_for(protocol.got, 60) for protocol in made]
+            assert got == [bytes([number]) for number in range(40)]
+            for client in clients:
+                client.close()
+
+    asyncio.run(scenario())

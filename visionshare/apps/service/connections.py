@@ -41,22 +41,24 @@ class Connection(H11Protocol):
         self.conn: StrictConnection = StrictConnection(self.limits.max_header_size)
         self._served = self.app
         self.app = self._answer
-        self._stage = Stage.WAITING
+        self._stage = Stage.ARRIVING
         self._timer: asyncio.TimerHandle | None = None
-        self._half_closed = self._in_reserve = False
+        self._half_closed = False
+        # Another one may be closed for want of room, or this one, once it has a transport.
+        self._is_taken_in = self.room.enter(self)
+        self._in_reserve = self.room.is_full
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection in, or close another or this one for want of room."""
+        """Begin to wait for a request, or close the connection for want of room."""
         super().connection_made(transport)
-        if not self.room.enter(self):
+        if not self._is_taken_in:
             transport.abort()
             return
-        self._in_reserve = self.room.is_full
         self._start_timer(self.limits.header_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
-        self.room.leave(self, self._stage)
+        self.room.leave(self)
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -132,7 +134,7 @@ class Connection(H11Protocol):
             stage = Stage.ANSWERING
         answered = self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE)
         if stage is not self._stage:
-            self.room.move(self, self._stage, stage)
+            self.room.move(self, stage)
             self._stage = stage
             self._stop_timer()
         if stage is Stage.WAITING and self._timer is None:

@@ -12,9 +12,10 @@ from visionshare.apps.service.room import Room, Stage
 __all__ = ["Door"]
 
 _logger = logging.getLogger(__name__)
-# Connections accepted at a time: with many more, a new one could be displaced before its request
-# is read, which takes a few turns of the event loop.
+# Connections accepted in a turn of the event loop.
 _BATCH = 8
+# Turns in which the first bytes of a new connection are read, if they are there.
+_TURNS = 2
 # Seconds between looks for connections that have been quiet for too long, and of a pause where the
 # system has no more descriptors.
 _SWEEP, _PAUSE = 0.5, 0.5
@@ -45,7 +46,7 @@ class Door:
     room : Room
         Of all connections of the server.
     protocol : callable
-        Makes the protocol of a connection; it enters the room by itself.
+        Makes the protocol of a connection, which enters the room as it is made.
 
     Examples
     --------
@@ -74,7 +75,7 @@ class Door:
         if self._timer is not None:
             self._timer.cancel()
         for quiet in list(self._quiet):
-            self._room.leave(quiet, Stage.WAITING)
+            self._room.leave(quiet)
             quiet.displace()
 
     def forget(self, quiet: _Quiet) -> None:
@@ -84,6 +85,9 @@ class Door:
 
     def _accept(self) -> None:
         for _ in range(_BATCH):
+            # The next turn asks again.
+            if self._room.must_wait:
+                return
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -109,10 +113,19 @@ class Door:
             return
         self._quiet[quiet] = None
         self._loop.add_reader(connection.fileno(), self._begin, quiet)
+        self._loop.call_soon(self._settle, quiet, _TURNS)
+
+    def _settle(self, quiet: _Quiet, turns: int) -> None:
+        """Note after some turns that a connection waits: nothing has come from it yet."""
+        if quiet not in self._quiet:
+            return
+        if turns:
+            self._loop.call_soon(self._settle, quiet, turns - 1)
+        else:
+            self._room.move(quiet, Stage.WAITING)
 
     def _begin(self, quiet: _Quiet) -> None:
         """Make a protocol of a connection that has sent something; close one that has ended."""
-        self._room.leave(quiet, Stage.WAITING)
         try:
             is_ended = not quiet.connection.recv(1, socket.MSG_PEEK)
         except (BlockingIOError, InterruptedError):
@@ -120,21 +133,32 @@ class Door:
         except OSError:
             is_ended = True
         if is_ended:
+            self._room.leave(quiet)
             quiet.displace()
             return
         self.forget(quiet)
-        task = self._loop.create_task(self._connect(quiet.connection))
+        # Nothing takes its place before it is read.
+        self._room.move(quiet, Stage.ARRIVING)
+        task = self._loop.create_task(self._connect(quiet))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _connect(self, connection: socket.socket) -> None:
+    async def _connect(self, quiet: _Quiet) -> None:
+        connection = quiet.connection
+
+        def protocol() -> asyncio.Protocol:
+            # It enters the room in the place of the quiet one.
+            self._room.leave(quiet)
+            return self._protocol()
+
         try:
             # asyncio does so where the listener names its protocol. Otherwise an answer waits
             # 40 ms for the client to acknowledge its headers.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await self._loop.connect_accepted_socket(self._protocol, connection)
+            await self._loop.connect_accepted_socket(protocol, connection)
         except OSError:
             # The client is gone.
+            self._room.leave(quiet)
             connection.close()
 
     def _sweep(self) -> None:
@@ -143,6 +167,6 @@ class Door:
         for quiet in list(self._quiet):
             if quiet.deadline > now:
                 break
-            self._room.leave(quiet, Stage.WAITING)
+            self._room.leave(quiet)
             quiet.displace()
         self._timer = self._loop.call_later(_SWEEP, self._sweep)

@@ -100,7 +100,7 @@ async def _failed(base: type[Connection] | None) -> str:
         if (client.answer[:12], stage.n_asked) != expected or client.answer.count(b"HTTP/1.") != 1:
             return scene
     stage = _Stage(base)
-    first, _ = stage.connect(b"")
+    first, _ = stage.connect(b"G")
     second, _ = stage.connect(b"")
     return "" if first.is_closed and not second.is_closed else "room for one connection"
 

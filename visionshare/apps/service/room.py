@@ -13,6 +13,8 @@ __all__ = ["Occupant", "Room", "Stage"]
 class Stage(IntEnum):
     """What a connection is doing; where room is needed, the lowest stage is closed first.
 
+    One that is arriving or being answered is not closed.
+
     Examples
     --------
     >>> min(Stage)
@@ -22,7 +24,12 @@ class Stage(IntEnum):
     CLOSING = 0
     WAITING = 1
     RECEIVING = 2
-    ANSWERING = 3
+    # Its first bytes are about to be read, within a few turns of the event loop.
+    ARRIVING = 3
+    ANSWERING = 4
+
+
+_DISPLACED = (Stage.CLOSING, Stage.WAITING, Stage.RECEIVING)
 
 
 class Occupant(Protocol):
@@ -45,9 +52,13 @@ class Room:
     ...     def displace(self):
     ...         print("closed")
     >>> room = Room(Limits(max_connections=1))
-    >>> room.enter(Door()), room.enter(Door())
+    >>> first, second = Door(), Door()
+    >>> room.enter(first)
+    True
+    >>> room.move(first, Stage.WAITING)
+    >>> room.enter(second)
     closed
-    (True, True)
+    True
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -59,7 +70,7 @@ class Room:
         return sum(map(len, self._stages.values()))
 
     def enter(self, occupant: Occupant) -> bool:
-        """Take a connection in that waits for a request; close another where one must go.
+        """Take an arriving connection in; close another where one must go.
 
         Returns
         -------
@@ -67,33 +78,52 @@ class Room:
             Whether it is taken in. Beyond ``max_connections``, see :meth:`is_full`, the
             ``health_reserve`` is left.
         """
-        if len(self) >= self.limits.max_connections and not self._displace():
+        if self._has_no_space and not self._displace():
             most = self.limits.max_connections + self.limits.health_reserve
             if len(self) >= most:
                 return False
-        self._stages[Stage.WAITING][occupant] = None
+        self._stages[Stage.ARRIVING][occupant] = None
         return True
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether a new connection had better come when those that arrive are read.
+
+        None can be closed for it now, and one of those that arrive may turn out to wait.
+        """
+        return (
+            self._has_no_space
+            and bool(self._stages[Stage.ARRIVING])
+            and not any(self._stages[stage] for stage in _DISPLACED)
+        )
 
     @property
     def is_full(self) -> bool:
         """Whether more than ``max_connections`` are in: all the others are being answered."""
         return len(self) > self.limits.max_connections
 
-    def move(self, occupant: Occupant, before: Stage, stage: Stage) -> None:
+    def move(self, occupant: Occupant, stage: Stage) -> None:
         """Note that a connection came to another stage; nothing where it is not in."""
-        if occupant in self._stages[before]:
-            del self._stages[before][occupant]
+        if self.leave(occupant):
             self._stages[stage][occupant] = None
 
-    def leave(self, occupant: Occupant, stage: Stage) -> None:
-        """Forget a connection."""
-        self._stages[stage].pop(occupant, None)
+    def leave(self, occupant: Occupant) -> bool:
+        """Forget a connection, and return whether it was in."""
+        for occupants in self._stages.values():
+            if occupant in occupants:
+                del occupants[occupant]
+                return True
+        return False
+
+    @property
+    def _has_no_space(self) -> bool:
+        return len(self) >= self.limits.max_connections
 
     def _displace(self) -> bool:
         """Close the connection that has waited longest, and return whether there is one."""
-        for stage in (Stage.CLOSING, Stage.WAITING, Stage.RECEIVING):
+        for stage in _DISPLACED:
             for oldest in self._stages[stage]:
-                self.leave(oldest, stage)
+                self.leave(oldest)
                 oldest.displace()
                 return True
         return False

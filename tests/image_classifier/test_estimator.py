@@ -110,6 +110,22 @@ def test_lists_of_arrays_and_of_paths(pictures, tmp_path):
     assert np.array_equal(of_paths.predict_proba(paths), of_arrays.predict_proba(images))
 
 
+@pytest.mark.parametrize("features", [POOL, "small-patches"])
+def test_classes_have_weights(pictures, features):
+    images, y = pictures
+    model = ImageClassifier(features, n_jobs=1, random_state=0)
+    # What looks like neither is taken for the one whose images count for more.
+    noise = np.random.default_rng(0).integers(0, 256, images.shape).astype(images.dtype)
+    names = sorted(set(y))
+    share = []
+    for name in names:
+        model.set_params(class_weight={name: 50.0}).fit(images, y)
+        share.append(model.predict_proba(noise)[:, names.index(names[1])].mean())
+    assert share[1] > share[0]
+    with pytest.raises(InputError, match="class_weight"):
+        model.set_params(class_weight={"unknown": 2.0}).fit(images, y)
+
+
 def test_a_family_is_searched_alone(pictures, tmp_path):
     images, y = pictures
     model = ImageClassifier(POOL, n_jobs=1, class_weight="balanced").fit(images, y)

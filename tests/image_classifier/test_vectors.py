@@ -25,10 +25,6 @@ def test_a_classifier_of_images_has_no_number_of_features_in(pictures):
         model.predict(np.zeros((2, 81)))
 
 
-def _expected(_):
-    return {"check_class_weight_classifiers": "class_weight is 'balanced' or None"}
-
-
-@parametrize_with_checks([ImageClassifier("pixels", n_jobs=1)], expected_failed_checks=_expected)
+@parametrize_with_checks([ImageClassifier("pixels", n_jobs=1)])
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)

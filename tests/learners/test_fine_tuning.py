@@ -363,8 +363,12 @@ def test_a_rare_class_is_found_where_classes_are_balanced(digits):
     plain = ShareBoost(rounds=3).fit(pool.transform(images[rows]), y[rows]).to_classifier(pool)
     settings = {"epochs": 10, "batch": 32, "rate": 0.02, "head": "linear", "margin": 0.0}
     found = []
-    for weight in (None, "balanced"):
+    same = {"n8": 105 / 200, "n1": 105 / 10}
+    for weight in (None, "balanced", same):
         made = FineTuning(**settings, validation_fraction=0.0, class_weight=weight)
         tuned = fine_tune(plain, images[rows], y[rows], made)
         found.append(np.mean(tuned.predict(images[ones[5:]]) == "n1"))
     assert found[1] > found[0] + 0.1
+    assert found[2] == found[1]
+    with pytest.raises(InputError, match="class_weight"):
+        fine_tune(plain, images[rows], y[rows], FineTuning(class_weight={"n9": 2.0}))

@@ -44,6 +44,8 @@ def test_classes_may_be_rare():
     settings += ["fine_tuning.batch=16", "fine_tuning.class_weight='balanced'"]
     balanced = train_images(load_recipe("digits", settings), some)
     plain = train_images(load_recipe("digits", settings[:-1]), some)
+    named = ["learner.class_weight={'0' = 40}", "fine_tuning.class_weight={'0' = 40}"]
+    heavy = train_images(load_recipe("digits", [*settings[:-1], *named]), some)
     zeros = images.images[images.labels == 0]
-    share = [model.predict_proba(zeros)[:, 0].mean() for model in (balanced, plain)]
-    assert share[0] > share[1]
+    share = [model.predict_proba(zeros)[:, 0].mean() for model in (balanced, heavy, plain)]
+    assert min(share[:2]) > share[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Choice:
         Of all training images.
     epochs, members, seed : int
         How the best is learned from all of them.
-    class_weight : {"balanced"} or None
+    class_weight : dict, "balanced" or None
     is_honest : bool
         Whether trials were compared on images that they did not learn from.
     max_flash : int, optional
@@ -49,7 +50,7 @@ class Choice:
     epochs: int
     members: int
     seed: int
-    class_weight: str | None
+    class_weight: dict[Any, float] | str | None
     is_honest: bool
     max_flash: int | None = None
 
@@ -83,7 +84,7 @@ def choose(
     options: Options,
     seed: int = 0,
     n_jobs: int = 1,
-    class_weight: str | None = None,
+    class_weight: dict[Any, float] | str | None = None,
     kept: KeptTrials | None = None,
 ) -> Choice:
     """Search for what learns best from images and keeps within limits.
@@ -95,7 +96,7 @@ def choose(
     options : Options
     seed : int, default 0
     n_jobs : int, default 1
-    class_weight : {"balanced"}, optional
+    class_weight : dict or "balanced", optional
     kept : KeptTrials, optional
         Those of a search that was stopped, and where new ones are kept.
 

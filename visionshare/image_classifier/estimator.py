@@ -31,6 +31,7 @@ from visionshare.image_classifier.display import html_of, summary_of
 from visionshare.image_classifier.pictures import Intake, as_array, is_vectors
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import learn_from_family
+from visionshare.learners.class_weights import check_class_weight
 from visionshare.recipes import train_images
 from visionshare.recipes.design.writing import toml_text
 from visionshare.recipes.reading import parse_recipe
@@ -75,8 +76,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         Whether colors are seen; "auto" where training images have any.
     augment : {"auto", True, False} or Augmentation, default "auto"
         Whether each epoch sees random copies of the images: "auto" where it helps, True always.
-    class_weight : {"balanced"}, optional
-        Whether images of rare classes count for more.
+    class_weight : dict or "balanced", optional
+        What an image of each class counts, 1 for classes that a dict does not name; "balanced" as
+        if each class had the same number of images.
     random_state : int, RandomState or None, default 0
         Seed. With an integer the classifier is always the same, for any ``n_jobs``, unless
         ``time`` or microseconds are limited: then it depends on the clock.
@@ -129,7 +131,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         size: int | tuple[int, int] | None = None,
         color: str | bool = "auto",
         augment: str | bool | Augmentation = "auto",
-        class_weight: str | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         random_state: Any = 0,
         n_jobs: int | None = -1,
     ) -> None:
@@ -169,6 +171,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
+        check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
         self._learn(training, options, limits, seed, jobs)
@@ -184,14 +187,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             number = isinstance(seconds, Real) and not isinstance(seconds, bool)
             if not number or not 0 < float(seconds) < math.inf:
                 raise InputError("time", seconds, "seconds above 0, or None")
-        if self.class_weight not in (None, "balanced"):
-            raise InputError("class_weight", self.class_weight, "'balanced' or None")
+        check_class_weight(self.class_weight)
         if isinstance(self.features, str) and self.features != "auto":
             from visionshare.recipes.pools import read_pool
             from visionshare.recipes.schema import FeaturePart
 
             read_pool(FeaturePart(pool=self.features), 0).check_parameters()
         return Options(self.features, option(self.augment), seconds)
+
+    def _weights_of_numbers(self) -> dict[Any, float] | str | None:
+        """Return the weights of classes by the names that a search has for them: their numbers."""
+        if not isinstance(self.class_weight, Mapping):
+            return self.class_weight
+        numbers = {label: f"{i}" for i, label in enumerate(self.classes_.tolist())}
+        return {numbers[label]: float(weight) for label, weight in self.class_weight.items()}
 
     def _seed(self) -> int:
         if isinstance(self.random_state, (int, np.integer)) and self.random_state >= 0:
@@ -219,7 +228,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def _learn(
         self, training: ImageSet, options: Options, limits: Limits, seed: int, jobs: int
     ) -> None:
-        choice = choose(training, limits, options, seed, jobs, self.class_weight)
+        weights = self._weights_of_numbers()
+        choice = choose(training, limits, options, seed, jobs, weights)
         self.search_results_ = table(choice.trials)
         self.validation_error_ = choice.error
         _logger.info("chosen: %s", choice.best.proposal)
@@ -244,7 +254,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily):
             self.recipe_ = None
             pool, rounds = features.pool, features.rounds
-            return learn_from_family(pool, rounds, training, jobs, self.class_weight)
+            return learn_from_family(pool, rounds, training, jobs, self._weights_of_numbers())
         recipe = choice.recipe(None if self._intake is None else self._intake.preprocessing)
         self.recipe_ = toml_text(recipe, [f"Chosen by ImageClassifier: {proposal}."])
         return train_images(recipe, training, jobs)

@@ -130,7 +130,7 @@ class Proposal:
         epochs: int,
         seed: int = 0,
         members: int = 1,
-        class_weight: str | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         preprocessing: Preprocessing | None = None,
         max_flash: int | None = None,
     ) -> Recipe:
@@ -142,7 +142,7 @@ class Proposal:
         epochs : int
         seed : int, default 0
         members : int, default 1
-        class_weight : {"balanced"}, optional
+        class_weight : dict or "balanced", optional
         preprocessing : Preprocessing, optional
             Of picture files, where the recipe is run on some.
         max_flash : int, optional
@@ -182,7 +182,9 @@ class Proposal:
             values["quantization"] = {**few_bits, "max_flash": max_flash}
         return recipe_model()(**values)
 
-    def _tuning(self, data: Data, epochs: int, class_weight: str | None) -> dict[str, Any]:
+    def _tuning(
+        self, data: Data, epochs: int, class_weight: dict[Any, float] | str | None
+    ) -> dict[str, Any]:
         structure = self.structure
         assert structure is not None
         steps = epochs * -(-data.n // data.batch)

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from visionshare.datasets import ImageSet
 from visionshare.durable import remove_folder, write_text
@@ -175,8 +176,8 @@ def _recipe(base: Recipe, choice: Choice, training: ImageSet, limits: Limits, jo
     return recipe
 
 
-def _class_weight(base: Recipe) -> str | None:
-    weight: str | None = getattr(base.learner, "class_weight", None)
+def _class_weight(base: Recipe) -> dict[Any, float] | str | None:
+    weight: dict[Any, float] | str | None = getattr(base.learner, "class_weight", None)
     return weight
 
 

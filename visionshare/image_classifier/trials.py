@@ -8,6 +8,7 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Trials:
         Of the learning part.
     learning, held_out : ImageSet
     seed, n_jobs : int
-    class_weight : {"balanced"}, optional
+    class_weight : dict or "balanced", optional
     kept : KeptTrials, optional
         Those of a search that was stopped, and where new ones are kept.
     """
@@ -86,7 +87,7 @@ class Trials:
         held_out: ImageSet,
         seed: int,
         n_jobs: int,
-        class_weight: str | None = None,
+        class_weight: dict[Any, float] | str | None = None,
         kept: KeptTrials | None = None,
     ) -> None:
         self.data, self.learning, self.held_out = data, learning, held_out
@@ -167,7 +168,7 @@ def learn_from_family(
     rounds: int,
     training: ImageSet,
     n_jobs: int = 1,
-    class_weight: str | None = None,
+    class_weight: dict[Any, float] | str | None = None,
 ) -> CompactClassifier:
     """Return the classifier of a family's features, chosen greedily.
 
@@ -178,19 +179,20 @@ def learn_from_family(
     rounds : int
     training : ImageSet
     n_jobs : int, default 1
-    class_weight : {"balanced"}, optional
+    class_weight : dict or "balanced", optional
     """
     from sklearn.base import clone
 
     from visionshare.columns import ArrayColumns
     from visionshare.learners import ShareBoost
+    from visionshare.learners.class_weights import by_number
 
     fitted = clone(family, safe=False).fit(training.images, training.labels)
     columns = ArrayColumns.from_family(fitted, training.images, "float32", n_jobs)
     learner = ShareBoost(
         min(rounds, fitted.n_features_),
         criterion="orthogonal",
-        class_weight=class_weight,
+        class_weight=by_number(class_weight, training.classes),
         n_jobs=n_jobs,
     )
     learner.fit(columns, training.labels)

@@ -22,6 +22,7 @@ from visionshare.generators.tuning import Tunable
 from visionshare.learners.averaging import Averages
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
+from visionshare.learners.class_weights import weights_of_classes
 from visionshare.learners.heads import UNITS, with_units
 from visionshare.learners.mixup import Mixture
 from visionshare.learners.product_scores import ProductScores
@@ -215,12 +216,11 @@ class _Steps:
         self.training = np.sort(order[n_validation:])
         self._images = images if callable(images) else lambda epoch: images
         self._last_images: tuple[int, np.ndarray] | None = None
-        weights_of_classes = None
+        class_weights = None
         if settings.class_weight is not None:
-            counts = np.bincount(self.y[self.training], minlength=len(index))
-            # As scikit-learn's "balanced"; a class without images has no loss to weigh.
-            weights_of_classes = len(self.training) / (np.sum(counts > 0) * np.maximum(counts, 1))
-        self.loss = TuningLoss(settings, weights_of_classes)
+            trained = self.y[self.training]
+            class_weights = weights_of_classes(settings.class_weight, trained, list(index))
+        self.loss = TuningLoss(settings, class_weights)
         self.teacher = teacher
         self._last_taught: tuple[np.ndarray, np.ndarray] | None = None
         if teacher is not None:

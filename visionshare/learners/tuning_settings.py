@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from visionshare.errors import InputError
 from visionshare.generators.quantized.rounding import format_of
+from visionshare.learners.class_weights import check_class_weight
 from visionshare.learners.heads import HEADS, UNITS
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 
@@ -107,8 +109,9 @@ class FineTuning:
         Fraction of the loss that compares scores with a teacher's, where there is one.
     teacher_temperature : float, default 3.0
         Of both scores there, see :class:`visionshare.losses.SoftTargets`.
-    class_weight : "balanced", optional
-        Classes count as if each had the same number of images; by their numbers when omitted.
+    class_weight : dict or "balanced", optional
+        What an image of each class counts, 1 for classes that a dict does not name; "balanced" as
+        if each class had the same number of images. All images count 1 when omitted.
     random_state : int, default 0
         Seed of the images' order and of those that validate.
     quantization : Quantization, optional
@@ -145,15 +148,14 @@ class FineTuning:
     validation_fraction: float = 0.05
     teacher_weight: float = 0.8
     teacher_temperature: float = 3.0
-    class_weight: str | None = None
+    class_weight: dict[Any, float] | str | None = None
     random_state: int = 0
     quantization: Quantization | None = None
 
     def __post_init__(self) -> None:
         if self.head not in HEADS:
             raise InputError("head", self.head, " or ".join(map(repr, HEADS)))
-        if self.class_weight not in (None, "balanced"):
-            raise InputError("class_weight", self.class_weight, "'balanced', or None")
+        check_class_weight(self.class_weight)
         if self.head in UNITS and self.max_features is not None:
             accepted = "none where units follow the features"
             raise InputError("max_features", self.max_features, accepted)

@@ -218,7 +218,8 @@ def _toml_types(
     if inspect.isclass(annotation) and annotation in nested:
         return [nested[annotation]]
     if origin in (dict, Mapping) or (inspect.isclass(origin) and issubclass(origin, Mapping)):
-        return [dict[str, Any]] if arguments[0] is str else []
+        # Keys of TOML are text: names of classes, where an estimator takes any kind.
+        return [dict[str, Any]] if arguments[0] in (str, Any) else []
     if inspect.isclass(origin) and issubclass(origin, (tuple, Sequence)):
         entries = [_toml_types(t, namespace, nested) for t in arguments if t is not Ellipsis]
         if not entries or not all(entries):

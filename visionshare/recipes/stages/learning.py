@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
+from visionshare.learners.class_weights import by_number
 from visionshare.recipes.run import Run
 
 __all__ = ["learn_classifier", "make_learner"]
@@ -53,6 +54,9 @@ def learn_classifier(
         If the data does not fit the learner, or no feature was chosen.
     """
     options = {} if validation is None else {"validation": validation}
+    weights = getattr(learner, "class_weight", None)
+    if isinstance(weights, Mapping):
+        learner.set_params(class_weight=by_number(weights, names))
     learner.fit(columns, labels, **options)
     classes = [names[int(c)] for c in learner.classes_]
     classifier: CompactClassifier = learner.to_classifier(features, classes, metadata)

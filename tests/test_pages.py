@@ -18,11 +18,17 @@ from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(str(p.relative_to(PAGES)).removesuffix(".md.j2") for p in PAGES.rglob("*.md.j2"))
 # Pages of which there is more than one: the stored pages that a template stands for.
-STORED = {"peers": ("peers", "peers-fashion-mnist")}
-# Problems and peers that the stored pages were written without.
-NOT_STORED = {"sparsification/digits"} | {
-    f"peers/{part}" for part in ("deformed", "network", "oriented_gradients", "picture")
+_DEFORMED, _OTHERS = ("peers-deformed",), ("peers", "peers-fashion-mnist")
+STORED = {
+    "peers": (*_DEFORMED, *_OTHERS),
+    **{f"peers/{part}": _DEFORMED for part in ("deformed", "network", "picture")},
+    **{
+        f"peers/{part}": _OTHERS
+        for part in ("boosted_trees", "neighbors", "random_convolutions", "svm")
+    },
 }
+# Problems and peers that the stored pages were written without.
+NOT_STORED = {"sparsification/digits", "peers/oriented_gradients"}
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 
 
@@ -81,7 +87,7 @@ def test_every_page_is_rendered_with_exactly_its_figures():
 @pytest.mark.parametrize("name", [n for n in NAMES if "/without-" not in n and n not in NOT_STORED])
 def test_stored_pages_have_the_prose_of_their_template(name):
     page = name.split("/")[0]
-    for stored in STORED.get(page, (page,)):
+    for stored in STORED.get(name, STORED.get(page, (page,))):
         text = _squeezed((RESULTS / f"{stored}.md").read_text(encoding="utf-8"))
         start = 0
         for part in _prose(name):

@@ -76,10 +76,11 @@ def _networks(conditions: dict[str, Any]) -> str:
     )
 
 
-def write(out: Path, record: Record, measured: Measured) -> None:
-    """Write page and picture of all that is in the record."""
+def write(out: Path, record: Record, measured: Measured, name: str | None = None) -> None:
+    """Write page and picture of all that is in the record; their name says the set if omitted."""
     conditions, entries = record.conditions, record.entries()
-    name = "peers" if conditions["set"] == "mnist" else f"peers-{conditions['set']}"
+    if name is None:
+        name = "peers" if conditions["set"] == "mnist" else f"peers-{conditions['set']}"
     n_test = conditions["test images"]
     draw(entries, n_test, out / f"{name}.svg")
     header = ["classifier", "training, s", "tuning, s", "error, %"]

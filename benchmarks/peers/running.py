@@ -201,6 +201,7 @@ def _arguments(given: Sequence[str] | None, peers: Mapping[str, Peer]) -> argpar
     parser.add_argument("--jobs", type=int, default=-1, help="threads of training (default all)")
     parser.add_argument("--quick", action="store_true", help="a small part, to see it run")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of page and picture")
+    parser.add_argument("--page", help="its name (default peers, or peers-SET)")
     return parser.parse_args(given)
 
 
@@ -257,7 +258,7 @@ def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
     rounds = QUICK_ROUNDS if effort.quick else ROUNDS
     record.keep_times(microseconds(work.predictors, test.images, rounds))
     record.keep_machine(page.machine_values())
-    page.write(options.out, record, page.Measured(work.left_out, rounds))
+    page.write(options.out, record, page.Measured(work.left_out, rounds), options.page)
 
 
 def main(given: Sequence[str] | None = None, peers: Mapping[str, Peer] = PEERS) -> None:

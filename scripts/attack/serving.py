@@ -24,7 +24,7 @@ __all__ = ["Served", "picture", "request"]
 ROOT = Path(__file__).parents[2]
 _DIES_WITH_PARENT = 1
 _MEMORY = 1 << 30
-_SECONDS = 15.0
+_SECONDS = 30.0
 
 
 def _with_parent() -> None:

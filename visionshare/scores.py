@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["flat_scores", "predict_labels", "softmax", "two_sided"]
+__all__ = ["flat_scores", "predict_labels", "sigmoid", "softmax", "two_sided"]
 
 
 def two_sided(scores: np.ndarray) -> np.ndarray:
@@ -78,3 +78,16 @@ def softmax(scores: np.ndarray, temperature: float = 1.0) -> np.ndarray:
     # Written out: scipy.special.softmax gives the same bits in 2.5 times the time.
     np.exp(scaled, out=scaled)
     return scaled / scaled.sum(axis=1, keepdims=True)
+
+
+def sigmoid(scores: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + e^{−score}), the probability of each label, float64.
+
+    Examples
+    --------
+    >>> sigmoid(np.array([[0.0, np.log(3.0)]])).round(4).tolist()
+    [[0.5, 0.75]]
+    """
+    from scipy.special import expit
+
+    return np.asarray(expit(np.asarray(scores, np.float64)))

@@ -12,7 +12,8 @@ Z = np.array([-3.0, -0.7, -1e-3, 1e-3, 0.4, 1.0, 2.5, 30.0])
 
 
 SMOOTH = {
-    name: make_task_loss(name) for name in ("squared", "squared_hinge", "logistic", "insensitive")
+    name: make_task_loss(name)
+    for name in ("squared", "squared_hinge", "logistic", "exponential", "insensitive")
 }
 SMOOTH |= {
     f"{name} smoothed": Smoothed(make_task_loss(name), eps=0.7)
@@ -92,3 +93,10 @@ def test_only_lipschitz_losses_are_smoothed():
 def test_unknown_losses_are_refused():
     with pytest.raises(InputError, match=r"^loss: got 'huber'"):
         make_task_loss("huber")
+
+
+def test_the_exponential_loss_stays_finite():
+    loss, far = make_task_loss("exponential"), np.array([-2000.0, 2000.0])
+    assert np.isfinite(loss.value(far)).all()
+    assert np.isfinite(loss.prox(far, np.array(1.0))).all()
+    assert_allclose(loss.prox(far, np.zeros(2)), far)

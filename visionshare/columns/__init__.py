@@ -1,11 +1,13 @@
 """Columns: a matrix of examples by features that is only ever asked for columns.
 
-:class:`Columns` is what learners and searches work on, and :class:`ArrayColumns` has all values in
-memory. Others are in `visionshare.store` (on disk; random draws) and in the folders of families
-whose columns are computed from something smaller (anchors, stumps, monomials).
+:class:`Columns` is what learners and searches work on, :class:`ArrayColumns` has all values in
+memory and :class:`SparseColumns` those that are not zero. Others are in `visionshare.store` (on
+disk; random draws) and in the folders of families whose columns are computed from something
+smaller (anchors, stumps, monomials).
 """
 
 from visionshare.columns.arrays import ArrayColumns
 from visionshare.columns.base import Columns, Span
+from visionshare.columns.sparse import SparseColumns
 
-__all__ = ["ArrayColumns", "Columns", "Span"]
+__all__ = ["ArrayColumns", "Columns", "Span", "SparseColumns"]

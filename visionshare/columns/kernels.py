@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["correlate", "gather", "moments", "pick"]
+__all__ = ["correlate", "correlate_sparse", "gather", "moments", "moments_sparse", "pick"]
 
 _COLUMNS = 32
 _ROWS = 1024
@@ -210,3 +210,64 @@ def moments(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.nd
     omega = np.ascontiguousarray(omega, np.float64)
     kernel = _moments_half if buffer.dtype == np.uint16 else _moments_full
     return kernel(buffer, offsets, omega)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def correlate_sparse(
+    starts: np.ndarray, rows: np.ndarray, values: np.ndarray, ids: np.ndarray, R: np.ndarray
+) -> np.ndarray:
+    """Return XᵀR (n, k), float64, for columns of a sparse matrix kept by columns.
+
+    Parameters
+    ----------
+    starts : ndarray of shape (d + 1,), int64
+        Where the entries of each column begin.
+    rows, values : ndarray of shape (n_entries,)
+    ids : ndarray of shape (n,), int64
+        Which columns.
+    R : ndarray of shape (m, k), float64, contiguous
+
+    Examples
+    --------
+    >>> one = np.array([[2.0], [3.0]])
+    >>> correlate_sparse(np.array([0, 1]), np.array([1]), np.array([5.0]), np.array([0]), one)
+    array([[15.]])
+    """
+    k = R.shape[1]
+    G = np.zeros((ids.shape[0], k))
+    for j in prange(ids.shape[0]):
+        for entry in range(starts[ids[j]], starts[ids[j] + 1]):
+            x, i = np.float64(values[entry]), rows[entry]
+            for q in range(k):
+                G[j, q] += x * R[i, q]
+    return G
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def moments_sparse(
+    starts: np.ndarray, rows: np.ndarray, values: np.ndarray, omega: np.ndarray
+) -> np.ndarray:
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each column of a sparse matrix, (d, 3).
+
+    Parameters
+    ----------
+    starts, rows, values
+        See :func:`correlate_sparse`.
+    omega : ndarray of shape (m,), float64
+
+    Examples
+    --------
+    >>> ones = np.ones(2)
+    >>> moments_sparse(np.array([0, 1]), np.array([1]), np.array([-5.0]), ones).tolist()
+    [[-5.0, 25.0, 5.0]]
+    """
+    d = starts.shape[0] - 1
+    out = np.zeros((d, 3))
+    for j in prange(d):
+        for entry in range(starts[j], starts[j + 1]):
+            x, weight = np.float64(values[entry]), omega[rows[entry]]
+            out[j, 0] += weight * x
+            out[j, 1] += weight * x * x
+            if weight > 0 and abs(x) > out[j, 2]:
+                out[j, 2] = abs(x)
+    return out

@@ -15,18 +15,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from visionshare.classifier.path import PathStep
-from visionshare.columns import ArrayColumns, Columns
+from visionshare.columns import ArrayColumns, Columns, SparseColumns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, example_weights
+from visionshare.learners.labels import entry_weights, known_entries, label_signs
 from visionshare.learners.rates import rated
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
+from visionshare.scores import flat_scores, predict_labels, sigmoid, softmax, two_sided
 from visionshare.search import Exhaustive, PerCostSearch, RandomSubset, Search, make_search
 
 if TYPE_CHECKING:
@@ -53,8 +55,14 @@ class Learner(BaseEstimator):
     search: str | Search
     search_options: dict[str, Any] | None
     rates_: Any
-    # Whether a learner takes columns whose examples lie in several places.
+    # Whether a learner takes columns whose examples lie in several places, and sparse matrices.
     takes_partitions: ClassVar[bool] = False
+    takes_sparse: ClassVar[bool] = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.takes_sparse
+        return tags
 
     def check_parameters(self) -> None:
         """Check all parameters without data.
@@ -114,6 +122,7 @@ class Learner(BaseEstimator):
         targets: bool = False,
     ) -> tuple[Columns, np.ndarray]:
         """Return checked columns and targets; with ``targets`` these may have several columns."""
+        sparse = ["csc", "csr"] if self.takes_sparse else False
         if isinstance(X, Columns):
             y, m = np.asarray(y), X.shape[0]
             if y.shape[:1] != (m,) or (y.ndim > 1 and not targets):
@@ -124,7 +133,11 @@ class Learner(BaseEstimator):
         if isinstance(X, np.ndarray) and X.ndim > 2:
             accepted = "a table (m, d); for images: visionshare.ImageClassifier, or a pipeline"
             raise InputError("X", X.shape, f"{accepted} of a family such as PatchTemplates")
-        table, y = validate_data(self, X, y, dtype=_FLOATS, multi_output=targets, y_numeric=numeric)
+        table, y = validate_data(
+            self, X, y, dtype=_FLOATS, multi_output=targets, y_numeric=numeric, accept_sparse=sparse
+        )
+        if issparse(table):
+            return SparseColumns(table, dtype=str(table.dtype)), y
         return self._table_columns(table), y
 
     def _check_partitions(self, columns: Columns) -> None:
@@ -167,7 +180,9 @@ class Learner(BaseEstimator):
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         if isinstance(X, Columns):
             return X.scores_of(self.support_, coef, intercept)
-        values = self._table_features(validate_data(self, X, dtype=_FLOATS, reset=False))
+        sparse = "csc" if self.takes_sparse else False
+        table = validate_data(self, X, dtype=_FLOATS, reset=False, accept_sparse=sparse)
+        values = table[:, self.support_] if issparse(table) else self._table_features(table)
         return np.asarray(values @ coef.T + intercept)
 
 
@@ -180,6 +195,8 @@ class Classifier(ClassifierMixin, Learner):
     classes_: np.ndarray
     temperature_: float
     path_: tuple[PathStep, ...]
+    # Number of labels, where an example may have several.
+    n_labels_: int | None = None
 
     def _examples(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
@@ -187,11 +204,30 @@ class Classifier(ClassifierMixin, Learner):
         """Check the inputs of ``fit`` and learn the classes' names."""
         columns, y = self._columns(X, y)
         check_classification_targets(y)
+        self.n_labels_ = None
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
         omega = example_weights(sample_weight, y, getattr(self, "class_weight", None))
         return Examples(columns, index, omega, len(self.classes_))
+
+    def _label_examples(
+        self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
+    ) -> tuple[Columns, np.ndarray, np.ndarray]:
+        """Check the inputs of ``fit`` with several labels; return columns, signs and weights.
+
+        Signs are (m, L), the weights (m,), or (m, L) where labels are missing.
+        """
+        if getattr(self, "class_weight", None) is not None:
+            raise InputError("class_weight", self.class_weight, "None, where y has several labels")
+        filled, known = known_entries(y)
+        columns, filled = self._columns(X, filled, numeric=True, targets=True)
+        omega = entry_weights(example_weights(sample_weight, filled), known)
+        signs = label_signs(filled, omega if omega.ndim == 2 else omega[:, None])
+        self.n_labels_ = signs.shape[1]
+        self.classes_ = np.arange(self.n_labels_)
+        self.path_, self.temperature_ = (), 1.0
+        return columns, signs, omega
 
     def _training_temperature(self, examples: Examples) -> float:
         """Return the temperature for the scores of the training examples."""
@@ -201,16 +237,30 @@ class Classifier(ClassifierMixin, Learner):
 
     def decision_function(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return scores (m, k); for two classes, as in scikit-learn, one per example (m,)."""
-        return flat_scores(self._scores(X))
+        return self._flattened(self._scores(X))
 
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return the class of each example."""
-        scores = self._scores(X)
-        return predict_labels(self.classes_, scores)
+        """Return the class of each example, or 0 and 1 for each of several labels (m, L)."""
+        return self._predicted(self._scores(X))
 
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return probabilities (m, k), the softmax of scores / ``temperature_``."""
-        scores = self._scores(X)
+        """Return probabilities (m, k), the softmax of scores / ``temperature_``.
+
+        Of several labels each has a probability of its own, (m, L).
+        """
+        return self._probabilities(self._scores(X))
+
+    def _flattened(self, scores: np.ndarray) -> np.ndarray:
+        return scores if self.n_labels_ is not None else flat_scores(scores)
+
+    def _predicted(self, scores: np.ndarray) -> np.ndarray:
+        if self.n_labels_ is not None:
+            return (scores > 0).astype(np.int64)
+        return predict_labels(self.classes_, scores)
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        if self.n_labels_ is not None:
+            return sigmoid(scores)
         return softmax(scores, self.temperature_)
 
     def to_classifier(
@@ -238,6 +288,8 @@ class Classifier(ClassifierMixin, Learner):
         from visionshare.classifier import CompactClassifier
 
         check_is_fitted(self)
+        if self.n_labels_ is not None:
+            raise InputError("y", f"{self.n_labels_} labels", "one class an example, to export it")
         if len(self.support_) == 0:
             raise InputError("support_", "empty", "a learner that chose a feature")
         return CompactClassifier(

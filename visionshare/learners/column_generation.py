@@ -23,7 +23,14 @@ from visionshare.search import (
     Violation,
     make_task_criterion,
 )
-from visionshare.solvers import Solver, StepSolver, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers import (
+    Solver,
+    StepSolver,
+    TaskProblem,
+    TaskSolution,
+    TaskWeights,
+    spread_weights,
+)
 
 __all__ = ["GenerationSettings", "ending", "generate"]
 
@@ -219,11 +226,11 @@ def _state(
     residual = np.zeros((m, problem.n_tasks), problem.dtype)
     weighs = isinstance(problem.loss, ImportanceLoss)
     importance = np.zeros((m if weighs else 0, problem.n_tasks))
-    omegas = np.zeros((len(problem.blocks), m))
-    for i, block in enumerate(problem.blocks):
+    omegas = []
+    for block in problem.blocks:
         z, rows = problem.slack(block, weights), order[block.rows]
         residual[np.ix_(rows, block.tasks)] = problem.residual(block, z)
-        omegas[i, rows] = block.omega
+        omegas.append(spread_weights(block, rows, m))
         if weighs:
             importance[np.ix_(rows, block.tasks)] = problem.importance(block, z)
     groups = np.split(weights.W, problem.starts[1:]) if active else []
@@ -232,7 +239,7 @@ def _state(
         search,
         support_of(pool, active),
         importance,
-        omegas,
+        np.vstack(omegas),
         dict(zip(map(int, active), groups, strict=True)),
     )
 

@@ -16,6 +16,7 @@ from visionshare.learners.base import Classifier, Learner
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import example_weights
 from visionshare.learners.frank_wolfe import Ball, BallSettings, ball_rounds
+from visionshare.learners.labels import entry_weights, has_columns, known_entries
 from visionshare.learners.parameters import check_numbers, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
 from visionshare.losses import Smoothed, TaskLoss, make_task_loss
@@ -29,6 +30,7 @@ __all__ = ["ForwardGreedyClassifier", "ForwardGreedyRegressor"]
 class _ForwardGreedy(Learner):
     """What the classifier and the regressor share: settings and the steps."""
 
+    takes_sparse: ClassVar[bool] = True
     _losses: ClassVar[tuple[str, ...]]
 
     bound: float = 10.0
@@ -67,18 +69,22 @@ class _ForwardGreedy(Learner):
     def _learn(
         self, columns: Columns, targets: Sequence[tuple[np.ndarray, np.ndarray]], omega: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Run the steps of every target; return weights, intercepts and scores (m, T)."""
+        """Run the steps of every target; return weights, intercepts and scores (m, T).
+
+        Weights of the examples are (m,), or (m, T) where they differ between targets.
+        """
         settings = self._settings()
-        fractions = omega / omega.sum()
+        weights = omega[:, None] if omega.ndim == 1 else omega
+        fractions = np.broadcast_to((weights / weights.sum(axis=0)).T, (len(targets), len(omega)))
         balls, self.rounds_ = [], []
         with self._threads(columns):
             columns.check_rounds(settings.rounds)
             settings = self._rated(settings, columns, 1)
-            columns.fit_scaling("max_abs", omega)
+            columns.fit_scaling("max_abs", weights.max(axis=1))
             pool = Pool(columns)
-            for s, c in targets:
+            for (s, c), fraction in zip(targets, fractions, strict=True):
                 ball = Ball(columns.shape[0])
-                self.rounds_.append(list(ball_rounds(pool, ball, s, c, fractions, settings)))
+                self.rounds_.append(list(ball_rounds(pool, ball, s, c, fraction, settings)))
                 balls.append(ball)
         ids = [np.array(ball.support, np.int64) for ball in balls]
         self.support_, scaled = joint_support(ids, [np.array(ball.weights) for ball in balls])
@@ -153,6 +159,12 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> ForwardGreedyClassifier:
         self._settings()
+        if has_columns(y):
+            columns, label_signs, omega = self._label_examples(X, y, sample_weight)
+            signs = np.ascontiguousarray(label_signs.T)
+            labels = [(s, np.ones(len(s))) for s in signs]
+            self.coef_, self.intercept_, _ = self._learn(columns, labels, omega)
+            return self
         examples = self._examples(X, y, sample_weight)
         ones = np.ones(len(examples.y))
         targets = [(s, ones) for s in np.ascontiguousarray(examples.signs.T)]
@@ -162,6 +174,12 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
         prefixes = list(self._prefixes(columns))
         self.path_ = prefix_path(columns, self.support_, examples, widest(prefixes))
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
 
     def _prefixes(self, columns: Columns) -> Iterator[Prefix]:
         """Yield the model after each round; with several tasks the end alone."""
@@ -191,8 +209,8 @@ class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
     Attributes
     ----------
     support_ : ndarray of int
-    coef_ : ndarray of shape (n_support,), float64
-    intercept_ : float
+    coef_ : ndarray of shape (n_support,), or (T, n_support), float64
+    intercept_ : float, or ndarray of shape (T,)
     rounds_ : list of list of Round
 
     Examples
@@ -214,13 +232,26 @@ class ForwardGreedyRegressor(RegressorMixin, _ForwardGreedy):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> ForwardGreedyRegressor:
         self._settings()
-        columns, y = self._columns(X, y, numeric=True)
-        omega = example_weights(sample_weight, y)
-        targets = [(np.ones(len(y)), np.asarray(y, np.float64))]
+        known = np.ones(1, bool)
+        if has_columns(y):
+            y, known = known_entries(y)
+        columns, y = self._columns(X, y, numeric=True, targets=True)
+        y = np.asarray(y, np.float64)
+        self._flat = y.ndim == 1
+        omega = entry_weights(example_weights(sample_weight, y), known)
+        numbers = np.ascontiguousarray(y.reshape(len(y), -1).T)
+        targets = [(np.ones(len(y)), number) for number in numbers]
         coef, intercept, _ = self._learn(columns, targets, omega)
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        self.coef_ = coef[0] if self._flat else coef
+        self.intercept_ = float(intercept[0]) if self._flat else intercept
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     def predict(self, X: np.ndarray | Columns) -> np.ndarray:
-        """Return the targets (m,)."""
-        return self._scores(X)[:, 0]
+        """Return the targets, (m,) or (m, T)."""
+        scores = self._scores(X)
+        return scores[:, 0] if self._flat else scores

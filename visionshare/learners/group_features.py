@@ -53,7 +53,7 @@ class GroupFeatureClassifier(TaskClassifier, _GroupFeatures):
 
     Parameters
     ----------
-    loss : {"squared_hinge", "logistic", "squared", "multinomial"} or TaskLoss, \
+    loss : {"squared_hinge", "logistic", "exponential", "squared", "multinomial"} or TaskLoss, \
 default "squared_hinge"
         By name or as an object; "multinomial" couples the scores of all classes, and is "logistic"
         for two.

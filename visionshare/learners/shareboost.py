@@ -161,6 +161,7 @@ default "exhaustive"
     random_state: int = 0
     progress: bool = False
     takes_partitions: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def fit(
         self,

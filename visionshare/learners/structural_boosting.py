@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,15 @@ from visionshare.learners.task_learner import TaskLearner
 from visionshare.losses import TaskLoss
 from visionshare.penalties import RowPenalty, make_norm
 from visionshare.search import Search, TaskCriterion
-from visionshare.solvers import AdaBoost, GradBoost, Solver, TaskProblem, Template, solver_maker
+from visionshare.solvers import (
+    AdaBoost,
+    GradBoost,
+    Solver,
+    TaskProblem,
+    Template,
+    check_quadratic_bound,
+    solver_maker,
+)
 
 __all__ = ["StructuralBoostingClassifier", "StructuralBoostingRegressor"]
 
@@ -26,13 +34,13 @@ __all__ = ["StructuralBoostingClassifier", "StructuralBoostingRegressor"]
 class _Boosting(TaskLearner):
     """What sets boosting apart from other column generation: the penalty and the templates."""
 
-    # No refit at an alpha of nearly 0: the one update of a sequential round.
-    _quickest: ClassVar[dict[str, Any]] = {
-        "criterion": "violation",
-        "corrective": False,
-        "solver": "gradboost",
-        "calibrate": False,
-    }
+    @property
+    def _quickest(self) -> dict[str, Any]:  # type: ignore[override]
+        # No refit at an alpha of nearly 0: the one update of a sequential round.
+        quickest = {"criterion": "violation", "corrective": False, "solver": "gradboost"}
+        if not np.isfinite(self._task_loss().curvature):
+            quickest |= {"corrective": True, "solver": "fista"}
+        return quickest | {"calibrate": False}
 
     loss: str | TaskLoss = "multinomial"
     _: KW_ONLY
@@ -76,6 +84,9 @@ class _Boosting(TaskLearner):
         if not self.corrective and not hasattr(getattr(maker, "func", maker), "step"):
             accepted = "'adaboost' or 'gradboost', to make one update a round"
             raise InputError("solver", self.solver, accepted)
+        quadratic = maker is GradBoost or (maker is not AdaBoost and self.criterion == "bound")
+        if quadratic:
+            check_quadratic_bound(self._task_loss())
         given = self.template
         named = isinstance(given, str)
         if (named and given not in ("single", "parallel")) or not (
@@ -96,10 +107,12 @@ class StructuralBoostingClassifier(TaskClassifier, _Boosting):
 
     Parameters
     ----------
-    loss : {"multinomial", "logistic", "squared_hinge", "squared"} or TaskLoss, \
+    loss : {"multinomial", "logistic", "exponential", "squared_hinge", "squared"} or TaskLoss, \
 default "multinomial"
-        "logistic" makes a task of each class, or learns the tasks given to :meth:`fit`. AdaBoost
-        bounds the first two.
+        All but "multinomial" make a task of each class, or learn the tasks given to :meth:`fit`;
+        so does every loss where y has several labels. AdaBoost bounds the first three, and the
+        exponential loss is for "adaboost", or for criterion "violation" with "newton", "fista" or
+        "admm".
     penalty : {"l1/l2", "l1/linf", "l1", "l2^2"} or RowPenalty, default "l1/l2"
         Ω: the norms inside and across features, or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With
         "l2^2" no weight is zero and induction ends with ``rounds``, ``max_features`` or ``tol``.

@@ -15,6 +15,7 @@ from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import FOLD_FEATURES, FOLDS, fit_temperature, row_folds
 from visionshare.learners.examples import Examples, example_weights
+from visionshare.learners.labels import entry_weights, has_columns, known_entries
 from visionshare.learners.path import generation_path, unscaled
 from visionshare.learners.rounds import Round, task_weights
 from visionshare.learners.task_learner import Solved, TaskLearner
@@ -22,9 +23,10 @@ from visionshare.learners.task_targets import (
     Targets,
     class_targets,
     coupled_targets,
+    label_targets,
     number_targets,
 )
-from visionshare.scores import flat_scores, predict_labels, softmax, two_sided
+from visionshare.scores import two_sided
 from visionshare.solvers import TaskBlock, TaskWeights, polish
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ __all__ = ["TaskClassifier", "TaskRegressor"]
 class TaskClassifier(Classifier, TaskLearner):
     """A classifier by column generation: one task a class, or one a group of examples."""
 
-    _losses = ("squared_hinge", "logistic", "squared", "multinomial")
+    _losses = ("squared_hinge", "logistic", "exponential", "squared", "multinomial")
     class_weight: dict[Any, float] | str | None
     calibrate: bool = True
 
@@ -53,8 +55,9 @@ class TaskClassifier(Classifier, TaskLearner):
         Parameters
         ----------
         X : array-like of shape (m, d), or Columns
-        y : array-like of shape (m,)
-            Classes.
+        y : array-like of shape (m,), or (m, L)
+            Classes; or for each of L labels 1 where an example has it, 0 where it has not, NaN
+            where that is not known: each label is a task then, and the features are shared.
         sample_weight : array-like of shape (m,), optional
             Weights of the examples, at least 0.
         tasks : array-like of shape (m,), optional
@@ -67,6 +70,8 @@ class TaskClassifier(Classifier, TaskLearner):
             If a parameter is out of range or the data has fewer than two classes.
         """
         self._settings()
+        if has_columns(y):
+            return self._fit_labels(X, y, sample_weight, tasks)
         examples = self._examples(X, y, sample_weight)
         targets = self._targets(examples, tasks)
         with self._threads(examples.columns) as threads:
@@ -78,6 +83,29 @@ class TaskClassifier(Classifier, TaskLearner):
                 if self.calibrate:
                     self.temperature_ = self._temperature(solved, targets, examples)
         return self
+
+    def _fit_labels(
+        self,
+        X: np.ndarray | Columns,
+        y: np.ndarray,
+        sample_weight: np.ndarray | None,
+        tasks: np.ndarray | None,
+    ) -> TaskClassifier:
+        if tasks is not None:
+            raise InputError("tasks", np.shape(tasks), "None, where y has several labels")
+        columns, signs, omega = self._label_examples(X, y, sample_weight)
+        self.tasks_ = None
+        targets = label_targets(signs, omega)
+        with self._threads(columns) as threads:
+            solved = self._learn(columns, targets, threads, omega, signs)
+            self.coef_, self.intercept_ = _unscaled(self.history_[-1], solved, self.support_)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
 
     def _targets(self, examples: Examples, tasks: np.ndarray | None) -> Targets:
         positions = self._task_positions(tasks, len(examples.y))
@@ -129,15 +157,13 @@ class TaskClassifier(Classifier, TaskLearner):
     def decision_function(
         self, X: np.ndarray | Columns, tasks: np.ndarray | None = None
     ) -> np.ndarray:
-        return flat_scores(self._task_scores(X, tasks))
+        return self._flattened(self._task_scores(X, tasks))
 
     def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        scores = self._task_scores(X, tasks)
-        return predict_labels(self.classes_, scores)
+        return self._predicted(self._task_scores(X, tasks))
 
     def predict_proba(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
-        scores = self._task_scores(X, tasks)
-        return softmax(scores, self.temperature_)
+        return self._probabilities(self._task_scores(X, tasks))
 
     def to_classifier(
         self,
@@ -186,6 +212,7 @@ class TaskRegressor(RegressorMixin, TaskLearner):
         ----------
         X : array-like of shape (m, d), or Columns
         y : array-like of shape (m,) or (m, T)
+            Of several columns entries may be missing: NaN.
         sample_weight : array-like of shape (m,), optional
             Weights of the examples, at least 0.
         tasks : array-like of shape (m,), optional
@@ -197,11 +224,14 @@ class TaskRegressor(RegressorMixin, TaskLearner):
             If a parameter is out of range.
         """
         self._settings()
+        known = np.ones(1, bool)
+        if has_columns(y):
+            y, known = known_entries(y)
         columns, y = self._columns(X, y, numeric=True, targets=True)
         y = np.asarray(y, np.float64)
         self._flat = y.ndim == 1
         positions = self._task_positions(tasks, len(y))
-        omega = example_weights(sample_weight, y)
+        omega = entry_weights(example_weights(sample_weight, y), known)
         n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
         targets = number_targets(y.reshape(len(y), -1), omega, positions, n_tasks)
         with self._threads(columns) as threads:

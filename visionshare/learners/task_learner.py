@@ -48,6 +48,7 @@ class TaskLearner(Learner):
     Those that leave a setting out have the value given here.
     """
 
+    takes_sparse: ClassVar[bool] = True
     _losses: ClassVar[tuple[str, ...]]
     # Further settings with which a learner looks for its largest violation at least cost.
     _quickest: ClassVar[dict[str, Any]] = {}
@@ -151,7 +152,9 @@ class TaskLearner(Learner):
         entering = settings.n_entering if settings.corrective else 1
         columns.check_rounds(settings.rounds, entering, settings.patience)
         settings = self._rated(settings, columns, targets.n_tasks)
-        columns.fit_scaling(self.scaling, examples[0])
+        # An example counts in the scaling as it does in the task that it counts most in.
+        omega = examples[0] if examples[0].ndim == 1 else examples[0].max(axis=1)
+        columns.fit_scaling(self.scaling, omega)
         problem = self._problem(targets, columns.compute_dtype, executor)
         pool = Pool(columns)
         history = self._run(pool, problem, targets, settings, examples)

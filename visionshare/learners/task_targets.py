@@ -10,7 +10,7 @@ from visionshare.errors import InputError
 from visionshare.learners.examples import class_signs
 from visionshare.solvers import TaskBlock
 
-__all__ = ["Targets", "class_targets", "coupled_targets", "number_targets"]
+__all__ = ["Targets", "class_targets", "coupled_targets", "label_targets", "number_targets"]
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,18 @@ def coupled_targets(y: np.ndarray, n_classes: int, omega: np.ndarray) -> Targets
     return Targets(targets.blocks, targets.order, n_classes, y[targets.order])
 
 
+def label_targets(signs: np.ndarray, omega: np.ndarray) -> Targets:
+    """Return one task a label, for signs (m, L) and weights (m,) or (m, L)."""
+    return _of_all(signs, np.ones_like(signs), omega)
+
+
 def number_targets(
     y: np.ndarray, omega: np.ndarray, task_of: np.ndarray | None, n_tasks: int
 ) -> Targets:
-    """Return one task a column of y (m, T), or one a group of examples of y (m, 1)."""
+    """Return one task a column of y (m, T), or one a group of examples of y (m, 1).
+
+    Weights are (m,), or (m, T) where entries of y are missing.
+    """
     if task_of is None:
         return _of_all(np.ones_like(y), y, omega)
     if y.shape[1] != 1:
@@ -75,7 +83,7 @@ def number_targets(
 
 
 def _of_all(s: np.ndarray, c: np.ndarray, omega: np.ndarray) -> Targets:
-    order = np.flatnonzero(omega > 0)
+    order = np.flatnonzero(omega > 0 if omega.ndim == 1 else omega.any(axis=1))
     tasks = np.arange(s.shape[1])
     block = TaskBlock(slice(0, len(order)), tasks, s[order], c[order], omega[order])
     return Targets([block], order, len(tasks))

@@ -11,6 +11,7 @@ from visionshare.losses.multinomial import Multinomial
 from visionshare.losses.separable import (
     TASK_LOSSES,
     Absolute,
+    Exponential,
     Hinge,
     ImportanceLoss,
     Insensitive,
@@ -26,6 +27,7 @@ from visionshare.losses.soft_targets import SoftTargets
 __all__ = [
     "TASK_LOSSES",
     "Absolute",
+    "Exponential",
     "Hinge",
     "ImportanceLoss",
     "Insensitive",

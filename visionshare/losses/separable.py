@@ -24,6 +24,7 @@ from visionshare.registry import Registry
 __all__ = [
     "TASK_LOSSES",
     "Absolute",
+    "Exponential",
     "Hinge",
     "ImportanceLoss",
     "Insensitive",
@@ -34,10 +35,13 @@ __all__ = [
     "make_task_loss",
 ]
 
+# Exponents are cut off here: a sum of many such numbers is still finite.
+_HIGHEST = 600.0
+
 
 @runtime_checkable
 class ImportanceLoss(Protocol):
-    """What boosting's exponential bound asks of a loss made of logistic terms.
+    """What boosting's exponential bound asks of a loss of logistic or exponential terms.
 
     The importance is the sum of all terms' slopes without their signs, L' the sum with them.
     """
@@ -160,6 +164,48 @@ class Logistic:
     def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return the root of a − z + step·L'(a)."""
         return _newton_prox(self, np.asarray(z, np.float64), step)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """L(z) = e^{z−1}, AdaBoost's loss e^{−s·f}: its curvature has no bound.
+
+    References
+    ----------
+    J. Duchi, Y. Singer, "Boosting with structural sparsity", ICML 2009, §3.
+
+    Examples
+    --------
+    >>> Exponential().value(np.array([1.0])).tolist()
+    [1.0]
+    """
+
+    curvature: ClassVar[float] = float("inf")
+    template: ClassVar[float] = 1.0
+
+    def importance(self, z: np.ndarray) -> np.ndarray:
+        """Return e^{z−1}."""
+        return self.value(z)
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        """Return e^{z−1}; beyond e^600 it no longer grows, so that sums stay finite."""
+        return np.asarray(np.exp(np.minimum(z - 1, _HIGHEST)))
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        """Return e^{z−1}."""
+        return self.value(z)
+
+    def second_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Return e^{z−1}."""
+        return self.value(z)
+
+    def prox(self, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return z − ω(ln step + z − 1), with the Wright omega function."""
+        from scipy.special import wrightomega
+
+        z = np.asarray(z, np.float64)
+        with np.errstate(divide="ignore"):
+            return np.asarray(z - wrightomega(np.log(step) + z - 1).real)
 
 
 @dataclass(frozen=True)
@@ -292,6 +338,7 @@ TASK_LOSSES: Registry[TaskLoss] = Registry(
         "squared": Squared,
         "squared_hinge": SquaredHinge,
         "logistic": Logistic,
+        "exponential": Exponential,
         "hinge": Hinge,
         "absolute": Absolute,
         "insensitive": Insensitive,

@@ -22,8 +22,8 @@ class BoundState(SearchState):
     ----------
     importance : ndarray of shape (m, T)
         Weighted importance of the examples; zeros where the bound needs none.
-    omegas : ndarray of shape (blocks, m)
-        Weights of each block's examples, 0 for those of others.
+    omegas : ndarray of shape (n_weights, m)
+        Weights of the examples in each block, or in each task; 0 for those of others.
     active : dict of int to ndarray of shape (g, T)
         Weights of the active candidates.
     """

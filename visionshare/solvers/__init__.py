@@ -20,6 +20,7 @@ from visionshare.solvers.bounds import (
     MovingRows,
     QuadraticBound,
     RowBound,
+    check_quadratic_bound,
     majorizer,
 )
 from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
@@ -33,6 +34,7 @@ from visionshare.solvers.tasks import (
     TaskProblem,
     TaskSolution,
     TaskWeights,
+    spread_weights,
 )
 
 __all__ = [
@@ -57,11 +59,13 @@ __all__ = [
     "TaskSolution",
     "TaskWeights",
     "Template",
+    "check_quadratic_bound",
     "majorizer",
     "minimize",
     "one_cycle",
     "polish",
     "solver_maker",
+    "spread_weights",
 ]
 
 SOLVERS: Registry[Solver] = Registry(

@@ -57,7 +57,8 @@ class Admm(Solver):
 
     def __init__(self, problem: TaskProblem) -> None:
         self.problem = problem
-        self.xi = [float(problem.loss.curvature) for _ in problem.blocks]
+        curvature = float(problem.loss.curvature)
+        self.xi = [curvature if np.isfinite(curvature) else 1.0 for _ in problem.blocks]
         self.eta = 0.0
         self._metric = np.zeros(0)
         self._removals = -1
@@ -75,7 +76,7 @@ class Admm(Solver):
             return TaskSolution(start, value, kkt, 0, True)
         # The multipliers start where they would end if the start were optimal.
         duals = [
-            _Dual(z, problem.loss.derivative(z) * block.omega[:, None])
+            _Dual(z, problem.loss.derivative(z) * block.weights)
             for block, z in zip(problem.blocks, slacks, strict=True)
         ]
         u, nu = start, TaskWeights(-gradient.W, -gradient.shared, gradient.b)
@@ -102,7 +103,7 @@ class Admm(Solver):
             z = problem.slack(block, W)
             slacks.append(z)
             relaxed = _RELAXED * z + (1 - _RELAXED) * dual.a
-            dual.a = problem.loss.prox(relaxed + dual.mu / xi, block.omega[:, None] / xi)
+            dual.a = problem.loss.prox(relaxed + dual.mu / xi, block.weights / xi)
             dual.mu = dual.mu + xi * (relaxed - dual.a)
         return slacks
 

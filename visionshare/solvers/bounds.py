@@ -17,12 +17,20 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.losses import ImportanceLoss
+from visionshare.losses import ImportanceLoss, TaskLoss
 from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
 
-__all__ = ["BOUNDS", "ExponentialBound", "MovingRows", "QuadraticBound", "RowBound", "majorizer"]
+__all__ = [
+    "BOUNDS",
+    "ExponentialBound",
+    "MovingRows",
+    "QuadraticBound",
+    "RowBound",
+    "check_quadratic_bound",
+    "majorizer",
+]
 
 
 class MovingRows(NamedTuple):
@@ -71,8 +79,8 @@ class RowBound(Protocol):
         """Return by how much each group's bound and penalty fall, (groups,)."""
         ...
 
-    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
-        """Return the steps of intercepts, for their gradients and totals (T,)."""
+    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
+        """Return the steps of intercepts, for their gradients, totals and Σω (T,)."""
         ...
 
 
@@ -96,6 +104,7 @@ class QuadraticBound:
     weighs = False
 
     def __init__(self, problem: TaskProblem) -> None:
+        check_quadratic_bound(problem.loss)
         self.penalty, self.alpha = problem.norm, problem.alpha
         self._curvature = problem.loss.curvature
 
@@ -114,8 +123,8 @@ class QuadraticBound:
             Columns, as rows.
         starts : ndarray of int
             Where each group of rows begins.
-        omegas : ndarray of shape (blocks, m)
-            Weights of each block's examples, 0 for those of others.
+        omegas : ndarray of shape (n_weights, m)
+            Weights of the examples in each block, or in each task; 0 for those of others.
         budget : ndarray of shape (n,), optional
             a_j of rows that move together, brought to scale here; each group moves alone when
             omitted.
@@ -143,7 +152,7 @@ class QuadraticBound:
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
         return np.asarray(np.add.reduceat(fallen, starts) + self.alpha * penalty)
 
-    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
+    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
         """Return −g/(c Σω)."""
         return -gradient / (self._curvature * omega)
 
@@ -157,7 +166,7 @@ class ExponentialBound:
     Parameters
     ----------
     problem : TaskProblem
-        With a loss of logistic terms, and the norm ℓ1 or ℓ1/ℓ∞.
+        With a loss of logistic or exponential terms, and the norm ℓ1 or ℓ1/ℓ∞.
 
     Raises
     ------
@@ -172,7 +181,7 @@ class ExponentialBound:
     def __init__(self, problem: TaskProblem) -> None:
         loss, norm = problem.loss, problem.norm
         if not isinstance(loss, ImportanceLoss):
-            accepted = "'logistic', 'multinomial' or 'insensitive', for AdaBoost"
+            accepted = "'logistic', 'exponential', 'multinomial' or 'insensitive', for AdaBoost"
             raise InputError("loss", type(loss).__name__, accepted)
         if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
             given = norm.q if isinstance(norm, GroupNorm) else "half the squares"
@@ -219,11 +228,27 @@ class ExponentialBound:
         penalty = self.penalty.norms(w, starts) - self.penalty.norms(new, starts)
         return np.asarray(fallen + self.alpha * penalty)
 
-    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: float) -> np.ndarray:
+    def intercepts(self, gradient: np.ndarray, total: np.ndarray, omega: np.ndarray) -> np.ndarray:
         """Return (a/2) ln(μ⁺/μ⁻), and no more than a few units."""
         up, down = _sides(gradient, total)
         ratio = np.log(np.maximum(up, self._tiny) / np.maximum(down, self._tiny))
         return np.clip(0.5 * self._template * ratio, -self._longest, self._longest)
+
+
+def check_quadratic_bound(loss: TaskLoss) -> None:
+    """Raise an InputError for a loss whose curvature has no bound.
+
+    Examples
+    --------
+    >>> from visionshare.losses import Logistic
+    >>> check_quadratic_bound(Logistic())
+    """
+    if not np.isfinite(loss.curvature):
+        accepted = (
+            "a loss of bounded curvature for the quadratic bound; or solver 'adaboost', or "
+            "criterion 'violation' with solver 'newton', 'fista' or 'admm'"
+        )
+        raise InputError("loss", type(loss).__name__, accepted)
 
 
 def _sides(gradient: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

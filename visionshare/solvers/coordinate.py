@@ -10,7 +10,14 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.solvers.bounds import BOUNDS, MovingRows, RowBound
-from visionshare.solvers.tasks import StepSolver, TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import (
+    StepSolver,
+    TaskBlock,
+    TaskProblem,
+    TaskSolution,
+    TaskWeights,
+    spread_weights,
+)
 
 __all__ = ["AdaBoost", "GradBoost", "Template"]
 
@@ -36,9 +43,9 @@ class _Coordinates(StepSolver):
         if problem.sharing:
             raise InputError("shared_alpha", problem.shared_alpha, "None, for this solver")
         self.bound: RowBound = BOUNDS[self.bound_name](problem)
-        self.omegas = np.zeros((len(problem.blocks), problem.m))
-        for i, block in enumerate(problem.blocks):
-            self.omegas[i, block.rows] = block.omega
+        self.omegas = np.vstack(
+            [spread_weights(block, block.rows, problem.m) for block in problem.blocks]
+        )
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         problem, parts = self.problem, self._parts()
@@ -155,7 +162,7 @@ class _Coordinates(StepSolver):
         total = np.zeros_like(gradient)
         if self.bound.weighs:
             total = problem.importance(block, z).sum(axis=0)
-        return self.bound.intercepts(gradient, total, float(block.omega.sum()))
+        return self.bound.intercepts(gradient, total, block.totals)
 
 
 class GradBoost(_Coordinates):

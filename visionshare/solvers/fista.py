@@ -34,7 +34,10 @@ class Fista(Solver):
 
     def __init__(self, problem: TaskProblem, as_published: bool = False) -> None:
         self.problem, self.as_published = problem, as_published
-        self._lipschitz = problem.loss.curvature
+        # Where the curvature has no bound, backtracking finds the step.
+        curvature = problem.loss.curvature
+        self._first = curvature if np.isfinite(curvature) else 1.0
+        self._lipschitz = self._first
         self._b_scale = np.ones(problem.n_tasks)
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
@@ -64,7 +67,7 @@ class Fista(Solver):
     def _scale_intercepts(self) -> None:
         for block, gram in zip(self.problem.blocks, self.problem.grams, strict=True):
             square = np.trace(gram) / self.problem.n if self.problem.n else 1.0
-            self._b_scale[block.tasks] = np.sqrt(square / block.omega.sum())
+            self._b_scale[block.tasks] = np.sqrt(square / block.totals)
 
     def _slacks(self, weights: TaskWeights) -> list[np.ndarray]:
         return [self.problem.slack(block, weights) for block in self.problem.blocks]
@@ -88,7 +91,7 @@ class Fista(Solver):
         scale2 = self._b_scale**2
         slack = max(1e-12, 64 * float(np.finfo(problem.dtype).eps))
         # Where no step is left to make, every bound holds: the estimate must not vanish.
-        self._lipschitz = max(0.95 * self._lipschitz, _LEAST * problem.loss.curvature)
+        self._lipschitz = max(0.95 * self._lipschitz, _LEAST * self._first)
         for _ in range(60):
             step = 1 / self._lipschitz
             new = problem.prox(

@@ -279,7 +279,7 @@ class _Free:
         slacks = [problem.slack(block, weights) for block in problem.blocks]
         grams: Hessian = []
         for block, z in zip(problem.blocks, slacks, strict=True):
-            bends = problem.loss.second_derivative(z) * block.omega[:, None]
+            bends = problem.loss.second_derivative(z) * block.weights
             for i, task in enumerate(block.tasks):
                 rows, positions = self._columns(int(task))
                 grams.append((positions, self._gram(block, rows, bends[:, i])))

@@ -17,7 +17,15 @@ import numpy as np
 from visionshare.losses import ImportanceLoss, TaskLoss
 from visionshare.penalties import RowPenalty
 
-__all__ = ["Solver", "StepSolver", "TaskBlock", "TaskProblem", "TaskSolution", "TaskWeights"]
+__all__ = [
+    "Solver",
+    "StepSolver",
+    "TaskBlock",
+    "TaskProblem",
+    "TaskSolution",
+    "TaskWeights",
+    "spread_weights",
+]
 
 T = TypeVar("T")
 
@@ -34,8 +42,9 @@ class TaskBlock:
         Its tasks among all: columns of W.
     s, c : ndarray of shape (n, T_b), float64
         z = c − s·f for scores f; see :mod:`visionshare.losses.separable`.
-    omega : ndarray of shape (n,), float64
-        Weights of the examples, above 0.
+    omega : ndarray of shape (n,) or (n, T_b), float64
+        Weights of the examples, above 0; or of each example in each task, at least 0: where it is
+        0, the example's target is missing in that task.
     """
 
     rows: slice
@@ -43,6 +52,31 @@ class TaskBlock:
     s: np.ndarray
     c: np.ndarray
     omega: np.ndarray
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights that broadcast over the tasks, (n, 1) or (n, T_b)."""
+        return self.omega if self.omega.ndim == 2 else self.omega[:, None]
+
+    @property
+    def totals(self) -> np.ndarray:
+        """Sum of the weights in each task, (T_b,)."""
+        return np.broadcast_to(self.weights.sum(axis=0), self.tasks.shape)
+
+
+def spread_weights(block: TaskBlock, rows: slice | np.ndarray, m: int) -> np.ndarray:
+    """Return a block's weights among m examples, (1, m), or (T_b, m) where tasks differ.
+
+    Parameters
+    ----------
+    block : TaskBlock
+    rows : slice or ndarray of int
+        The block's examples among the m; others get weight 0.
+    m : int
+    """
+    spread = np.zeros((block.weights.shape[1], m))
+    spread[:, rows] = block.weights.T
+    return spread
 
 
 @dataclass(frozen=True)
@@ -270,18 +304,18 @@ class TaskProblem:
 
     def residual(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
         """Return R (n, T_b), the loss's derivative in the scores."""
-        return -block.s * self.loss.derivative(z) * block.omega[:, None]
+        return -block.s * self.loss.derivative(z) * block.weights
 
     def importance(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
         """Return the weighted importance (n, T_b), for losses that have one."""
         if not isinstance(self.loss, ImportanceLoss):
             raise TypeError(f"{type(self.loss).__name__} has no importance")
-        return self.loss.importance(z) * block.omega[:, None]
+        return self.loss.importance(z) * block.weights
 
     def loss_value(self, slacks: Sequence[np.ndarray]) -> float:
         """Return the weighted loss at the slacks z of each block."""
         parts = zip(self.blocks, slacks, strict=True)
-        return float(sum(np.dot(block.omega, self.loss.value(z).sum(axis=1)) for block, z in parts))
+        return float(sum(np.sum(block.weights * self.loss.value(z)) for block, z in parts))
 
     def value(self, weights: TaskWeights) -> float:
         """Return the objective."""
@@ -343,6 +377,6 @@ class TaskProblem:
             size = np.abs(weights.shared - kept).max()
             residuals.append(size / (self.shared_alpha or 1.0))
         for block in self.blocks:
-            scale = least * np.sqrt(block.omega.sum())
-            residuals.append(np.abs(gradient.b[block.tasks]).max() / scale)
+            scale = least * np.sqrt(block.totals)
+            residuals.append((np.abs(gradient.b[block.tasks]) / scale).max())
         return float(max(residuals))

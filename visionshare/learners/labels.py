@@ -1,0 +1,96 @@
+"""Several labels an example: a matrix of 0 and 1, with NaN where a label is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["entry_weights", "has_columns", "known_entries", "label_signs"]
+
+
+def has_columns(y: Any) -> bool:
+    """Return whether targets are a matrix of several columns.
+
+    Examples
+    --------
+    >>> has_columns([0, 1]), has_columns(np.zeros((3, 1))), has_columns(np.zeros((3, 2)))
+    (False, False, True)
+    """
+    shape = np.shape(y)
+    return len(shape) == 2 and shape[1] > 1
+
+
+def known_entries(Y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a matrix of targets with 0 for missing entries, and which are known.
+
+    Parameters
+    ----------
+    Y : array-like of shape (m, T)
+        NaN where an entry is missing.
+
+    Raises
+    ------
+    InputError
+        If an entry is not a number, or a column has no known entry.
+
+    Examples
+    --------
+    >>> filled, known = known_entries([[1.0, np.nan], [2.0, 3.0]])
+    >>> filled.tolist(), known.tolist()
+    ([[1.0, 0.0], [2.0, 3.0]], [[True, False], [True, True]])
+    """
+    try:
+        Y = np.asarray(Y, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("y", "a matrix of other values", "numbers, NaN where missing") from None
+    known = ~np.isnan(Y)
+    if not known.any(axis=0).all():
+        column = int(np.argmin(known.any(axis=0)))
+        raise InputError("y", f"column {column} without entries", "a known entry in each column")
+    return np.where(known, Y, 0.0), known
+
+
+def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return +1 where an example has a label and −1 where it has not, (m, L).
+
+    Parameters
+    ----------
+    Y : ndarray of shape (m, L), float64
+        0 and 1.
+    weights : ndarray of shape (m, 1) or (m, L)
+        Entries of weight 0 do not count.
+
+    Raises
+    ------
+    InputError
+        If there is another value, or a label that all examples have or none has.
+
+    Examples
+    --------
+    >>> label_signs(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones((2, 1))).tolist()
+    [[-1.0, 1.0], [1.0, -1.0]]
+    """
+    if not np.isin(Y, (0, 1)).all():
+        given = float(Y[~np.isin(Y, (0, 1))][0])
+        raise InputError("y", given, "0, 1, or NaN where a label is not known")
+    counted = np.broadcast_to(weights > 0, Y.shape)
+    positive, negative = ((value == Y) & counted for value in (1, 0))
+    both = positive.any(axis=0) & negative.any(axis=0)
+    if not both.all():
+        label = int(np.argmin(both))
+        raise InputError("y", f"one value for label {label}", "examples with and without each")
+    return 2 * Y - 1
+
+
+def entry_weights(omega: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return the weights of the examples (m,), or of the entries (m, T) where some are missing.
+
+    Examples
+    --------
+    >>> entry_weights(np.array([2.0, 1.0]), np.array([[True, False], [True, True]])).tolist()
+    [[2.0, 0.0], [1.0, 1.0]]
+    """
+    return omega if known.all() else omega[:, None] * known

@@ -5,11 +5,13 @@ from __future__ import annotations
 import cv2
 import numpy as np
 import pytest
+from scipy.sparse import random_array
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
 from benchmarks.measuring import Paired
 from visionshare import PatchTemplates
+from visionshare.columns import ArrayColumns, SparseColumns
 from visionshare.resources import resolve_jobs
 
 N_IMAGES = 256
@@ -51,3 +53,17 @@ def test_16000_columns(paired: Paired, kind: str, dtype: str, threads: int) -> N
                 np.matmul(patches[i : i + batch].reshape(-1, 49), templates, out=out)
 
     paired(lambda: family.transform_columns(images, None, threads, dtype), plain, 1.0)
+
+
+@pytest.mark.parametrize("density", [0.001, 0.01, 0.1])
+@pytest.mark.parametrize("kept", ["written out", "scipy"])
+def test_products_of_sparse_columns(paired: Paired, density: float, kept: str) -> None:
+    """XᵀR of 10 000 sparse columns against all their zeros, and against scipy's product."""
+    rng = np.random.default_rng(0)
+    X = random_array((4000, 10_000), density=density, rng=rng, format="csc", dtype=np.float32)
+    R = rng.normal(size=(4000, 10)).astype(np.float32)
+    columns = SparseColumns(X)
+    transposed = X.T.tocsr()
+    dense = ArrayColumns(X.toarray()) if kept == "written out" else None
+    other = (lambda: dense.correlate(R)) if dense else (lambda: transposed @ R)
+    paired(lambda: columns.correlate(R), other, None if density == 0.1 else 1.0)

@@ -14,6 +14,7 @@ from visionshare import PatchTemplates, Pixels
 from visionshare.columns import ArrayColumns
 from visionshare.resources import resolve_jobs
 from visionshare.search import Pool, make_criterion
+from visionshare.search.basis import Basis
 from visionshare.search.per_cost import PerCost
 from visionshare.search.pool import SearchState
 from visionshare.store import create_store, open_store
@@ -69,3 +70,22 @@ def test_scores_by_cost(paired: Paired) -> None:
     state = SearchState(R, 76, rng.permutation(16_000)[:75])
     by_cost = PerCost(gradient)
     paired(lambda: by_cost.score(pool, state, None), lambda: gradient.score(pool, state, None), 1.2)
+
+
+@pytest.mark.parametrize("n", [75, 300, 600])
+def test_orthogonal_vectors_of_chosen_columns(paired: Paired, n: int) -> None:
+    """The vectors of n columns by a factor that grows, against least squares for each column."""
+    X = np.random.default_rng(0).normal(size=(2 * n, n))
+    gram = X.T @ X
+
+    def grown() -> None:
+        basis = Basis()
+        for j in range(n):
+            basis.append(gram[: j + 1, j])
+            basis.coefficients(j)
+
+    def solved() -> None:
+        for j in range(1, n):
+            np.linalg.lstsq(gram[:j, :j], gram[:j, j], rcond=1e-10)
+
+    paired(grown, solved, 0.5, rounds=3)

@@ -22,7 +22,6 @@ from visionshare import GaborBank, GroupFeatureClassifier, ShareBoost
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.durable import write_text
 from visionshare.generators.draws import Draws
-from visionshare.learners.path import unscaled
 from visionshare.store import DrawnColumns
 
 _logger = logging.getLogger(__name__)
@@ -143,7 +142,7 @@ def rounds_of(
     features = family.take(ids).transform(data.test)
     right = []
     for h in history:
-        coef, intercept = unscaled(h.coef, h.intercept, columns, h.candidates)
+        coef, intercept = columns.unscaled(h.coef, h.intercept, h.candidates)
         scores = features[:, np.searchsorted(ids, h.candidates)] @ coef.T + intercept
         right.append(100 * np.mean(np.argmax(scores, axis=1) == data.y_test))
     seconds = before + model.busy_ * np.cumsum([h.seconds for h in history])
@@ -218,7 +217,7 @@ def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     seconds = before + time.process_time() - begun
     used = np.flatnonzero(np.abs(solution.weights.W).sum(axis=1))
     chosen = solution.weights.kept(used)
-    coef, intercept = unscaled(chosen.whole.T, chosen.b, columns, used)
+    coef, intercept = columns.unscaled(chosen.whole.T, chosen.b, used)
     scores = family.take(used).transform(data.test) @ coef.T + intercept
     right = 100 * np.mean(np.argmax(scores, axis=1) == data.y_test)
     return Run(np.array([len(used)]), np.array([right]), np.array([seconds]))

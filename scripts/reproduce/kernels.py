@@ -42,7 +42,6 @@ from scripts.reproduce.results import (
 )  # fmt: skip
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
-from visionshare.learners.path import unscaled
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
@@ -103,7 +102,7 @@ class Learned:
         if step is None:
             return float("nan")
         ids = (2 * step.candidates[:, None] + np.arange(2)).ravel()
-        coef, b = unscaled(step.coef, step.intercept, self.columns, ids)
+        coef, b = self.columns.unscaled(step.coef, step.intercept, ids)
         scores = self.columns.draws.take(ids).transform(X) @ coef[0] + b[0]
         return float(np.mean((scores > 0) == y))
 

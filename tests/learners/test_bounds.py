@@ -7,7 +7,12 @@ import pytest
 
 from visionshare import GreedyTL, ShareBoost
 from visionshare.errors import InputError
-from visionshare.learners.bounds import approximation, generalization_gap, transfer_gap
+from visionshare.learners.bounds import (
+    approximation,
+    generalization_gap,
+    selection_gap,
+    transfer_gap,
+)
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +77,34 @@ def test_of_many_classes_there_is_no_bound():
     model = GreedyTL(rounds=1).fit(X, y)
     with pytest.raises(InputError, match="two classes"):
         approximation(model, X)
+
+
+def _good(X):
+    return np.sign(X[:, 0] * X[:, 1]) * np.where(X[:, 2] > 1.64, -1, 1)
+
+
+def _bad(X):
+    return np.sign(X[:, 2] * X[:, 3])
+
+
+def test_one_good_source_makes_the_gap_of_selection_small():
+    m = 4000
+    X = np.random.default_rng(0).normal(size=(m, 4))
+    y = X[:, 0] * X[:, 1] > 0
+    signs = 2.0 * y - 1
+    model = GreedyTL(1, alpha=40.0, sources=[_bad, _good]).fit(X, y)
+    found = approximation(model, X)
+    assert found.holds
+    scores = np.column_stack([_good(X), _bad(X)])
+    scores = (scores - scores.mean(axis=0)) / scores.std(axis=0)
+    risk = np.mean((np.clip(scores[:, 0], -1, 1) - signs) ** 2) + 40.0 / m
+    c = (1 + np.max(scores**2)) / 40.0
+    expected = (1 + found.epsilon) * risk + c + math.sqrt(risk * c)
+    assert selection_gap(model, X, y) == pytest.approx(expected)
+    useless = GreedyTL(1, alpha=40.0, sources=[_bad]).fit(X, y)
+    assert selection_gap(useless, X, y) > 2 * expected
+
+
+def test_correlated_columns_have_no_bound_of_selection(transfer):
+    model, X, y = transfer
+    assert selection_gap(model, X, y) == math.inf

@@ -1,5 +1,7 @@
 """GrFL: optimality, the loop, tasks, scikit-learn's checks and the compact classifier."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,6 +21,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.draws import Draws
 from visionshare.learners.rounds import task_weights
+from visionshare.solvers import Admm
 from visionshare.store import DrawnColumns
 from visionshare.testing import check_learner
 
@@ -281,3 +284,82 @@ def test_wrong_settings_are_refused_before_work(name, value):
 def test_some_weights_must_be_left():
     with pytest.raises(InputError, match=r"^alpha: got"):
         GroupFeatureClassifier(alpha=None).fit(np.eye(4), [0, 0, 1, 1])
+
+
+def _two_tasks(seed=0, m=160, d=15):
+    rng = np.random.default_rng(seed)
+    X, tasks = rng.normal(size=(m, d)), np.arange(m) % 2
+    X[tasks == 1] *= 5
+    y = np.where(tasks == 0, X[:, 2] - X[:, 4], X[:, 2] + X[:, 9]) > 0
+    return X, y, tasks
+
+
+FINE = {"tol": 1e-8, "refit_tol": 1e-9, "max_iter": 20000, "n_entering": 15}
+
+
+@pytest.mark.parametrize("q", [1.5, 2.0])
+def test_a_norm_in_each_task_is_a_problem_for_each_task(q):
+    X, y, tasks = _two_tasks()
+    settings = {"q": q, "alpha": 4.0, "loss": "logistic", "scaling": "none", **FINE}
+    joint = GroupFeatureClassifier(grouping="feature_task", **settings).fit(X, y, tasks=tasks)
+    total = 0.0
+    for t in (0, 1):
+        alone = GroupFeatureClassifier(**settings).fit(X[tasks == t], y[tasks == t])
+        weights = np.zeros(15)
+        weights[joint.support_] = joint.coef_[t]
+        expected = np.zeros(15)
+        expected[alone.support_] = alone.coef_[0]
+        assert_allclose(weights, expected, atol=1e-5)
+        total += alone.history_[-1].value
+    assert_allclose(joint.history_[-1].value, total, rtol=1e-9)
+
+
+def test_all_weights_of_a_task_may_have_one_norm():
+    X, y, tasks = _two_tasks()
+    settings = {"alpha": 6.0, "loss": "logistic", "scaling": "none", **FINE}
+    joint = GroupFeatureClassifier(grouping="task", **settings).fit(X, y, tasks=tasks)
+    assert len(joint.support_) == 15
+    signs = 2.0 * y - 1
+    value = np.logaddexp(0, -signs * joint.decision_function(X, tasks)).sum()
+    value += 6.0 * np.linalg.norm(joint.coef_, axis=1).sum()
+    assert_allclose(joint.history_[-1].value, value, rtol=1e-9)
+    # At the optimum the gradient of each task is λ w/‖w‖.
+    for t in (0, 1):
+        rows = tasks == t
+        scores = X[rows][:, joint.support_] @ joint.coef_[t] + joint.intercept_[t]
+        residual = -signs[rows] / (1 + np.exp(signs[rows] * scores))
+        gradient = X[rows][:, joint.support_].T @ residual
+        unit = joint.coef_[t] / np.linalg.norm(joint.coef_[t])
+        assert_allclose(gradient, -6.0 * unit, atol=1e-3)
+    with pytest.raises(InputError, match=r"^q: got 3.0"):
+        GroupFeatureClassifier(grouping="task", q=3.0).check_parameters()
+
+
+@pytest.mark.parametrize("scaling", ["unit_norm", "unit_variance", "max_abs"])
+def test_columns_may_be_scaled_in_each_task(scaling):
+    X, y, tasks = _two_tasks()
+    settings = {"alpha": 2.0, "loss": "logistic", "q": 1.0, **FINE}
+    if scaling == "unit_variance":
+        settings["alpha"] = 15.0
+    joint = GroupFeatureClassifier(scaling=scaling, scaling_per_task=True, **settings)
+    joint.fit(X, y, tasks=tasks)
+    scores = joint.decision_function(X, tasks)
+    for t in (0, 1):
+        # ℓ1 leaves the tasks apart: each is a problem of its own, scaled on its own examples.
+        rows = tasks == t
+        alone = GroupFeatureClassifier(scaling=scaling, **settings).fit(X[rows], y[rows])
+        assert 0 < len(alone.support_) < 15
+        assert_allclose(scores[rows], alone.decision_function(X[rows]), atol=1e-4)
+    with pytest.raises(InputError, match=r"^scaling_per_task: got True"):
+        joint.fit(X, y)
+
+
+def test_the_published_admm_ends_at_the_same_optimum():
+    X, y, tasks = _two_tasks()
+    settings = {"alpha": 1.0, "shared_alpha": 2.0, "rounds": 30, "refit_tol": 1e-6}
+    published = GroupFeatureClassifier(
+        solver=partial(Admm, as_published=True), max_iter=20000, **settings
+    ).fit(X, y, tasks=tasks)
+    ours = GroupFeatureClassifier(**settings).fit(X, y, tasks=tasks)
+    assert_allclose(published.history_[-1].value, ours.history_[-1].value, rtol=1e-6)
+    assert_array_equal(np.sort(published.support_), np.sort(ours.support_))

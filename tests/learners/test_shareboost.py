@@ -278,3 +278,22 @@ def test_columns_and_labels_must_agree(digits):
         ShareBoost().fit(ArrayColumns(X), y[:-1])
     with pytest.raises(InputError, match="class"):
         ShareBoost().fit(ArrayColumns(X), np.zeros(len(y)))
+
+
+def test_a_dear_mistake_becomes_rare():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    X = rng.normal(size=(600, 6))
+    X[np.arange(600), y] += 1.0
+    names = np.array(["a", "b", "c"])[y]
+    margin = np.ones((3, 3))
+    margin[0, 1] = 8.0
+    plain = ShareBoost(6).fit(X, names)
+    dear = ShareBoost(6, margin=margin).fit(X, names)
+    of_a = names == "a"
+    mistaken = [np.mean(model.predict(X[of_a]) == "b") for model in (plain, dear)]
+    assert mistaken[1] < 0.3 * mistaken[0]
+    same = ShareBoost(6, margin=np.ones((3, 3)).tolist()).fit(X, names)
+    assert_allclose(same.coef_, plain.coef_)
+    with pytest.raises(InputError, match=r"^margin: got '2 classes'"):
+        ShareBoost(6, margin=np.ones((2, 2))).fit(X, names)

@@ -321,3 +321,56 @@ def test_what_a_bound_cannot_carry_is_refused():
         StructuralBoostingClassifier(corrective=False, solver="newton").check_parameters()
     with pytest.raises(InputError, match=r"^loss: got"):
         StructuralBoostingRegressor("squared").fit(*load_diabetes(return_X_y=True))
+
+
+@pytest.mark.parametrize(
+    ("solver", "criterion"),
+    [("adaboost", "bound"), ("newton", "violation"), ("admm", "violation")],
+)
+@pytest.mark.parametrize("penalty", ["l1", "l1/linf"])
+def test_the_exponential_loss_ends_at_one_optimum(solver, criterion, penalty):
+    X, y = _classes()
+    settings = {
+        "loss": "exponential",
+        "penalty": penalty,
+        "alpha": 20.0,
+        **EXACT,
+        "refit_tol": 1e-6,
+    }
+    ours = StructuralBoostingClassifier(solver=solver, criterion=criterion, **settings).fit(X, y)
+    other = StructuralBoostingClassifier(solver="fista", criterion="violation", **settings)
+    other.fit(X, y)
+    assert_allclose(ours.history_[-1].value, other.history_[-1].value, rtol=1e-6)
+    assert 0 < len(ours.support_) < 12
+    # No more than λ_max leaves a weight.
+    most = other.alpha_max(X, y)
+    assert len(ours.set_params(alpha=1.001 * most).fit(X, y).support_) == 0
+    assert len(ours.set_params(alpha=0.98 * most).fit(X, y).support_) > 0
+
+
+def test_the_exponential_loss_has_no_quadratic_bound():
+    for settings in ({}, {"solver": "newton"}):
+        with pytest.raises(InputError, match=r"^loss: got 'Exponential'"):
+            StructuralBoostingClassifier(loss="exponential", **settings).check_parameters()
+
+
+def test_a_norm_of_all_weights_of_a_task_is_not_squared():
+    X, y = _classes(k=2)
+    settings = {"solver": "newton", "criterion": "violation", "scaling": "none", **EXACT}
+    model = StructuralBoostingClassifier(penalty="l2", alpha=5.0, **settings).fit(X, y)
+    signs = 2.0 * y - 1
+
+    def objective(flat):
+        losses = np.logaddexp(0, -signs * (X @ flat[:-1] + flat[-1]))
+        return losses.sum() + 5.0 * np.linalg.norm(flat[:-1])
+
+    w = np.zeros(12)
+    w[model.support_] = model.coef_[0]
+    at = np.append(w, model.intercept_)
+    assert_allclose(objective(at), model.history_[-1].value, rtol=1e-9)
+    assert minimize(objective, at + 1e-3, method="BFGS").fun >= objective(at) * (1 - 1e-7)
+    assert len(model.support_) == 12
+    model.set_params(alpha=500.0).fit(X, y)
+    assert len(model.support_) == 0
+    with pytest.raises(InputError, match=r"^penalty: got 'EuclideanNorm'"):
+        StructuralBoostingClassifier(penalty="l2").check_parameters()

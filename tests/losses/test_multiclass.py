@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from visionshare.losses import MulticlassLogistic
+from visionshare.errors import InputError
+from visionshare.losses import MulticlassLogistic, checked_margin
 
 
 def _problem(seed, k=5, n=40, spread=2.0):
@@ -73,3 +74,33 @@ def test_lemma_1_smoothness_in_the_max_norm():
         value, R = loss.residual(u, y, one)
         bound = value + float(np.sum(R * v)) + np.max(np.abs(v)) ** 2
         assert loss.value(u + v, y, one) <= bound + 1e-12
+
+
+def test_a_margin_of_each_pair_of_classes_is_the_sum_written_out():
+    rng = np.random.default_rng(0)
+    Z, y, omega = rng.normal(size=(4, 30)), rng.integers(0, 4, 30), rng.uniform(0.5, 2, 30)
+    delta = rng.uniform(0, 3, (4, 4))
+    loss = MulticlassLogistic(checked_margin(delta))
+    expected = 0.0
+    for i in range(30):
+        terms = [delta[y[i], c] * (c != y[i]) - Z[y[i], i] + Z[c, i] for c in range(4)]
+        expected += omega[i] * np.log(np.sum(np.exp(terms)))
+    assert_allclose(loss.value(Z, y, omega), expected)
+    value, R = loss.residual(Z, y, omega)
+    assert_allclose(value, expected)
+    step = 1e-6
+    for q in range(4):
+        ahead, back = Z.copy(), Z.copy()
+        ahead[q] += step
+        back[q] -= step
+        slopes = (loss.losses(ahead, y) - loss.losses(back, y)) / (2 * step)
+        assert_allclose(R[q], omega * slopes, atol=1e-7)
+    assert_allclose(loss.curvature(Z, y), R / omega + np.eye(4)[:, y])
+    equal = MulticlassLogistic(checked_margin(np.full((4, 4), 0.7)))
+    assert_allclose(equal.losses(Z, y), MulticlassLogistic(0.7).losses(Z, y))
+
+
+@pytest.mark.parametrize("given", [-1, [1, 2], [[0, 1]], "large", np.nan, [[0, -1], [1, 0]], True])
+def test_other_margins_are_refused(given):
+    with pytest.raises(InputError, match=r"^margin: got"):
+        checked_margin(given)

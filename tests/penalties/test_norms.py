@@ -101,4 +101,4 @@ def test_half_the_squares():
 def test_penalties_have_names():
     assert make_norm("l1/linf") == GroupNorm(float("inf"))
     with pytest.raises(InputError, match=r"^penalty: got"):
-        make_norm("l2")
+        make_norm("l3")

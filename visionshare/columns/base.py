@@ -329,6 +329,22 @@ class Columns(ABC):
         """Return scores (m, T) of weights (T, n) of unscaled columns, and of intercepts (T,)."""
         return np.asarray(self.columns_of(ids, scaled=False).T @ coef.T + intercept)
 
+    def unscaled(
+        self, coef: np.ndarray, intercept: np.ndarray, ids: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights (T, n) and intercepts (T,) of unscaled columns from those of scaled ones.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (T, n)
+        intercept : ndarray of shape (T,)
+        ids : ndarray of shape (n,)
+            Which columns.
+        """
+        offset, scale = self.scaling_of(ids)
+        weights = coef * scale
+        return weights, intercept - weights @ offset
+
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
 

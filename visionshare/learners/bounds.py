@@ -16,7 +16,13 @@ from visionshare.errors import InputError
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.shareboost import ShareBoost
 
-__all__ = ["Approximation", "approximation", "generalization_gap", "transfer_gap"]
+__all__ = [
+    "Approximation",
+    "approximation",
+    "generalization_gap",
+    "selection_gap",
+    "transfer_gap",
+]
 
 
 def generalization_gap(
@@ -162,6 +168,47 @@ def approximation(model: GreedyTL, X: np.ndarray) -> Approximation:
     alpha = float(model.alphas_[0]) / len(Z)
     k, gamma = max(1, len(model.support_)), float(products.max(initial=0.0))
     return Approximation(gamma, (1 + alpha) / (6 * k), 16 * (k + 1) ** 2 * gamma / (1 + alpha))
+
+
+def selection_gap(model: GreedyTL, X: np.ndarray, y: np.ndarray) -> float:
+    """Return what bounds the risk less the training risk of the best k columns.
+
+    (1 + ε)R + c + √(R·c), with ε of :func:`approximation`, c of :func:`transfer_gap`, and R the
+    least λ/s + mean risk of s sources, s at most k: one good source makes it small. Infinite where
+    the columns are too correlated for the theorem.
+
+    Parameters
+    ----------
+    model : GreedyTL
+        Fitted to two classes, with sources.
+    X : ndarray of shape (m, d)
+        Examples that trained it.
+    y : ndarray of shape (m,)
+
+    Raises
+    ------
+    InputError
+        If the model has more classes, or no sources.
+
+    References
+    ----------
+    As of :func:`transfer_gap`, theorem 3.
+    """
+    near = approximation(model, X)
+    if not near.holds:
+        return math.inf
+    table = np.asarray(X, np.float64)
+    scores = _standardized(model._with_scores(table)[:, table.shape[1] :])
+    if not scores.shape[1]:
+        raise InputError("model", "without sources", "one with sources")
+    signs = np.where(np.asarray(y) == model.classes_[1], 1.0, -1.0)
+    k, m = len(model.support_), len(signs)
+    risks = np.sort(np.mean((np.clip(scores, -1, 1) - signs[:, None]) ** 2, axis=0))[: max(k, 1)]
+    sizes = np.arange(1, len(risks) + 1)
+    alpha = float(model.alphas_[0])
+    least = float(np.min(alpha / m / sizes + np.cumsum(risks) / sizes))
+    c = (1 + k * float((scores**2).max())) / alpha
+    return (1 + near.epsilon) * least + c + math.sqrt(least * c)
 
 
 def _check_two_classes(model: GreedyTL) -> None:

@@ -7,9 +7,14 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from visionshare.errors import InputError
+from visionshare.generators.checks import check_choice
+from visionshare.learners.column_generation import GenerationSettings
+from visionshare.learners.parameters import check_flags
 from visionshare.learners.task_estimators import TaskClassifier, TaskRegressor
 from visionshare.learners.task_learner import TaskLearner
 from visionshare.losses import TaskLoss
+from visionshare.penalties import EuclideanNorm, GroupNorm, RowPenalty, TaskGroupNorm
 from visionshare.search import Search
 from visionshare.solvers import Solver, TaskProblem
 
@@ -23,6 +28,7 @@ class _GroupFeatures(TaskLearner):
     loss: str | TaskLoss = "squared_hinge"
     _: KW_ONLY
     q: float = 2.0
+    grouping: str = "feature"
     alpha: float | None = 1.0
     shared_alpha: float | None = None
     rounds: int = 200
@@ -33,6 +39,7 @@ class _GroupFeatures(TaskLearner):
     patience: int = 1
     solver: str | Callable[[TaskProblem], Solver] = "newton"
     scaling: str = "unit_norm"
+    scaling_per_task: bool = False
     tol: float = 1e-3
     refit_tol: float = 1e-4
     max_iter: int = 3000
@@ -41,6 +48,20 @@ class _GroupFeatures(TaskLearner):
     n_jobs: int | None = 1
     random_state: int = 0
     progress: bool = False
+
+    def _norm(self) -> RowPenalty:
+        check_choice("grouping", self.grouping, ("feature", "feature_task", "task"))
+        if self.grouping == "task":
+            if self.q != 2:
+                raise InputError("q", self.q, "2, where the weights of a task have one norm")
+            return EuclideanNorm()
+        if self.grouping == "feature_task" and self.q != 1:
+            return TaskGroupNorm(self.q)
+        return GroupNorm(self.q)
+
+    def _settings(self) -> GenerationSettings:
+        check_flags(self, "scaling_per_task")
+        return super()._settings()
 
 
 @dataclass(eq=False, repr=False)
@@ -58,7 +79,10 @@ default "squared_hinge"
         By name or as an object; "multinomial" couples the scores of all classes, and is "logistic"
         for two.
     q : float, default 2.0
-        Norm inside a feature's (or group's) weights of all tasks: 1 to infinity.
+        Norm inside a feature's (or group's) weights: 1 to infinity.
+    grouping : {"feature", "feature_task", "task"}, default "feature"
+        Which weights have a norm together: those of a feature (or group) in all tasks, those in one
+        task alone, or all weights of a task, Σ_t ‖w_t‖₂, by which no feature is left out.
     alpha : float or None, default 1.0
         λ_p; None: no weights of single tasks.
     shared_alpha : float or None, default None
@@ -79,6 +103,8 @@ default "squared_hinge"
     solver : {"newton", "fista", "admm"} or callable, default "newton"
         How the restricted master problem is solved: a name or a class of solvers.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
+    scaling_per_task : bool, default False
+        Scale the columns on the examples of each task alone, where tasks are groups of examples.
     tol : float, default 1e-3
         A candidate enters only if it violates optimality by more than this fraction of λ.
     refit_tol : float, default 1e-4
@@ -149,9 +175,9 @@ class GroupFeatureRegressor(TaskRegressor, _GroupFeatures):
     ----------
     loss : {"squared", "insensitive"}, default "squared"
         "insensitive" is ln(1 + e^{z−ε}) + ln(1 + e^{−z−ε}) of the difference z.
-    q, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
-patience, solver, scaling, tol, refit_tol, max_iter, warm_start, checkpoint, n_jobs, \
-random_state, progress
+    q, grouping, alpha, shared_alpha, rounds, max_features, n_entering, search, search_options, \
+patience, solver, scaling, scaling_per_task, tol, refit_tol, max_iter, warm_start, checkpoint, \
+n_jobs, random_state, progress
         See :class:`GroupFeatureClassifier`.
     eps : float, default 0.1
         ε of the insensitive loss.

@@ -19,7 +19,7 @@ def has_columns(y: Any) -> bool:
     >>> has_columns([0, 1]), has_columns(np.zeros((3, 1))), has_columns(np.zeros((3, 2)))
     (False, False, True)
     """
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
 
 

@@ -21,7 +21,6 @@ __all__ = [
     "joint_support",
     "prefix_path",
     "support_of",
-    "unscaled",
     "widest",
 ]
 
@@ -44,15 +43,6 @@ def support_of(pool: Pool, candidates: Iterable[int | np.integer]) -> np.ndarray
     """Return the ids of candidates' columns, in order."""
     features = [pool.features(candidate) for candidate in candidates]
     return np.concatenate([np.empty(0, np.int64), *features]).astype(np.int64)
-
-
-def unscaled(
-    coef: np.ndarray, intercept: np.ndarray, columns: Columns, support: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (T, n) and intercepts (T,) of unscaled columns from those of scaled ones."""
-    offset, scale = columns.scaling_of(support)
-    weights = coef * scale
-    return weights, intercept - weights @ offset
 
 
 def joint_support(
@@ -133,7 +123,7 @@ def greedy_path(pool: Pool, history: Sequence[Round]) -> tuple[PathStep, ...]:
     for record in history:
         support = support_of(pool, record.candidates)
         seconds += record.seconds
-        coef, intercept = unscaled(record.coef, record.intercept, pool.columns, support)
+        coef, intercept = pool.columns.unscaled(record.coef, record.intercept, support)
         prefix = Prefix(record.number, coef, intercept, record.loss, record.score, seconds)
         error = None if np.isnan(record.validation_error) else record.validation_error
         before = steps[-1].n_features if steps else 0
@@ -158,10 +148,10 @@ def generation_path(
         n = len(record.candidates)
         if not n or not np.array_equal(record.candidates, final[:n]):
             continue
-        coef, intercept = unscaled(
-            record.coef + record.shared, record.intercept, pool.columns,
-            support_of(pool, record.candidates),
-        )  # fmt: skip
+        support = support_of(pool, record.candidates)
+        coef, intercept = pool.columns.unscaled(
+            record.coef + record.shared, record.intercept, support
+        )
         value = record.value / total
         prefixes.append(Prefix(record.number, coef, intercept, value, record.score, seconds))
     support = support_of(pool, final)

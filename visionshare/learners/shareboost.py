@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,9 +23,9 @@ from visionshare.learners.calibration import (
 from visionshare.learners.checkpoint import Run, run_identity, tracked
 from visionshare.learners.greedy import GreedySettings, best_round, greedy_rounds
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
-from visionshare.learners.path import greedy_path, support_of, unscaled
+from visionshare.learners.path import greedy_path, support_of
 from visionshare.learners.rounds import Round
-from visionshare.losses import MulticlassLogistic
+from visionshare.losses import MulticlassLogistic, checked_margin
 from visionshare.penalties import Penalty, make_penalty
 from visionshare.search import Criterion, Pool, Search, make_criterion
 from visionshare.solvers import ActiveSet
@@ -67,8 +68,9 @@ default "exhaustive"
         "microseconds"}``, which divides the scores by what a candidate adds to the cost of the
         classifier; for columns of a family. Microseconds go by the ``rates`` of a machine, which
         are measured unless they are given too; the classifier keeps them in its metadata.
-    margin : float, default 1.0
-        Margin of the loss; 0 is the plain multinomial logistic loss.
+    margin : float or array-like of shape (k, k), default 1.0
+        Margin of the loss; 0 is the plain multinomial logistic loss. An array is Δ(y, c), what it
+        costs to take class y (a row) for c, in the order of ``classes_``; its diagonal is not read.
     penalty : {"none", "ridge", "l1", "max"} or Penalty, default "ridge"
         Penalty on the weights (paper, §3.3), by name or as an object such as ``Ridge(1e-3)``,
         which has numbers of its own.
@@ -144,7 +146,7 @@ default "exhaustive"
     criterion_options: dict[str, Any] | None = None
     search: str | Search = "exhaustive"
     search_options: dict[str, Any] | None = None
-    margin: float = 1.0
+    margin: float | Sequence[Sequence[float]] | np.ndarray = 1.0
     penalty: str | Penalty = "ridge"
     alpha: float = 1e-4
     beta: float = 100.0
@@ -195,6 +197,10 @@ default "exhaustive"
         """
         settings = self._settings()
         examples = self._examples(X, y, sample_weight)
+        given = checked_margin(self.margin)
+        if isinstance(given, tuple) and len(given) != examples.n_classes:
+            accepted = f"a number, or one for each pair of {examples.n_classes} classes"
+            raise InputError("margin", f"{len(given)} classes", accepted)
         mask = self._validation_mask(examples.y, examples.omega, validation)
         omega = np.where(mask, 0.0, examples.omega)
         omega /= omega.sum()
@@ -213,12 +219,12 @@ default "exhaustive"
         check_whole_numbers(self, 1, "rounds", "max_iter")
         check_whole_numbers(self, 0, "n_backward")
         check_whole_numbers(self, 1, "patience", optional=True)
-        check_numbers(self, "tol", "refit_tol", "margin")
+        check_numbers(self, "tol", "refit_tol")
         check_fraction("validation_fraction", self.validation_fraction, zero=True)
         check_choice("scaling", self.scaling, ("unit_variance", "max_abs", "none"))
         return GreedySettings(
             rounds=int(self.rounds),
-            loss=MulticlassLogistic(float(self.margin)),
+            loss=MulticlassLogistic(checked_margin(self.margin)),
             penalty=make_penalty(self.penalty, self.alpha, self.beta),
             criterion=make_criterion(self.criterion, **(self.criterion_options or {})),
             search=self._search(),
@@ -290,7 +296,7 @@ default "exhaustive"
         last = history[-1]
         self.path_ = greedy_path(pool, history)
         self.support_ = support_of(pool, last.candidates)
-        self.coef_, self.intercept_ = unscaled(last.coef, last.intercept, columns, self.support_)
+        self.coef_, self.intercept_ = columns.unscaled(last.coef, last.intercept, self.support_)
         self.n_iter_ = len(history)
         active.keep(np.arange(len(self.support_)))
         self.temperature_ = self._temperature(columns, active, settings, mask, last.W)

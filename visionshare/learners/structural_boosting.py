@@ -86,7 +86,7 @@ class _Boosting(TaskLearner):
             raise InputError("solver", self.solver, accepted)
         quadratic = maker is GradBoost or (maker is not AdaBoost and self.criterion == "bound")
         if quadratic:
-            check_quadratic_bound(self._task_loss())
+            check_quadratic_bound(self._task_loss(), norm)
         given = self.template
         named = isinstance(given, str)
         if (named and given not in ("single", "parallel")) or not (
@@ -113,9 +113,12 @@ default "multinomial"
         so does every loss where y has several labels. AdaBoost bounds the first three, and the
         exponential loss is for "adaboost", or for criterion "violation" with "newton", "fista" or
         "admm".
-    penalty : {"l1/l2", "l1/linf", "l1", "l2^2"} or RowPenalty, default "l1/l2"
-        Ω: the norms inside and across features, or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With
-        "l2^2" no weight is zero and induction ends with ``rounds``, ``max_features`` or ``tol``.
+    penalty : {"l1/l2", "l1/linf", "l1", "l1/l2 per task", "l2", "l2^2"} or RowPenalty, \
+default "l1/l2"
+        Ω: the norms inside and across features; a norm of each group in each task alone; Σ_t
+        ‖w_t‖₂; or ½‖W‖². AdaBoost bounds carry ℓ1 and ℓ1/ℓ∞. With "l2" and "l2^2" no weight is
+        zero and induction ends with ``rounds``, ``max_features`` or ``tol``; "l2" needs criterion
+        "violation" with "newton", "fista" or "admm".
     alpha : float, default 1.0
         λ. The loss is a sum over examples: it grows with their number.
     solver : {"gradboost", "adaboost", "newton", "fista", "admm"} or callable, default "gradboost"

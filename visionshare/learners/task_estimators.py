@@ -16,7 +16,7 @@ from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import FOLD_FEATURES, FOLDS, fit_temperature, row_folds
 from visionshare.learners.examples import Examples, example_weights
 from visionshare.learners.labels import entry_weights, has_columns, known_entries
-from visionshare.learners.path import generation_path, unscaled
+from visionshare.learners.path import generation_path
 from visionshare.learners.rounds import Round, task_weights
 from visionshare.learners.task_learner import Solved, TaskLearner
 from visionshare.learners.task_targets import (
@@ -249,4 +249,4 @@ class TaskRegressor(RegressorMixin, TaskLearner):
 
 
 def _unscaled(last: Round, solved: Solved, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return unscaled(last.coef + last.shared, last.intercept, solved.pool.columns, support)
+    return solved.pool.columns.unscaled(last.coef + last.shared, last.intercept, support)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from visionshare.columns import Columns
+from visionshare.columns import Columns, TaskScaledColumns
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
@@ -69,6 +69,7 @@ class TaskLearner(Learner):
     solver: str | Callable[[TaskProblem], Solver]
     warm_start: bool
     scaling: str
+    scaling_per_task: bool = False
     tol: float
     refit_tol: float
     max_iter: int
@@ -149,6 +150,7 @@ class TaskLearner(Learner):
     ) -> Solved:
         """Run the loop and keep its rounds; ``examples`` are what identifies its inputs."""
         settings = self._settings()
+        columns = self._scaled_per_task(columns, targets)
         entering = settings.n_entering if settings.corrective else 1
         columns.check_rounds(settings.rounds, entering, settings.patience)
         settings = self._rated(settings, columns, targets.n_tasks)
@@ -166,6 +168,17 @@ class TaskLearner(Learner):
         self.n_iter_ = history[-1].number
         self.stopped_by_ = ending(history, settings, len(self.support_))
         return Solved(pool, problem)
+
+    def _scaled_per_task(self, columns: Columns, targets: Targets) -> Columns:
+        """Return columns with a scaling for each task, where that is asked for."""
+        if not self.scaling_per_task:
+            return columns
+        if self.tasks_ is None:
+            raise InputError("scaling_per_task", True, "False, without tasks of their own examples")
+        task_of = np.zeros(columns.shape[0], np.int64)
+        for block in targets.blocks:
+            task_of[targets.order[block.rows]] = block.tasks[0]
+        return TaskScaledColumns(columns, task_of, targets.n_tasks)
 
     def _run(
         self,

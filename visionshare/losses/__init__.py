@@ -6,7 +6,7 @@ those of one number an example, as one-against-all classes and regression have (
 """
 
 from visionshare.losses.coverage import coverage, ranks
-from visionshare.losses.multiclass import Loss, MulticlassLogistic
+from visionshare.losses.multiclass import Loss, MulticlassLogistic, checked_margin
 from visionshare.losses.multinomial import Multinomial
 from visionshare.losses.separable import (
     TASK_LOSSES,
@@ -40,6 +40,7 @@ __all__ = [
     "Squared",
     "SquaredHinge",
     "TaskLoss",
+    "checked_margin",
     "coverage",
     "make_task_loss",
     "ranks",

@@ -7,11 +7,13 @@ examples. A loss is a frozen dataclass with the methods of :class:`Loss`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Loss", "MulticlassLogistic"]
+from visionshare.errors import InputError
+
+__all__ = ["Loss", "MulticlassLogistic", "checked_margin"]
 
 
 class Loss(Protocol):
@@ -36,9 +38,10 @@ class MulticlassLogistic:
 
     Parameters
     ----------
-    margin : float, default 1.0
+    margin : float, or tuple of k tuples of k floats, default 1.0
         1 is the paper's loss, an upper bound on the multiclass hinge; 0 is the plain
-        multinomial logistic loss.
+        multinomial logistic loss. Δ(y, c) of each pair of classes, the true one first, bounds the
+        cost of taking y for c: e^Δ(y, c) stands for e^1 then.
 
     Examples
     --------
@@ -48,7 +51,7 @@ class MulticlassLogistic:
     1.386294
     """
 
-    margin: float = 1.0
+    margin: float | tuple[tuple[float, ...], ...] = 1.0
 
     def _exponentials(
         self, Z: np.ndarray, y: np.ndarray
@@ -57,7 +60,10 @@ class MulticlassLogistic:
         # that are classified well keep all their digits (log1p), also in float32.
         columns = np.arange(Z.shape[1])
         V = Z - Z[y, columns]
-        V += Z.dtype.type(self.margin)
+        if isinstance(self.margin, tuple):
+            V += np.asarray(self.margin, Z.dtype).T[:, y]
+        else:
+            V += Z.dtype.type(self.margin)
         V[y, columns] = -np.inf
         peak = np.maximum(V.max(axis=0), 0)
         V -= peak
@@ -90,3 +96,35 @@ class MulticlassLogistic:
         P[y, np.arange(Z.shape[1])] = true
         P /= true + others
         return P
+
+
+def checked_margin(given: Any) -> float | tuple[tuple[float, ...], ...]:
+    """Return a margin as :class:`MulticlassLogistic` takes it.
+
+    Parameters
+    ----------
+    given : float or array-like of shape (k, k)
+
+    Raises
+    ------
+    InputError
+        If it is anything else, or a number is below 0 or not finite.
+
+    Examples
+    --------
+    >>> checked_margin(1), checked_margin([[0, 2], [1, 0]])
+    (1.0, ((0.0, 2.0), (1.0, 0.0)))
+    """
+    accepted = "a finite number of at least 0, or a square of such numbers, one row a class"
+    try:
+        values = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("margin", given, accepted) from None
+    square = values.ndim == 2 and values.shape[0] == values.shape[1] > 1
+    if isinstance(given, (bool, str)) or not (values.ndim == 0 or square):
+        raise InputError("margin", given, accepted)
+    if not np.isfinite(values).all() or values.min() < 0:
+        raise InputError("margin", given, accepted)
+    if values.ndim == 0:
+        return float(values)
+    return tuple(tuple(map(float, row)) for row in values)

@@ -3,7 +3,8 @@
 ``smooth`` has value, gradient and curvature; ``norms`` value, proximal operator and dual norm.
 """
 
-from visionshare.penalties.norms import NORMS, GroupNorm, HalfSquares, RowPenalty, make_norm
+from visionshare.penalties.norms import GroupNorm, HalfSquares, RowPenalty
+from visionshare.penalties.registry import NORMS, is_separable, make_norm
 from visionshare.penalties.smooth import (
     PENALTIES,
     NoPenalty,
@@ -13,10 +14,12 @@ from visionshare.penalties.smooth import (
     SmoothMax,
     make_penalty,
 )
+from visionshare.penalties.task_norms import EuclideanNorm, TaskGroupNorm
 
 __all__ = [
     "NORMS",
     "PENALTIES",
+    "EuclideanNorm",
     "GroupNorm",
     "HalfSquares",
     "NoPenalty",
@@ -25,6 +28,8 @@ __all__ = [
     "RowPenalty",
     "SmoothL1",
     "SmoothMax",
+    "TaskGroupNorm",
+    "is_separable",
     "make_norm",
     "make_penalty",
 ]

@@ -14,9 +14,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.registry import Registry
 
-__all__ = ["NORMS", "GroupNorm", "HalfSquares", "RowPenalty", "make_norm"]
+__all__ = ["GroupNorm", "HalfSquares", "RowPenalty"]
 
 _HALVINGS = 200
 
@@ -185,29 +184,6 @@ class HalfSquares:
     ) -> np.ndarray:
         """Return |G + λW|, the objective's gradient."""
         return np.abs(G + alpha * W)
-
-
-NORMS: Registry[RowPenalty] = Registry(
-    "penalty",
-    {
-        "l1": partial(GroupNorm, 1),
-        "l1/l2": partial(GroupNorm, 2),
-        "l1/linf": partial(GroupNorm, float("inf")),
-        "l2^2": HalfSquares,
-    },
-    ("prox", "dual_norms", "norms"),
-)
-
-
-def make_norm(given: str | RowPenalty) -> RowPenalty:
-    """Return the penalty of a name, or the penalty that is given.
-
-    Raises
-    ------
-    InputError
-        If no penalty has that name.
-    """
-    return NORMS.make(given)
 
 
 def _norms(W: np.ndarray, starts: np.ndarray, q: float) -> np.ndarray:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from visionshare.generators.checks import check_fraction
+from visionshare.search.basis import Basis
 from visionshare.search.novelty import Novelty
 from visionshare.search.pool import Pool, RefitState
 from visionshare.solvers import ActiveSet
@@ -33,9 +34,7 @@ class Orthogonal:
     # What earlier rounds computed.
     _explained: np.ndarray | None = field(default=None, init=False, repr=False, compare=False)
     _n: int = field(default=0, init=False, repr=False, compare=False)
-    _gram: np.ndarray = field(
-        default_factory=lambda: np.zeros((1, 1)), init=False, repr=False, compare=False
-    )
+    _basis: Basis = field(default_factory=Basis, init=False, repr=False, compare=False)
     _novelty: Novelty | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +58,7 @@ class Orthogonal:
     def score(self, pool: Pool, state: RefitState, numbers: np.ndarray | None) -> np.ndarray:
         """Return the scores of these candidates, or of all for ``None``."""
         ids, starts = pool.members(numbers)
-        self._grow_gram(state.active)
+        self._grow_basis(state.active)
         if numbers is None:
             norms, explained = self._scan(pool, state)
         else:
@@ -70,29 +69,18 @@ class Orthogonal:
         scores = np.where(new > 0, norms / np.sqrt(np.where(new > 0, new, 1.0)), 0.0)
         return pool.sums(scores, starts)
 
-    def _grow_gram(self, active: ActiveSet) -> None:
-        have = len(self._gram)
-        gram = np.zeros((active.n + 1, active.n + 1))
-        gram[:have, :have] = self._gram
-        for j in range(have, active.n + 1):
-            gram[j, : j + 1] = gram[: j + 1, j] = active.inner_products(j)
-        if have == 1:
-            gram[0, 0] = active.inner_products(0)[0]
-        self._gram = gram
+    def _grow_basis(self, active: ActiveSet) -> None:
+        for j in range(self._basis.n, active.n + 1):
+            self._basis.append(active.inner_products(j))
 
     def _explained_of(self, active: ActiveSet, X: np.ndarray) -> np.ndarray:
         """Return the variance of each row of X that the active columns explain."""
         C = active.weighted_products(X)
-        squares = np.einsum("ij,ij->i", C, np.linalg.lstsq(self._gram, C.T, rcond=1e-10)[0].T)
-        return squares - C[:, 0] ** 2
+        return self._basis.squares(C) - C[:, 0] ** 2
 
     def _basis_vector(self, active: ActiveSet, j: int) -> np.ndarray:
         """Return ω times the unit vector of what column j adds to those before it."""
-        before = np.linalg.lstsq(self._gram[:j, :j], self._gram[:j, j], rcond=1e-10)[0]
-        square = self._gram[j, j] - self._gram[j, :j] @ before
-        if square <= 1e-6 * self._gram[j, j]:
-            return active.weighted_combination(np.zeros(j + 1))
-        return active.weighted_combination(np.append(-before, 1.0) / np.sqrt(square))
+        return active.weighted_combination(self._basis.coefficients(j))
 
     def _scan(self, pool: Pool, state: RefitState) -> tuple[np.ndarray, np.ndarray]:
         """Return every column's gradient norm and explained variance.

@@ -38,6 +38,9 @@ class Admm(Solver):
     ----------
     problem : TaskProblem
         May gain and lose columns between two calls of :meth:`solve`.
+    as_published : bool, default False
+        The paper's settings, for comparisons: ξ = max(10/n, 0.1), η = max(10, d) for all d columns
+        alike, neither relaxation nor balancing.
 
     References
     ----------
@@ -55,10 +58,14 @@ class Admm(Solver):
     The last term of equation 26's second row is missing in print.
     """
 
-    def __init__(self, problem: TaskProblem) -> None:
-        self.problem = problem
+    def __init__(self, problem: TaskProblem, as_published: bool = False) -> None:
+        self.problem, self.as_published = problem, as_published
+        self._relaxed = 1.0 if as_published else _RELAXED
         curvature = float(problem.loss.curvature)
-        self.xi = [curvature if np.isfinite(curvature) else 1.0 for _ in problem.blocks]
+        first = curvature if np.isfinite(curvature) else 1.0
+        self.xi = [
+            max(10 / len(block.omega), 0.1) if as_published else first for block in problem.blocks
+        ]
         self.eta = 0.0
         self._metric = np.zeros(0)
         self._removals = -1
@@ -86,7 +93,7 @@ class Admm(Solver):
             before_u, before_a = u, [dual.a for dual in duals]
             u, nu = self._copies(W, u, nu)
             zs = self._losses(W, duals)
-            if iteration == balance:
+            if iteration == balance and not self.as_published:
                 balance *= 2
                 self._balance(W, u, before_u, nu, zs, duals, before_a)
             if iteration % _CHECK == 0 or iteration == max_iter:
@@ -102,7 +109,7 @@ class Admm(Solver):
         for block, dual, xi in zip(problem.blocks, duals, self.xi, strict=True):
             z = problem.slack(block, W)
             slacks.append(z)
-            relaxed = _RELAXED * z + (1 - _RELAXED) * dual.a
+            relaxed = self._relaxed * z + (1 - self._relaxed) * dual.a
             dual.a = problem.loss.prox(relaxed + dual.mu / xi, block.weights / xi)
             dual.mu = dual.mu + xi * (relaxed - dual.a)
         return slacks
@@ -112,8 +119,8 @@ class Admm(Solver):
     ) -> tuple[TaskWeights, TaskWeights]:
         """Return u, ũ and their multipliers."""
         eta = self._metric
-        W = _RELAXED * weights.W + (1 - _RELAXED) * u.W
-        shared = _RELAXED * weights.shared + (1 - _RELAXED) * u.shared
+        W = self._relaxed * weights.W + (1 - self._relaxed) * u.W
+        shared = self._relaxed * weights.shared + (1 - self._relaxed) * u.shared
         moved = TaskWeights(W + nu.W / eta[:, None], shared + nu.shared / eta, weights.b)
         solution = self.problem.prox(moved, 1 / eta)
         return solution, TaskWeights(
@@ -184,6 +191,9 @@ class Admm(Solver):
     def _factorize(self) -> None:
         """Extend the factors by the columns that entered; restart where columns left."""
         problem = self.problem
+        eta = max(_LEAST_ETA, float(problem.n))
+        if self.as_published and self.eta != eta:
+            self.eta, self._removals = eta, -1
         if self._removals != problem.removals:
             self._removals = problem.removals
             self._factors = [np.zeros((0, 0)) for _ in problem.blocks]
@@ -196,6 +206,8 @@ class Admm(Solver):
         means = np.add.reduceat(squares, problem.starts) if problem.n else squares
         sizes = np.diff(np.append(problem.starts, problem.n))
         self._metric = self.eta * np.maximum(np.repeat(means / np.maximum(sizes, 1), sizes), 1e-300)
+        if self.as_published:
+            self._metric = np.full(problem.n, self.eta)
         if problem.per_task:
             for i, block in enumerate(problem.blocks):
                 self._factors[i] = _extended(self._factors[i], self._system(i, block))

@@ -18,7 +18,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.losses import ImportanceLoss, TaskLoss
-from visionshare.penalties import GroupNorm, RowPenalty
+from visionshare.penalties import GroupNorm, RowPenalty, is_separable
 from visionshare.solvers.row_updates import exponential_l1, exponential_max
 from visionshare.solvers.tasks import TaskProblem
 
@@ -104,7 +104,7 @@ class QuadraticBound:
     weighs = False
 
     def __init__(self, problem: TaskProblem) -> None:
-        check_quadratic_bound(problem.loss)
+        check_quadratic_bound(problem.loss, problem.norm)
         self.penalty, self.alpha = problem.norm, problem.alpha
         self._curvature = problem.loss.curvature
 
@@ -235,14 +235,19 @@ class ExponentialBound:
         return np.clip(0.5 * self._template * ratio, -self._longest, self._longest)
 
 
-def check_quadratic_bound(loss: TaskLoss) -> None:
-    """Raise an InputError for a loss whose curvature has no bound.
+def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:
+    """Raise an InputError where no quadratic bound of one feature's weights can be minimized.
+
+    That is for a loss whose curvature has no bound, and a penalty that is no sum over features.
 
     Examples
     --------
     >>> from visionshare.losses import Logistic
-    >>> check_quadratic_bound(Logistic())
+    >>> check_quadratic_bound(Logistic(), GroupNorm(2))
     """
+    if not is_separable(norm):
+        accepted = "a sum over features; or criterion 'violation' with solver 'newton' or 'admm'"
+        raise InputError("penalty", type(norm).__name__, accepted)
     if not np.isfinite(loss.curvature):
         accepted = (
             "a loss of bounded curvature for the quadratic bound; or solver 'adaboost', or "

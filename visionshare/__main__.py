@@ -1,0 +1,10 @@
+"""``python -m visionshare`` is the command ``visionshare``."""
+
+from __future__ import annotations
+
+import sys
+
+from visionshare.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

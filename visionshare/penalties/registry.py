@@ -1,0 +1,46 @@
+"""The penalties with a proximal operator by name. To add one, add a line here."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from visionshare.penalties.norms import GroupNorm, HalfSquares, RowPenalty
+from visionshare.penalties.task_norms import EuclideanNorm, TaskGroupNorm
+from visionshare.registry import Registry
+
+__all__ = ["NORMS", "is_separable", "make_norm"]
+
+NORMS: Registry[RowPenalty] = Registry(
+    "penalty",
+    {
+        "l1": partial(GroupNorm, 1),
+        "l1/l2": partial(GroupNorm, 2),
+        "l1/linf": partial(GroupNorm, float("inf")),
+        "l1/l2 per task": TaskGroupNorm,
+        "l2": EuclideanNorm,
+        "l2^2": HalfSquares,
+    },
+    ("prox", "dual_norms", "norms"),
+)
+
+
+def make_norm(given: str | RowPenalty) -> RowPenalty:
+    """Return the penalty of a name, or the penalty that is given.
+
+    Raises
+    ------
+    InputError
+        If no penalty has that name.
+    """
+    return NORMS.make(given)
+
+
+def is_separable(norm: RowPenalty) -> bool:
+    """Return whether a penalty is a sum over groups, so that one group may move alone.
+
+    Examples
+    --------
+    >>> is_separable(make_norm("l1/l2")), is_separable(make_norm("l2"))
+    (True, False)
+    """
+    return bool(getattr(norm, "separable", True))

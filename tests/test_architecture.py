@@ -39,6 +39,8 @@ FLOORS = {room: int(floor) for floor, (_, rooms, _) in _cells("floors") for room
 GROUND = {
     (room, other) for _, ((room,), others) in _cells("ground") for other in others
 }  # fmt: skip
+# The package itself and the command of `python -m` are no rooms.
+ENTRIES = {"__init__", "__main__"}
 WALK = [re.search(r"`([\w.]+)`", line)[1] for line in _block("walk")]
 
 
@@ -66,7 +68,7 @@ def _imports(path: Path):
 )
 def test_rooms_import_only_from_below(path):
     room = _room(path)
-    if room == "__init__":
+    if room in ENTRIES:
         return
     for other in _imports(path):
         if other != room and (room, other) not in GROUND:
@@ -75,7 +77,7 @@ def test_rooms_import_only_from_below(path):
 
 
 def test_the_floors_are_those_of_the_rooms():
-    rooms = {_room(path) for path in PACKAGE.rglob("*.py")} - {"__init__"}
+    rooms = {_room(path) for path in PACKAGE.rglob("*.py")} - ENTRIES
     assert set(FLOORS) == rooms
     assert set(FLOORS.values()) == set(range(8))
     assert {room for pair in GROUND for room in pair} <= {r for r, n in FLOORS.items() if n == 0}
@@ -91,7 +93,7 @@ def _followed(function):
             module = os.path.relpath(code.co_filename, root).removesuffix(".py")
             owner = frame.f_locals.get("self")
             # The class that defines the function; before Python 3.11 a code has no name of it.
-            classes = [c for c in type(owner).__mro__ if code.co_name in vars(c)] if owner else []
+            classes = [c for c in type(owner).__mro__ if code.co_name in vars(c)]
             names = [module.replace("/", "."), *(c.__name__ for c in classes[:1]), code.co_name]
             passed.setdefault(".".join(names))
 

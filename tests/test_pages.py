@@ -18,7 +18,8 @@ from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(str(p.relative_to(PAGES)).removesuffix(".md.j2") for p in PAGES.rglob("*.md.j2"))
 # Pages of which there is more than one: the stored pages that a template stands for.
-_DEFORMED, _OTHERS = ("peers-deformed",), ("peers", "peers-fashion-mnist")
+_DEFORMED = ("peers-deformed", "peers-cifar10")
+_OTHERS = ("peers", "peers-fashion-mnist")
 STORED = {
     "peers": (*_DEFORMED, *_OTHERS),
     **{f"peers/{part}": _DEFORMED for part in ("deformed", "network", "picture")},

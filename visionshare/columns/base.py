@@ -227,6 +227,23 @@ class Columns(ABC):
         """Return the multiply-accumulates per image of these features, None where unknown."""
         return None if self._family is None else int(self._family.macs(ids))
 
+    def moved(self, candidates: np.ndarray) -> np.ndarray:
+        """Return the parameters (n, p) of drawn candidates, empty where none was moved."""
+        return np.empty(0)
+
+    def put(self, candidates: np.ndarray, moved: np.ndarray) -> None:
+        """Move drawn candidates to parameters (n, p), as :meth:`moved` returned them."""
+        raise InputError("X", type(self).__name__, "columns of draws")
+
+    @property
+    def moved_draws(self) -> dict[int, np.ndarray]:
+        """Parameters of the draws that were moved since the scaling was chosen, by number."""
+        return {}
+
+    def moved_to(self, moved: Mapping[int, np.ndarray]) -> Columns:
+        """Return the same columns, of which only these draws are moved."""
+        raise InputError("X", type(self).__name__, "columns of draws")
+
     def enter(self, ids: np.ndarray) -> None:
         """Note that a learner has chosen columns, in order of entry."""
         return

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,8 +11,6 @@ from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 
 __all__ = ["TaskScaledColumns"]
-
-T = TypeVar("T")
 
 
 class TaskScaledColumns(Columns):
@@ -35,11 +32,11 @@ class TaskScaledColumns(Columns):
     Examples
     --------
     >>> from visionshare.columns import ArrayColumns
-    >>> tasks = np.array([0, 0, 1])
-    >>> X = TaskScaledColumns(ArrayColumns(np.array([[3.0], [4.0], [2.0]])), tasks, 2)
+    >>> tasks = np.array([0, 0, 1, 1])
+    >>> X = TaskScaledColumns(ArrayColumns(np.array([[3.0], [4.0], [2.0], [1.0]])), tasks, 2)
     >>> X.fit_scaling("max_abs")
     >>> X.take().ravel().tolist()
-    [0.75, 1.0, 1.0]
+    [0.75, 1.0, 1.0, 0.5]
     """
 
     def __init__(self, columns: Columns, task_of: np.ndarray, n_tasks: int) -> None:
@@ -122,14 +119,3 @@ class TaskScaledColumns(Columns):
     ) -> tuple[np.ndarray, np.ndarray]:
         weights = coef * self._scales[:, ids]
         return weights, intercept - np.sum(weights * self._offsets[:, ids], axis=1)
-
-    def active_set(
-        self,
-        make: Callable[..., T],
-        y: np.ndarray,
-        omega: np.ndarray,
-        n_classes: int,
-        executor: Any = None,
-    ) -> T:
-        """Refuse: one loss of all classes has no tasks."""
-        raise InputError("X", "columns of tasks", "columns with one scaling")

@@ -19,6 +19,7 @@ from visionshare.generators.checks import (
     check_images,
     checked_images,
 )
+from visionshare.generators.climbing import Ascent
 from visionshare.generators.computed import ComputedImages
 from visionshare.generators.contributions import Contributions, whole_boxes
 from visionshare.generators.costs import Costs
@@ -344,6 +345,10 @@ class FeatureFamily(Parameters, Costs):
     def features_per_draw(self) -> int:
         """Number of features that one draw of parameters stands for."""
         return 1
+
+    def climb(self, parameters: np.ndarray, ascent: Ascent) -> np.ndarray:
+        """Return parameters (p,) of one draw that promise more, after steps uphill from these."""
+        raise InputError("steps", ascent.steps, f"0, for the family {self.name!r}")
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return parameters of ``n`` random features or groups, (n, p) float32."""

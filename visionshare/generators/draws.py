@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -22,7 +23,8 @@ class Draws:
     :meth:`take` returns. The methods that both have have one meaning.
 
     Round t's draws depend on the seed and t alone, so a number stands for one feature for good:
-    draw i of round t (from 1) has the features g·((t − 1)·n + i) … of that draw, g of them.
+    draw i of round t (from 1) has the features g·((t − 1)·n + i) … of that draw, g of them. Draws
+    that a search has moved have other parameters, see :meth:`moved_to`.
 
     Parameters
     ----------
@@ -59,6 +61,7 @@ class Draws:
         self._width = family.features_per_draw
         self.n_features_ = self.n * self.rounds * self._width
         self._latest: tuple[int, np.ndarray] = (0, np.empty((0, 0)))
+        self.moved: dict[int, np.ndarray] = {}
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -83,7 +86,30 @@ class Draws:
         if self._latest[0] != number:
             rng = np.random.default_rng([self.random_state, number])
             self._latest = (number, self.family.draw(self.n, rng))
-        return self._latest[1]
+        first = (number - 1) * self.n
+        here = {d - first: p for d, p in self.moved.items() if 0 <= d - first < self.n}
+        if not here:
+            return self._latest[1]
+        parameters = self._latest[1].copy()
+        for i, moved in here.items():
+            parameters[i] = moved
+        return parameters
+
+    def of_draw(self, draw: int) -> np.ndarray:
+        """Return the parameters (p,) of one draw."""
+        return self.parameters(draw // self.n + 1)[draw % self.n]
+
+    def moved_to(self, moved: Mapping[int, np.ndarray]) -> Draws:
+        """Return the same draws, of which only these are moved.
+
+        Parameters
+        ----------
+        moved : mapping of int to ndarray of shape (p,)
+            New parameters, by the number of the draw.
+        """
+        same = copy.copy(self)
+        same.moved = dict(moved)
+        return same
 
     def take(self, features: np.ndarray) -> FeatureFamily:
         """Return a finite family of these features, in this order."""

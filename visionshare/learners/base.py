@@ -29,7 +29,14 @@ from visionshare.learners.labels import entry_weights, known_entries, label_sign
 from visionshare.learners.rates import rated
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.scores import flat_scores, predict_labels, sigmoid, softmax, two_sided
-from visionshare.search import Exhaustive, PerCostSearch, RandomSubset, Search, make_search
+from visionshare.search import (
+    Exhaustive,
+    PerCostSearch,
+    RandomSubset,
+    Search,
+    make_search,
+    steps_of,
+)
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -55,6 +62,9 @@ class Learner(BaseEstimator):
     search: str | Search
     search_options: dict[str, Any] | None
     rates_: Any
+    # Parameters of the draws that a search moved, by their numbers.
+    moved_: dict[int, np.ndarray] | None = None
+    takes_moving_draws: ClassVar[bool] = False
     # Whether a learner takes columns whose examples lie in several places, and sparse matrices.
     takes_partitions: ClassVar[bool] = False
     takes_sparse: ClassVar[bool] = False
@@ -104,7 +114,10 @@ class Learner(BaseEstimator):
         options = dict(self.search_options or {})
         if self.search == "random":
             options.setdefault("random_state", self.random_state)
-        return make_search(self.search, **options)
+        search = make_search(self.search, **options)
+        if steps_of(search) and not self.takes_moving_draws:
+            raise InputError("steps", steps_of(search), f"0, for {type(self).__name__}")
+        return search
 
     def _rated(self, settings: Any, columns: Columns, n_scores: int) -> Any:
         """Return settings whose search has the rates that it goes by; remember them."""
@@ -179,6 +192,7 @@ class Learner(BaseEstimator):
         check_is_fitted(self)
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         if isinstance(X, Columns):
+            X = X.moved_to(self.moved_) if self.moved_ else X
             return X.scores_of(self.support_, coef, intercept)
         sparse = "csc" if self.takes_sparse else False
         table = validate_data(self, X, dtype=_FLOATS, reset=False, accept_sparse=sparse)
@@ -293,7 +307,7 @@ class Classifier(ClassifierMixin, Learner):
         if len(self.support_) == 0:
             raise InputError("support_", "empty", "a learner that chose a feature")
         return CompactClassifier(
-            family.take(self.support_),
+            (family.moved_to(self.moved_) if self.moved_ else family).take(self.support_),
             two_sided(self.coef_.T).T.astype(np.float32),
             two_sided(self.intercept_[None])[0].astype(np.float32),
             self.classes_ if classes is None else np.asarray(classes),

@@ -123,6 +123,8 @@ def generate(
     for candidates in entered_before if start is None else [start.candidates, *entered_before]:
         for candidate in candidates:
             pool.columns.enter(pool.features(candidate))
+    if last is not None and len(last.moved):
+        pool.columns.put(last.candidates, last.moved)
     active = [] if last is None else [int(c) for c in last.candidates]
     _append(problem, pool, active, order)
     weights = problem.empty() if last is None else task_weights(last)
@@ -132,7 +134,8 @@ def generate(
         number, searches = 0, 0
         solved = solver.solve(weights, settings.refit_tol, settings.max_iter)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
-        yield _round(0, 0, [], active, 0.0, weights, solved, begun)
+        moved = pool.columns.moved(np.array(active, np.int64))
+        yield _round(0, 0, [], active, 0.0, weights, solved, begun, moved)
     quiet, useless = 0, pool.flat()
     lost = sum(map(_left_at_once, history)) if settings.corrective else 0
     criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
@@ -169,7 +172,8 @@ def generate(
             solved = cast(StepSolver, solver).step(padded, group)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         score = chosen[0].score
-        record = _round(number, searches, entered, active, score, weights, solved, begun)
+        moved = pool.columns.moved(np.array(active, np.int64))
+        record = _round(number, searches, entered, active, score, weights, solved, begun, moved)
         yield record
         lost += settings.corrective and _left_at_once(record)
 
@@ -298,6 +302,7 @@ def _round(
     weights: TaskWeights,
     solved: TaskSolution,
     begun: float,
+    moved: np.ndarray,
 ) -> Round:
     return Round(
         number=number,
@@ -310,5 +315,6 @@ def _round(
         score=score,
         value=solved.value,
         gap=solved.kkt,
+        moved=moved,
         seconds=time.perf_counter() - begun,
     )

@@ -149,6 +149,8 @@ def greedy_rounds(
     columns = pool.columns
     excluded = pool.flat()
     W_start = refit(active, settings, np.zeros((active.k, 1)))
+    if history and len(history[-1].moved):
+        columns.put(history[-1].candidates, history[-1].moved)
     for candidate in history[-1].candidates if history else ():
         active.append(columns.columns_of(pool.features(candidate)))
         columns.enter(pool.features(candidate))
@@ -194,6 +196,7 @@ def greedy_rounds(
             intercept=W[:, 0],
             score=best.score,
             **measured(active, settings, W, validation)._asdict(),
+            moved=columns.moved(np.append(candidates, best.number)),
             seconds=time.perf_counter() - begun,
         )
         history.append(record)

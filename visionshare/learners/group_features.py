@@ -97,7 +97,8 @@ default "squared_hinge"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
         :class:`visionshare.store.DrawnColumns`.
     search_options : dict, optional
-        Arguments of the search.
+        Arguments of the search, such as ``{"steps": 5}`` for "sampled": steps uphill that the best
+        draws take before they enter.
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
     solver : {"newton", "fista", "admm"} or callable, default "newton"

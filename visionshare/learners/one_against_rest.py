@@ -17,6 +17,7 @@ from visionshare.learners.parameters import check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.scores import two_sided
+from visionshare.search import steps_of
 
 __all__ = ["OneAgainstRest"]
 
@@ -91,6 +92,9 @@ class OneAgainstRest(Classifier):
         if getattr(template, "checkpoint", None) is not None:
             accepted = "a template without a checkpoint: one folder cannot hold all classes' rounds"
             raise InputError("learner", f"checkpoint={str(template.checkpoint)!r}", accepted)
+        if steps_of(template._search()):
+            # Each class moves draws of its own: one number would stand for several features.
+            raise InputError("steps", steps_of(template._search()), "0, for a learner of one class")
         known = template.get_params(deep=False)
         settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
         changed = {k: v for k, v in settings.items() if v is not None} | {"rounds": self.rounds}

@@ -50,6 +50,8 @@ class Round:
         Weights that all tasks share, beside ``coef``.
     left_out : ndarray of shape (m,), float64
         Each example's score from a fit without it.
+    moved : ndarray of shape (n_candidates, p), float32
+        Parameters of the candidates, where a search moves what it draws.
     seconds : float
     """
 
@@ -68,6 +70,7 @@ class Round:
     searches: int = 0
     shared: np.ndarray = field(default_factory=_empty)
     left_out: np.ndarray = field(default_factory=_empty)
+    moved: np.ndarray = field(default_factory=_empty)
     seconds: float = 0.0
 
     @property

@@ -64,7 +64,8 @@ default "exhaustive"
         :class:`visionshare.generators.stumps.StumpColumns`.
     search_options : dict, optional
         Arguments of a search given by name, such as ``{"fraction": 0.1, "keep": 128}`` for
-        "screened". Every search takes ``{"per": "macs"}``, ``{"per": "bytes"}`` or ``{"per":
+        "screened", ``{"steps": 5}`` for "sampled", whose best draws then take steps uphill before
+        they enter. Every search takes ``{"per": "macs"}``, ``{"per": "bytes"}`` or ``{"per":
         "microseconds"}``, which divides the scores by what a candidate adds to the cost of the
         classifier; for columns of a family. Microseconds go by the ``rates`` of a machine, which
         are measured unless they are given too; the classifier keeps them in its metadata.
@@ -164,6 +165,7 @@ default "exhaustive"
     progress: bool = False
     takes_partitions: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
+    takes_moving_draws: ClassVar[bool] = True
 
     def fit(
         self,
@@ -294,6 +296,7 @@ default "exhaustive"
         if self.patience is not None and mask.any():
             history = history[: best_round(history)]
         last = history[-1]
+        self.moved_ = columns.moved_draws
         self.path_ = greedy_path(pool, history)
         self.support_ = support_of(pool, last.candidates)
         self.coef_, self.intercept_ = columns.unscaled(last.coef, last.intercept, self.support_)

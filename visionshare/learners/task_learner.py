@@ -49,6 +49,7 @@ class TaskLearner(Learner):
     """
 
     takes_sparse: ClassVar[bool] = True
+    takes_moving_draws: ClassVar[bool] = True
     _losses: ClassVar[tuple[str, ...]]
     # Further settings with which a learner looks for its largest violation at least cost.
     _quickest: ClassVar[dict[str, Any]] = {}
@@ -163,6 +164,7 @@ class TaskLearner(Learner):
         if self.corrective:
             history[-1] = _polished(problem, history[-1], centered=targets.classes is not None)
         self.history_ = tuple(history)
+        self.moved_ = columns.moved_draws
         self.candidates_ = history[-1].candidates
         self.support_ = support_of(pool, self.candidates_)
         self.n_iter_ = history[-1].number

@@ -21,7 +21,7 @@ from visionshare.search.per_cost import PerCostSearch
 from visionshare.search.pool import Candidate, Criterion, Pool, RefitState, Search, SearchState
 from visionshare.search.products import PairProducts
 from visionshare.search.random_subset import RandomSubset, samples_needed
-from visionshare.search.sampled import Sampled
+from visionshare.search.sampled import Sampled, steps_of
 from visionshare.search.screened import Screened
 from visionshare.search.stumps import StumpScan
 from visionshare.search.task_criteria import (
@@ -65,6 +65,7 @@ __all__ = [
     "make_search",
     "make_task_criterion",
     "samples_needed",
+    "steps_of",
 ]
 
 SEARCHES: Registry[Search] = Registry(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
 from visionshare.columns.base import Columns, Span, example_weights
 from visionshare.errors import InputError
 from visionshare.fingerprints import images_fingerprint
+from visionshare.generators.climbing import Ascent
 from visionshare.generators.draws import Draws
 
 __all__ = ["DrawnColumns"]
@@ -18,7 +20,8 @@ class DrawnColumns(Columns):
     """The columns of an endless list of draws over images.
 
     A column gets its offset and scale when it is first evaluated, and is kept only until another
-    round's columns are asked for; a learner keeps the columns that it chooses.
+    round's columns are asked for; a learner keeps the columns that it chooses. Draws that a search
+    moved stay where they are until the scaling is chosen again, which is when a fit begins.
 
     Parameters
     ----------
@@ -41,6 +44,7 @@ class DrawnColumns(Columns):
     def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
         self.draws = self._family = draws
+        self._given = dict(draws.moved)
         self._images = images
         self._cached = np.empty((0, len(images)), np.float32)
         self.fit_scaling("none")
@@ -72,7 +76,8 @@ class DrawnColumns(Columns):
         yield Span(self._cached.reshape(-1), rows * self.shape[0], slice(0, len(ids)))
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
-        """Set how columns are scaled when they are evaluated."""
+        """Set how columns are scaled when they are evaluated; draws are where they were drawn."""
+        self.draws = self._family = self.draws.moved_to(self._given)
         m, d = self.shape
         example_weights(kind, omega, m)
         self._omega = omega
@@ -80,6 +85,53 @@ class DrawnColumns(Columns):
         self._scaling = np.zeros(d), np.ones(d), np.full(d, np.nan)
         self._known = np.zeros(d, bool)
         self._cached_ids = np.empty(0, np.int64)
+
+    def climb(self, draw: int, residual: np.ndarray, steps: int) -> None:
+        """Move a draw uphill: to parameters whose features have a larger gradient.
+
+        Parameters
+        ----------
+        draw : int
+            Its number, that of the candidate.
+        residual : ndarray of shape (m, k)
+        steps : int
+            At most.
+        """
+        start, family = self.draws.of_draw(draw), self.draws.family
+        score = partial(self._gradient_norms, residual)
+        self._put(draw, family.climb(start, Ascent(self._images, residual, score, steps)))
+
+    def _gradient_norms(self, residual: np.ndarray, parameters: np.ndarray) -> np.ndarray:
+        """Return ‖XᵀR‖ over the features of each of other draws, scaled as these columns are."""
+        from visionshare.columns.arrays import ArrayColumns
+
+        family = self.draws.family.at(parameters.astype(np.float32))
+        part = ArrayColumns(columns=family.transform_columns(self._images, None, self.n_jobs))
+        part.fit_scaling(self._kind, self._omega)
+        G = part.correlate(residual)
+        return np.sqrt((G**2).reshape(len(parameters), -1).sum(axis=1))
+
+    def _put(self, draw: int, parameters: np.ndarray) -> None:
+        width = self.draws.family.features_per_draw
+        self.draws.moved[int(draw)] = np.asarray(parameters, np.float32)
+        self._known[draw * width : (draw + 1) * width] = False
+        self._cached_ids = np.empty(0, np.int64)
+
+    def moved(self, candidates: np.ndarray) -> np.ndarray:
+        if not self.draws.moved:
+            return np.empty(0)
+        return np.stack([self.draws.of_draw(int(c)) for c in candidates] or [np.empty(0)])
+
+    def put(self, candidates: np.ndarray, moved: np.ndarray) -> None:
+        for candidate, parameters in zip(candidates, moved, strict=True):
+            self._put(int(candidate), parameters)
+
+    @property
+    def moved_draws(self) -> dict[int, np.ndarray]:
+        return dict(self.draws.moved)
+
+    def moved_to(self, moved: Mapping[int, np.ndarray]) -> DrawnColumns:
+        return DrawnColumns(self.draws.moved_to(moved), self._images, self.n_jobs)
 
     def _scale(self, ids: np.ndarray, values: np.ndarray) -> None:
         from visionshare.columns.arrays import ArrayColumns

@@ -10,7 +10,7 @@ from visionshare import GaborBank, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError
-from visionshare.generators.gabor.family import gabor_values
+from visionshare.generators.gabor.values import gabor_values
 from visionshare.testing import check_family
 
 rng = np.random.default_rng(0)

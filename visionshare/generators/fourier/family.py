@@ -23,6 +23,8 @@ from visionshare.generators.checks import (
     check_positive,
     check_whole,
 )
+from visionshare.generators.climbing import Ascent
+from visionshare.generators.fourier.climbing import climb_frequency
 from visionshare.generators.inputs import check_scaling, fit_scaling, flattened, rows_of
 from visionshare.generators.states import check_floats, family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
@@ -177,6 +179,17 @@ class RandomFourier(FeatureFamily):
         }[self.kernel]
         v = draw(size=(n, p)) / sigma[:, None]
         return np.column_stack([v, sigma]).astype(np.float32)
+
+    def climb(self, parameters: np.ndarray, ascent: Ascent) -> np.ndarray:
+        """Return a frequency that promises more, by the gradient itself; the bandwidth stays."""
+        X = flattened(check_images(ascent.images, self.image_shape_))
+
+        def rows(part: slice) -> np.ndarray:
+            return np.asarray((rows_of(X[part]) - self.input_offset_) * self.input_scale_)
+
+        with single_threaded_blas():
+            v = climb_frequency(parameters[:-1], rows, ascent.residual, ascent.steps)
+        return np.append(v, parameters[-1]).astype(np.float32)
 
     def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         ids = check_features(features, self.n_features_)

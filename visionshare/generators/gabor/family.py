@@ -24,81 +24,27 @@ from visionshare.generators.checks import (
     check_positive,
     check_whole,
 )
+from visionshare.generators.climbing import Ascent, climb_by_differences
 from visionshare.generators.computed import image_batches
 from visionshare.generators.contributions import clipped_boxes
+from visionshare.generators.gabor.values import FURTHEST, gabor_values, reach_of
 from visionshare.generators.inputs import flattened
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
 
-__all__ = ["GaborBank", "gabor_values"]
+__all__ = ["GaborBank"]
 
 POOLINGS = ("sum", "mean", "max")
 BORDERS = ("cut", "inside")
 # Parameters that files of the first library versions lack, and what they stood for.
 _LATER: dict[str, Any] = {"border": "cut", "reach": None, "zero_mean": False, "positions": None}
 _Axes = tuple[np.ndarray, np.ndarray]
-# Filters reach so many times their larger σ, and no further than any image.
-_CUT = 3.0
-_FURTHEST = 2**16
 # Filters whose values are computed together.
 _AT_ONCE = 64
 # Of the values of filters that are computed together.
 _VALUES_BYTES = 64 << 20
 # Filters of one call of a kernel.
 _FILTERS = 4
-
-
-def gabor_values(
-    parameters: np.ndarray,
-    height: int,
-    width: int,
-    reach: np.ndarray | None = None,
-    zero_mean: bool = False,
-) -> np.ndarray:
-    """Return Gabor functions at all offsets that an image has, center in the middle.
-
-    exp(−z₀²/2σ_z² − y₀²/2σ_y²) cos(2πf₀z₀ + φ) with z₀ = z cos θ + y sin θ and
-    y₀ = −z sin θ + y cos θ, z to the right and y down; zero beyond its reach on either axis.
-
-    Parameters
-    ----------
-    parameters : ndarray of shape (n, 5)
-        θ in radians, f₀ in cycles per pixel, σ_z and σ_y in pixels, φ in radians.
-    height, width : int
-        Of the images.
-    reach : ndarray of shape (n,), optional
-        Pixels from the center beyond which each is zero; 3 times the larger σ when omitted.
-    zero_mean : bool, default False
-        Subtract the multiple of the Gaussian that brings the sum of these values to 0.
-
-    Returns
-    -------
-    ndarray of shape (n, 2·height − 1, 2·width − 1), float32
-
-    References
-    ----------
-    A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many features", Machine
-    Learning 91, 2013, §5.1.
-    """
-    theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
-    y, z = np.arange(1 - height, height)[:, None], np.arange(1 - width, width)[None, :]
-    z0 = z * np.cos(theta) + y * np.sin(theta)
-    y0 = -z * np.sin(theta) + y * np.cos(theta)
-    envelope = np.exp(-(z0**2) / (2 * sigma_z**2) - y0**2 / (2 * sigma_y**2))
-    limit = (_reach(parameters) if reach is None else np.asarray(reach))[:, None, None]
-    inside = (np.abs(z) <= limit) & (np.abs(y) <= limit)
-    values = np.where(inside, envelope * np.cos(2 * np.pi * f0 * z0 + phase), 0)
-    if zero_mean:
-        envelope = np.where(inside, envelope, 0)
-        values -= envelope * (values.sum(axis=(1, 2)) / envelope.sum(axis=(1, 2)))[:, None, None]
-    return values.astype(np.float32)
-
-
-def _reach(parameters: np.ndarray) -> np.ndarray:
-    """Return how many pixels a filter's support reaches from its center."""
-    reach = np.ceil(_CUT * np.asarray(parameters, np.float64)[:, 2:4].max(axis=1))
-    # No image is larger, and no integer holds what the widths of an untrusted file may be.
-    return np.minimum(reach, _FURTHEST).astype(np.int64)
 
 
 class GaborBank(FeatureFamily):
@@ -252,6 +198,22 @@ class GaborBank(FeatureFamily):
             filters[:, 4] = rng.uniform(0, 2 * np.pi, n)
         return filters.astype(np.float32)
 
+    def climb(self, parameters: np.ndarray, ascent: Ascent) -> np.ndarray:
+        """Return a filter that promises more, by differences, within the ranges of the draws."""
+        (low, high), (narrow, wide) = map(tuple, (self.frequencies, self.sigmas))
+        lengths = np.array([0.1, 0.1 * (high - low), *(0.1 * parameters[2:4]), 0.0])
+        if self.phases:
+            lengths[4] = 0.2
+
+        def inside(filters: np.ndarray) -> np.ndarray:
+            filters[:, 1] = np.clip(filters[:, 1], low, high)
+            filters[:, 2:4] = np.clip(filters[:, 2:4], narrow, wide)
+            return filters
+
+        return climb_by_differences(parameters, lengths, inside, ascent.score, ascent.steps).astype(
+            np.float32
+        )
+
     def at(self, parameters: np.ndarray) -> GaborBank:
         """Return the family of these filters, (n, 5)."""
         return self._like()._with(np.asarray(parameters, np.float32))
@@ -276,7 +238,7 @@ class GaborBank(FeatureFamily):
         limit, shorter = self.reach, min(self._size)
         if self.border == "inside":
             limit = min(shorter // 4 if limit is None else limit, (shorter - 1) // 2)
-        reach = _reach(self.filters_[ids])
+        reach = reach_of(self.filters_[ids])
         return reach if limit is None else np.minimum(reach, limit)
 
     def _by_positions(self, reach: np.ndarray) -> Iterator[tuple[np.ndarray, _Axes]]:
@@ -444,8 +406,8 @@ class GaborBank(FeatureFamily):
         filters, (height, width) = arrays["filters"], family._size
         if filters.dtype != np.float32 or filters.shape[1] != 5 or (filters[:, 2:4] <= 0).any():
             raise InputError("filters", filters.shape, "float32 of shape (n, 5), widths above 0")
-        if height * width > _FURTHEST:
-            accepted = f"at most {_FURTHEST} pixels for Gabor filters"
+        if height * width > FURTHEST:
+            accepted = f"at most {FURTHEST} pixels for Gabor filters"
             raise InputError("image_shape", family.image_shape_, accepted)
         family._check_inside()
         return family._with(filters)

@@ -1,0 +1,140 @@
+"""Gabor filters that take steps uphill before they enter, beside draws alone and a fixed pool.
+
+Brodatz D2, D29 and D92, 16×16 patches, as in scripts.reproduce.brodatz: left halves train, right
+halves test.
+
+    python -m scripts.reproduce.moved_filters --data DIR
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from scripts.reproduce.brodatz import (
+    ALPHAS,
+    COUNTS,
+    DRAWS,
+    POOL,
+    SETS,
+    Run,
+    Task,
+    _fitted,
+    best,
+    chosen,
+    fixed,
+    learned,
+    plate,
+    rounds_of,
+    selected,
+    task,
+)
+from scripts.reproduce.results import arguments, spread, table, write_page
+from visionshare import GaborBank
+from visionshare.durable import write_text
+from visionshare.generators.draws import Draws
+from visionshare.resources import thread_limit
+from visionshare.store import DrawnColumns
+
+PATCHES = 500
+# Draws a round and steps of the best of them.
+MOVING = ((20, 2), (10, 4))
+
+
+def moved(
+    data: Task, alpha: float, seed: int = 0, *, n: int, steps: int, most: int = max(COUNTS)
+) -> Run:
+    """Learn the filters' parameters: n draws a round, of which the best moves uphill."""
+    columns = DrawnColumns(Draws(GaborBank().fit(data.train), n, 5 * most, seed), data.train)
+    model = _fitted(
+        columns,
+        data.y,
+        alpha=alpha,
+        search="sampled",
+        search_options={"steps": steps},
+        max_features=most,
+        rounds=3 * most // 2,
+    )
+    return rounds_of(model, columns, columns.draws, data, 0.0)
+
+
+def methods() -> dict[str, Callable[..., Run]]:
+    """Return the methods by name; each takes a task, an alpha and a seed."""
+    return {
+        f"selected among {POOL}": selected,
+        f"{DRAWS} draws": learned,
+        **{f"{n} draws, {s} steps": partial(moved, n=n, steps=s) for n, s in MOVING},
+    }
+
+
+def reached(run: Run, accuracy: float) -> float:
+    """Return the seconds until an accuracy, nan where it is not reached."""
+    there = np.flatnonzero(run.accuracy >= accuracy)
+    return float(run.seconds[there[0]]) if len(there) else float("nan")
+
+
+def at(run: Run, count: int) -> tuple[float, float]:
+    """Return accuracy and seconds of the first round with so many features, or of the last."""
+    there = np.flatnonzero(run.counts >= count)
+    i = there[0] if len(there) else -1
+    return float(run.accuracy[i]), float(run.seconds[i])
+
+
+def main() -> None:
+    """Choose each method's alpha on the left halves, measure the seeds, write the page."""
+    options = arguments(__doc__).parse_args()
+    files = next(iter(SETS.values()))
+    plates = [plate(options.data / "brodatz" / file) for _, file in files]
+    n = 100 if options.quick else PATCHES
+    with thread_limit(1):
+        # Compiled before anything is timed.
+        fixed(task([np.random.default_rng(0).normal(size=(64, 64))] * 2, 20, 0), 1.0)
+        runs: dict[str, list[Run]] = {}
+        tried = []
+        for name, method in methods().items():
+            scores = chosen(plates, method, 60 if options.quick else 100)
+            alpha = best(scores)
+            tried.append([name, *(f"{scores[a]:.2f}" for a in ALPHAS)])
+            data = (task(plates, n, seed) for seed in range(options.seeds))
+            runs[name] = [method(d, alpha, seed) for seed, d in enumerate(data)]
+            print(name, alpha, [at(run, max(COUNTS)) for run in runs[name]], flush=True)
+    write(options, n, tried, runs)
+
+
+def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run]]) -> None:
+    """Write the page, and the runs as JSON."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    kept = {
+        name: [[*map(np.ndarray.tolist, (r.counts, r.accuracy, r.seconds))] for r in found]
+        for name, found in runs.items()
+    }
+    write_text(options.out / "moved_filters.json", json.dumps(kept) + "\n")
+    pool = next(iter(runs))
+    finals = [float(run.accuracy[-1]) for run in runs[pool]]
+    rows, until = [], []
+    for name, found in runs.items():
+        cells = [[at(run, count) for run in found] for count in COUNTS]
+        accuracies = [spread([accuracy for accuracy, _ in cell]) for cell in cells]
+        rows.append([name, *accuracies, f"{np.mean([s for _, s in cells[-1]]):.1f}"])
+        seconds = [reached(run, final) for run, final in zip(found, finals, strict=True)]
+        missing = int(np.isnan(seconds).sum())
+        mean = "–" if missing == len(seconds) else f"{np.nanmean(seconds):.1f}"
+        until.append([name, mean, f"{len(seconds) - missing} of {len(seconds)}"])
+    write_page(
+        options.out,
+        "moved_filters",
+        patches=n,
+        last_seed=options.seeds - 1,
+        pool=POOL,
+        results=table(["method", *map(str, COUNTS), "seconds"], rows),
+        until=table(["method", "seconds", "seeds that reach it"], until),
+        tried=table(["method", *(f"λ = {a:g}" for a in ALPHAS)], tried),
+    )
+
+
+if __name__ == "__main__":
+    main()

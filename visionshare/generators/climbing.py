@@ -1,0 +1,96 @@
+"""Steps uphill in the parameters of a drawn feature, where no formula gives the gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Ascent", "Score", "climb_by_differences"]
+
+#: Scores of parameters (n, p): how much each feature, or group, promises, (n,).
+Score = Callable[[np.ndarray], np.ndarray]
+
+# Lengths that a step tries, in those of the last one, and how much it has to gain.
+_LENGTHS = 2.0 ** np.arange(1, -4, -1)
+_GAIN = 1e-3
+# Of the natural length of each parameter.
+_DIFFERENCE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """What a draw's steps uphill go by.
+
+    Attributes
+    ----------
+    images : ndarray of shape (m, H, W[, C])
+    residual : ndarray of shape (m, k)
+    score : callable
+        Takes parameters (n, p) of draws and returns the norms of the gradients of their scaled
+        features, (n,): what is to grow.
+    steps : int
+        At most.
+    """
+
+    images: np.ndarray
+    residual: np.ndarray
+    score: Score
+    steps: int
+
+
+def climb_by_differences(
+    start: np.ndarray,
+    lengths: np.ndarray,
+    inside: Callable[[np.ndarray], np.ndarray],
+    score: Score,
+    steps: int,
+) -> np.ndarray:
+    """Return parameters of a higher score, after steps along central differences.
+
+    All probes of a step are scored together, and then all lengths of the step.
+
+    Parameters
+    ----------
+    start : ndarray of shape (p,)
+    lengths : ndarray of shape (p,)
+        A natural step of each parameter; 0 for one that stays.
+    inside : callable
+        Brings parameters (n, p) back into their ranges.
+    score : callable
+    steps : int
+        At most.
+
+    Examples
+    --------
+    >>> def hill(x):
+    ...     return 2 - ((x - 3) ** 2).sum(axis=1)
+    >>> climb_by_differences(np.zeros(1), np.ones(1), lambda x: x, hill, 20).round(2).tolist()
+    [3.0]
+    """
+    x, moving = np.array(start, np.float64), np.flatnonzero(lengths)
+    value, length = float(score(x[None])[0]), 1.0
+    for _ in range(steps):
+        probe = np.zeros((len(moving), len(x)))
+        probe[np.arange(len(moving)), moving] = _DIFFERENCE * lengths[moving]
+        both = inside(np.concatenate([x + probe, x - probe]))
+        values = score(both).reshape(2, -1)
+        apart = both[: len(moving), moving] - both[len(moving) :, moving]
+        slope = (values[0] - values[1]) / np.where(np.diag(apart) != 0, np.diag(apart), 1)
+        # Steepest where each parameter is measured in its own length.
+        direction = np.zeros(len(x))
+        direction[moving] = slope * lengths[moving] ** 2
+        size = float(np.linalg.norm(direction[moving] / lengths[moving]))
+        if size == 0:
+            break
+        tried = inside(x + length * _LENGTHS[:, None] * direction / size)
+        reached = score(tried)
+        best = int(np.argmax(reached))
+        if not reached[best] > value * (1 + _GAIN):
+            if length < 2.0**-4:
+                break
+            length *= float(_LENGTHS[-1])
+            continue
+        x, value, length = tried[best], float(reached[best]), length * float(_LENGTHS[best])
+    return x

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -108,9 +108,12 @@ class Checkpoint(Generic[R]):
         except DataError as error:
             _logger.warning("%s; it is learned again", error)
             return None
-        expected = {f.name for f in fields(self.record)}  # type: ignore[arg-type]
+        named = fields(self.record)  # type: ignore[arg-type]
+        # What has a default may have come after the file was written.
+        needed = {f.name for f in named if f.default is MISSING and f.default_factory is MISSING}
+        complete = needed <= set(arrays) <= {f.name for f in named}
         identity = (about.get("run"), about.get("number"))
-        if identity != (self.fingerprint, number) or set(arrays) != expected:
+        if identity != (self.fingerprint, number) or not complete:
             raise InputError("checkpoint", str(path), f"round {number} of this run")
         return self.record(**{n: a.item() if a.ndim == 0 else a.copy() for n, a in arrays.items()})
 

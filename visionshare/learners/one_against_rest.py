@@ -92,10 +92,11 @@ class OneAgainstRest(Classifier):
         if getattr(template, "checkpoint", None) is not None:
             accepted = "a template without a checkpoint: one folder cannot hold all classes' rounds"
             raise InputError("learner", f"checkpoint={str(template.checkpoint)!r}", accepted)
-        if steps_of(template._search()):
-            # Each class moves draws of its own: one number would stand for several features.
-            raise InputError("steps", steps_of(template._search()), "0, for a learner of one class")
         known = template.get_params(deep=False)
+        steps = steps_of(template._search()) if "search_options" in known else 0
+        if steps:
+            # Each class moves draws of its own: one number would stand for several features.
+            raise InputError("steps", steps, "0, for a learner of one class")
         settings = {"n_jobs": self.n_jobs, "random_state": self.random_state}
         changed = {k: v for k, v in settings.items() if v is not None} | {"rounds": self.rounds}
         template.set_params(**{k: v for k, v in changed.items() if k in known})

@@ -43,8 +43,7 @@ class DrawnColumns(Columns):
 
     def __init__(self, draws: Draws, images: np.ndarray, n_jobs: int = 1) -> None:
         super().__init__((len(images), draws.n_features_), "float32", draws.groups, n_jobs)
-        self.draws = self._family = draws
-        self._given = dict(draws.moved)
+        self.draws = self._family = self._given = draws
         self._images = images
         self._cached = np.empty((0, len(images)), np.float32)
         self.fit_scaling("none")
@@ -77,7 +76,7 @@ class DrawnColumns(Columns):
 
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
         """Set how columns are scaled when they are evaluated; draws are where they were drawn."""
-        self.draws = self._family = self.draws.moved_to(self._given)
+        self.draws = self._family = self._given
         m, d = self.shape
         example_weights(kind, omega, m)
         self._omega = omega
@@ -113,7 +112,9 @@ class DrawnColumns(Columns):
 
     def _put(self, draw: int, parameters: np.ndarray) -> None:
         width = self.draws.family.features_per_draw
-        self.draws.moved[int(draw)] = np.asarray(parameters, np.float32)
+        moved = {**self.draws.moved, int(draw): np.asarray(parameters, np.float32)}
+        # The draws that were given stay as they are.
+        self.draws = self._family = self.draws.moved_to(moved)
         self._known[draw * width : (draw + 1) * width] = False
         self._cached_ids = np.empty(0, np.int64)
 

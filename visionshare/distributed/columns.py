@@ -22,6 +22,7 @@ from visionshare.distributed.cluster import Bounds, ClusterEngine
 from visionshare.distributed.engine import Engine, LocalEngine, Rows
 from visionshare.distributed.host import Host
 from visionshare.distributed.sources import blocks_of, current_client
+from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.errors import InputError
 
 __all__ = ["DistributedColumns", "PartitionedColumns"]
@@ -137,6 +138,20 @@ class PartitionedColumns(Columns):
     ) -> T:
         active = PartitionedActive(self._engine, make, y, omega, n_classes, self.compute_dtype)
         return cast(T, active)
+
+    def task_problem(
+        self, make: Callable[..., T], examples: Sequence[np.ndarray], executor: Any = None
+    ) -> T:
+        return cast(T, PartitionedTasks(self._engine, cast(Any, make), examples))
+
+    def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
+        return cast(T, self._engine.total(function, *args, how=how))
+
+    def each(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._engine.rows(function, *args)
+
+    def of_examples(self, values: Any) -> Any:
+        return self._engine.of_examples(values)
 
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> Any:
         """Return what stands for columns (n, m), each partition's rows where they are."""

@@ -94,6 +94,9 @@ def list_pages(app, docname, source):
         if names:
             source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
         return
+    if docname.startswith("results/") and (DOCS / "results/appendix" / f"{docname[8:]}.md").exists():
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\nappendix/{docname[8:]}\n```\n"
+        return
     folder = LISTED.get(docname)
     if folder is None:
         return

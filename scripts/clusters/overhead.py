@@ -90,14 +90,11 @@ def main(arguments: list[str]) -> int:
         processor = float(np.median([run.processor for run in found]))
         ratios = ["", ""]
         if _COMPARED.get(way) in runs:
-            beside = runs[_COMPARED[way]]
-            ratios = [
-                f"{np.median([a.clock / b.clock for a, b in zip(found, beside, strict=True)]):.2f}",
-                f"{np.median([a.processor / b.processor for a, b in zip(found, beside, strict=True)]):.2f}",
-            ]
-        print(
-            f"| {way} | {clock:.1f} | {processor:.1f} | {' | '.join(ratios)} | {found[0].digest} |"
-        )
+            pairs = list(zip(found, runs[_COMPARED[way]], strict=True))
+            ratios = [f"{np.median([one.clock / other.clock for one, other in pairs]):.2f}"]
+            ratios += [f"{np.median([a.processor / b.processor for a, b in pairs]):.2f}"]
+        cells = [f"{clock:.1f}", f"{processor:.1f}", *ratios, found[0].digest]
+        print(f"| {way} | {' | '.join(cells)} |")
     alike = {(run.features, run.digest) for found in runs.values() for run in found}
     print("the same features and bits" if len(alike) == 1 else "OTHER BITS")
     return int(len(alike) > 1)

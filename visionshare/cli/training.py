@@ -79,7 +79,7 @@ def train(
     test_fraction: Annotated[
         float | None,
         typer.Option(
-            "--test-fraction", help="Fraction of your pictures that is held out for testing; 0: none."
+            "--test-fraction", help="Fraction of your pictures held out for testing; 0: none."
         ),
     ] = None,
     skip_broken: Annotated[

@@ -36,6 +36,8 @@ __all__ = ["emit", "emit_scores"]
 _LARGEST_SIZE = 65535
 # Values of a piece whose sums of two templates are worth being taken apart; products of a turn.
 _SHORTEST, _MOST_UNROLLED = 4, 6
+# Those of a turn where an instruction has two of them, of a template alone.
+_OF_PAIRS = 4
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
 
@@ -102,10 +104,11 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
     if scores is not None:
         counts.append(_room(pieces[-1].length, scores.bits))
     plan = plan_memory([image.size for image in images], counts, direct)
+    unroll = _unroll(macs, pieces) if paired else _OF_PAIRS
     loop = _Loop(
-        _unroll(macs, pieces),
+        unroll,
         split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
-        rest=any(piece.length % _unroll(macs, pieces) for piece in pieces),
+        rest=any(piece.length % unroll for piece in pieces),
     )
     layers = [
         _layer(layer, images[i : i + 2], loop.shape(pieces[i], images[i].line), plan.of_layer(i))

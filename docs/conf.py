@@ -94,11 +94,9 @@ def list_pages(app, docname, source):
         if names:
             source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(names) + "\n```\n"
         return
-    if (
-        docname.startswith("results/")
-        and (DOCS / "results/appendix" / f"{docname[8:]}.md").exists()
-    ):
-        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\nappendix/{docname[8:]}\n```\n"
+    stem = docname.removeprefix("results/")
+    if (DOCS / "results" / "appendix" / f"{stem}.md").exists():
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n\nappendix/{stem}\n```\n"
         return
     folder = LISTED.get(docname)
     if folder is None:

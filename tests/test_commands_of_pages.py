@@ -250,6 +250,8 @@ def _pictures_in_storage(endpoint, monkeypatch):
     }.items():  # fmt: skip
         monkeypatch.setenv(key, value)
     import fsspec
+    import pyarrow
+    from pyarrow import parquet
 
     files = fsspec.filesystem("s3", skip_instance_cache=True)
     files.mkdir("bucket")
@@ -262,6 +264,16 @@ def _pictures_in_storage(endpoint, monkeypatch):
                 entry.size = len(picture)
                 tar.addfile(entry, io.BytesIO(picture.tobytes()))
         files.pipe(f"bucket/shards/{name}.tar", buffer.getvalue())
+    rng = np.random.default_rng(0)
+    rows = []
+    for number in range(60):
+        color = rng.integers(0, 256, (40, 40, 3), np.uint8) // (1 + number % 2)
+        rows.append({"image": {"bytes": cv2.imencode(".png", color)[1].tobytes(), "path": None},
+                     "label": number % 2})  # fmt: skip
+    for name in ("a", "b"):
+        buffer = io.BytesIO()
+        parquet.write_table(pyarrow.Table.from_pylist(rows), buffer)
+        files.pipe(f"bucket/train-{name}.parquet", buffer.getvalue())
 
 
 @pytest.mark.filterwarnings(
@@ -272,6 +284,7 @@ def test_the_page_of_clusters_runs(readers_things, tmp_path, monkeypatch, capsys
     if "VISIONSHARE_LONG" not in os.environ:
         pytest.skip("minutes; scripts/pages runs it")
     pytest.importorskip("distributed")
+    pytest.importorskip("pyarrow")
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
     server.start()
     shutil.copytree(readers_things, tmp_path / "reader")
@@ -281,10 +294,13 @@ def test_the_page_of_clusters_runs(readers_things, tmp_path, monkeypatch, capsys
     try:
         _pictures_in_storage("http://{}:{}".format(*server.get_host_and_port()), monkeypatch)
         with local_cluster(2, tmp_path) as address:
+            names = _names_of_clusters()
             for kind, text in _blocks("clusters"):
                 text = text.replace("tcp://head:8786", address).replace("~/data", "data")
+                # Patches of a few pictures do not make thousands of templates.
+                text = text.replace("PatchTemplates(5, 2000)", "PatchTemplates(5, 20)")
                 if kind == "python":
-                    exec(compile(text, "clusters.md", "exec"), _names_of_clusters())
+                    exec(compile(text, "clusters.md", "exec"), names)
                     continue
                 for line in text.splitlines():
                     _run(line.replace("CLASSIFIER", "out/digits/classifier.safetensors"))

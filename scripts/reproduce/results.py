@@ -98,7 +98,7 @@ def render(page: str, **figures: Any) -> str:
 
 
 def write_page(out: Path, page: str, file_name: str | None = None, /, **figures: Any) -> None:
-    """Print a page and write it, with the machine its figures were measured on, and its appendix."""
+    """Print and write a page, with the machine its figures were measured on, and its appendix."""
     figures["machine"] = machine()
     text = render(page, **figures) + "\n"
     print(text)

@@ -110,7 +110,7 @@ def scaled(X: np.ndarray, how: str) -> np.ndarray:
 def problem_of(X: np.ndarray, y: np.ndarray, alpha: float) -> TaskProblem:
     """Return the problem of all columns: one task per class."""
     k = int(y.max()) + 1
-    targets = class_targets(y, k, np.ones(len(y)), None, 0)
+    targets = class_targets(y, np.ones(len(y)), k)
     loss = make_task_loss("squared_hinge")
     problem = TaskProblem(targets.blocks, k, loss, GroupNorm(1), alpha)
     for column in X.T:

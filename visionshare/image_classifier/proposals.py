@@ -12,7 +12,7 @@ from visionshare.datasets import Augmentation, Preprocessing
 from visionshare.generators import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.budget import Limits
-from visionshare.learners.heads import UNITS
+from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes import Recipe
 from visionshare.recipes.design.structure import MapLayer, Structure
 from visionshare.recipes.schema import recipe_model

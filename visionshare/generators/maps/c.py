@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["emit"]
 
-# Maps that share the pixels in registers, positions of a cell's row that do, and the most cells of a vector.
+# Maps and positions of a cell's row that share pixels in registers; the most cells of a vector.
 _TOGETHER, _POSITIONS, _LANES = 4, 3, 16
 
 
@@ -52,10 +52,12 @@ def emit(family: LearnedMaps, writer: Writer) -> Unit:
         for begin in range(0, n_maps, together)
     ]
     columns = list(range(pool))
+    # Bytes that are far from each other are converted one by one.
+    spread = writer.bytes and pool * channels > 2
     values = {
         "part": part.name, "height": height, "width": width, "channels": channels,
         "rows": rows, "cols": cols, "n_maps": n_maps, "size": q, "pool": pool,
-        "padding": family.padding, "length": length, "groups": groups,
+        "padding": family.padding, "length": length, "spread": spread, "groups": groups,
         "phases": [_phase(place, length, family) for place in range(pool)],
         "chunks": [columns[i : i + _POSITIONS] for i in range(0, pool, _POSITIONS)],
         "counts": sorted({group.n_maps for group in groups}), "tap_type": "float",
@@ -75,6 +77,8 @@ def emit(family: LearnedMaps, writer: Writer) -> Unit:
         "maps": WorkArray("float", rows * cols * n_maps),
         "band": WorkArray("float", (pool + q - 1) * channels * pool * length),
     }
+    if spread:
+        work["line"] = WorkArray("float", width * channels)
     return writer.unit(__file__, "maps", tables, values, work, (part,))
 
 

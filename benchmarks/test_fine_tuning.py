@@ -13,7 +13,7 @@ from visionshare.generators.patches import PatchTemplates
 from visionshare.generators.patches.restricted import RestrictedPlan
 from visionshare.generators.patches.restricted_kernels import chosen_features_alone
 from visionshare.generators.patches.tuning import TunableTemplates
-from visionshare.learners.product_scores import ProductScores
+from visionshare.learners.fine_tuning.product_scores import ProductScores
 from visionshare.resources import thread_limit
 
 

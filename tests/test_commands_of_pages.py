@@ -1,11 +1,21 @@
 """Every command and every snippet of the pages for users runs as written, in order."""
 
+import ast
+import contextlib
 import gzip
+import io
+import json
 import os
 import re
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
+import sys
+import tarfile
+import time
+import urllib.request
 from glob import glob
 from pathlib import Path
 
@@ -14,7 +24,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+import visionshare
+from scripts.clusters.local import local_cluster
+from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
 from visionshare.cli.main import main
+from visionshare.columns import ArrayColumns
 from visionshare.datasets import catalog
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -24,6 +38,7 @@ PAGES = ["quickstart", "own-pictures", "concepts", *sorted(
     for page in (DOCS / folder).glob("*.md")
     if page.stem != "index" and f"{folder}/{page.stem}" != "families/sources"
 )]  # fmt: skip
+IN_MEMORY = ("family", "loss", "search", "targets", "transfer")
 # Pages that name what a reader has: they begin in a folder of such things, see `reader`.
 READERS_PAGES = ["families/sources", "index"]
 # Those that take minutes: run where VISIONSHARE_LONG is set, as by scripts/pages.
@@ -43,10 +58,9 @@ PREPARED = {
 # Pages with code that is not run, each with the reason; options and imports of all are checked.
 NOT_RUN = {
     "../CONTRIBUTING": "it calls the scripts of a clone, tests among them",
-    "adding": "parts of classes that a reader completes",
-    "clusters": "workers, a scheduler and object storage; scripts/cluster runs them",
-    "service": "a service that runs until it is stopped, and curl",
 }
+# Pages that need programs beside them: each has a test of its own below.
+WITH_PROGRAMS = ["adding", "clusters", "service"]
 # Installation is tested with the packages themselves.
 INSTALLATION = ("pip", "python3", ".")
 # C that was exported, where there is a compiler.
@@ -101,7 +115,7 @@ def test_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     _run_page(page)
     files = os.listdir(tmp_path)
-    in_memory = ("concepts", "howto/transfer", "howto/targets")
+    in_memory = ("concepts", *(f"howto/{name}" for name in IN_MEMORY))
     assert files or page in in_memory or page.startswith("families/")
 
 
@@ -172,6 +186,159 @@ def test_a_page_runs_with_stand_ins(page, readers_things, tmp_path, monkeypatch,
     _run_page(page, stand_ins=True)
 
 
+def _await(url):
+    """Wait until a service answers, a minute at most."""
+    for _ in range(600):
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status
+        time.sleep(0.1)
+    raise TimeoutError(url)
+
+
+@contextlib.contextmanager
+def _program(*words):
+    process = subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        assert process.wait(30) in (0, -signal.SIGTERM)
+
+
+def _free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_the_page_of_the_service_runs(tmp_path, monkeypatch):
+    """The service is started as written; each curl gets an answer that is no error."""
+    pytest.importorskip("fastapi")
+    if shutil.which("curl") is None:
+        pytest.skip("no curl on this machine")
+    monkeypatch.chdir(tmp_path)
+    # The page's pixels are those of an image of two rows and two columns.
+    family = Pixels().fit(np.zeros((1, 2, 2), np.uint8))
+    classifier = CompactClassifier(family, np.eye(2, 4), np.zeros(2), np.array(["a", "b"]))
+    (tmp_path / "out" / "digits").mkdir(parents=True)
+    classifier.save(tmp_path / "out" / "digits" / "classifier.safetensors")
+    cv2.imwrite("photo.jpg", np.zeros((20, 30), np.uint8))
+    lines = [line for kind, text in _blocks("service") if kind == "sh"
+             for line in text.replace("\\\n", " ").splitlines()]  # fmt: skip
+    serve = next(line for line in lines if line.startswith("visionshare serve"))
+    port = _free_port()
+    words = shlex.split(serve, comments=True)
+    with _program(*words, "--port", str(port)):
+        _await(f"http://127.0.0.1:{port}/health")
+        calls = [line for line in lines if line.startswith("curl")]
+        assert len(calls) == 4
+        for call in calls:
+            command = shlex.split(call.replace("127.0.0.1:8000", f"127.0.0.1:{port}"))
+            done = subprocess.run(
+                [*command, "--silent", "--fail-with-body"], capture_output=True, check=False
+            )
+            assert done.returncode == 0, (call, done.stdout)
+            answer = json.loads(done.stdout)
+            assert "label" in answer or "outputs" in answer, call
+
+
+def _pictures_in_storage(endpoint, monkeypatch):
+    """Put tars of pictures where the page of clusters reads them."""
+    for key, value in {
+        "AWS_ENDPOINT_URL": endpoint, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(key, value)
+    import fsspec
+
+    files = fsspec.filesystem("s3", skip_instance_cache=True)
+    files.mkdir("bucket")
+    _, picture = cv2.imencode(".png", np.zeros((8, 8), np.uint8))
+    for name in ("a", "b"):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            for number in range(3):
+                entry = tarfile.TarInfo(f"{name}{number}.png")
+                entry.size = len(picture)
+                tar.addfile(entry, io.BytesIO(picture.tobytes()))
+        files.pipe(f"bucket/shards/{name}.tar", buffer.getvalue())
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+def test_the_page_of_clusters_runs(readers_things, tmp_path, monkeypatch, capsys):
+    """Its commands and its Python, with a scheduler, a worker and storage of this machine."""
+    if "VISIONSHARE_LONG" not in os.environ:
+        pytest.skip("minutes; scripts/pages runs it")
+    pytest.importorskip("distributed")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
+    server.start()
+    shutil.copytree(readers_things, tmp_path / "reader")
+    monkeypatch.chdir(tmp_path / "reader")
+    monkeypatch.setattr(catalog, "_is_the_file", lambda file, listed: True)
+    monkeypatch.setattr(catalog, "_check_shape", lambda info, part, images, labels: None)
+    try:
+        _pictures_in_storage("http://{}:{}".format(*server.get_host_and_port()), monkeypatch)
+        with local_cluster(2, tmp_path) as address:
+            for kind, text in _blocks("clusters"):
+                text = text.replace("tcp://head:8786", address).replace("~/data", "data")
+                if kind == "python":
+                    exec(compile(text, "clusters.md", "exec"), _names_of_clusters())
+                    continue
+                for line in text.splitlines():
+                    _run(line.replace("CLASSIFIER", "out/digits/classifier.safetensors"))
+    finally:
+        server.stop()
+    assert len((tmp_path / "reader" / "classes.csv").read_text().splitlines()) == 6
+
+
+def _names_of_clusters():
+    """Return what the Python of the page of clusters takes for granted."""
+    import dask.array
+
+    digits = load_digits()
+    images = (digits.images[:400] * 15).astype(np.uint8)
+    family = PatchTemplates(3, 12, grid=3, widths=(2.0,), n_patches=500).fit(images)
+    X = dask.array.from_array(digits.data[:400].astype(np.float32), chunks=(100, -1))
+    y = dask.array.from_array(digits.target[:400], chunks=100)
+    return {"X": X, "y": y, "family": family, "images": images, "labels": digits.target[:400]}
+
+
+def test_the_page_of_parts_has_checks_that_pass_and_code_of_the_library():
+    """Its checks run on parts of a reader; what it shows of C and ONNX is what the library has."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6)).astype(np.float32)
+    names = {
+        "MyFamily": Pixels, "images": rng.integers(0, 256, (12, 4, 4), np.uint8),
+        "my_columns": ArrayColumns(X.copy()), "X": X, "MyLearner": ShareBoost,
+    }  # fmt: skip
+    shown = []
+    for kind, text in _blocks("adding"):
+        if kind == "python" and "def emit" in text:
+            shown += ast.parse(text).body
+        elif kind == "python":
+            # The checks of a learner take minutes; every learner passes them in its own tests.
+            exec(
+                compile(text.replace("check_learner(My", "callable(My"), "adding.md", "exec"), names
+            )
+    library = Path(visionshare.__file__).parent / "generators"
+    template = (library / "pixels" / "c.c.j2").read_text(encoding="utf-8")
+    assert f"```c\n{template}```" in (DOCS / "adding.md").read_text(encoding="utf-8")
+    assert [ast.dump(node.body[-1]) for node in shown] == [
+        ast.dump(_emit(library / name).body[-1]) for name in ("pixels/c.py", "stumps/onnx.py")
+    ]
+
+
+def _emit(file):
+    """Return the function ``emit`` of a module."""
+    (found,) = [
+        node for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if getattr(node, "name", "") == "emit"
+    ]  # fmt: skip
+    return found
+
+
 def test_the_pages_are_those_that_users_read():
     assert {"quickstart", "own-pictures", "howto/small-cores", "howto/onnx"} <= set(PAGES)
     assert all(_blocks(page) for page in PAGES)
@@ -181,5 +348,5 @@ def test_every_page_with_code_is_run_or_says_why_not():
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in DOCS.rglob("*.md")}
     pages |= {f"../{page.stem}" for page in DOCS.parent.glob("*.md")}
     pages = {page for page in pages if not page.startswith("decisions/")}
-    listed = [*PAGES, *READERS_PAGES, *LONG_PAGES, *NOT_RUN]
+    listed = [*PAGES, *READERS_PAGES, *LONG_PAGES, *WITH_PROGRAMS, *NOT_RUN]
     assert sorted(page for page in pages if _blocks(page)) == sorted(listed)

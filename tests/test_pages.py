@@ -37,6 +37,14 @@ def _tree(name):
     return templates().parse((PAGES / f"{name}.md.j2").read_text(encoding="utf-8"))
 
 
+def _figures(name):
+    """Return the names of figures of a template, those of its appendix too."""
+    figures = meta.find_undeclared_variables(_tree(name))
+    if f"appendix/{name}" in NAMES:
+        figures |= meta.find_undeclared_variables(_tree(f"appendix/{name}"))
+    return figures
+
+
 def _squeezed(text):
     return " ".join(text.split())
 
@@ -80,20 +88,31 @@ def test_every_page_is_rendered_with_exactly_its_figures():
             assert not figures, script
             continue
         rendered.add(page.value)
-        assert figures == meta.find_undeclared_variables(_tree(page.value)), (script, page.value)
-    with_figures = {n for n in NAMES if meta.find_undeclared_variables(_tree(n))}
+        assert figures == _figures(page.value), (script, page.value)
+    with_figures = {n for n in NAMES if _figures(n) and not n.startswith("appendix/")}
     assert with_figures <= rendered
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if "/without-" not in n and n not in NOT_STORED])
 def test_stored_pages_have_the_prose_of_their_template(name):
-    page = name.split("/")[0]
-    for stored in STORED.get(name, STORED.get(page, (page,))):
-        text = _squeezed((RESULTS / f"{stored}.md").read_text(encoding="utf-8"))
+    page = name.removeprefix("appendix/").split("/")[0]
+    for stored in STORED.get(name.removeprefix("appendix/"), STORED.get(page, (page,))):
+        files = [RESULTS / f"{stored}.md", RESULTS / "appendix" / f"{stored}.md"]
+        text = _squeezed("\n".join(f.read_text(encoding="utf-8") for f in files if f.is_file()))
         start = 0
         for part in _prose(name):
             assert part in text[start:], (stored, part)
             start = text.index(part, start) + len(part)
+
+
+@pytest.mark.parametrize("page", sorted(RESULTS.glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_of_results_is_read_in_a_minute(page):
+    """The first table stands after two sentences or three; the words of the page are few."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("|"))
+    assert len(" ".join(lines[1:first]).split()) <= 110
+    words = [line for line in lines if not line.startswith(("|", "    ", "![", "#"))]
+    assert len(" ".join(words).split()) <= 330
 
 
 def _texts(tree):
@@ -142,7 +161,8 @@ def test_the_page_of_mnist_is_made_of_the_runs_that_are_there(tmp_path):
         assert "| 1.00 ± 0.00 (1.00, 1.00) | 3 | 5 | 7 | data 2 | 1.0 |" in text
         assert "A remark." in text
     assert "{{" not in text
-    assert "`mnist-266`; in all of them rounds 266:" in (tmp_path / "mnist.md").read_text()
+    trials = (tmp_path / "appendix" / "mnist.md").read_text(encoding="utf-8")
+    assert "`mnist-266`; in all of them rounds 266:" in trials
 
 
 def test_the_page_of_brodatz(tmp_path):

@@ -10,6 +10,7 @@ from PIL import Image
 
 from visionshare import CompactClassifier, Pixels, storage
 from visionshare.cli.main import main
+from visionshare.datasets import survey_shards
 from visionshare.datasets.pictures.tars import tar_contents
 from visionshare.errors import DataError, InputError
 from visionshare.storage import file_size, is_url, matching_files, open_file
@@ -145,3 +146,18 @@ def test_a_tar_that_is_cut_is_one_problem(tar, classifier, tmp_path, capsys):
     )
     assert "a.tar: cannot be read as a tar" in capsys.readouterr().err
     assert out.read_text().count("b.tar: ") == 5
+
+
+def test_labeled_files_of_a_bucket_are_partitions(bucket):
+    import fsspec
+
+    images = np.random.default_rng(1).integers(0, 256, (6, 4, 4), np.uint8)
+    files = fsspec.filesystem("s3")
+    for i in range(2):
+        content = io.BytesIO()
+        np.savez(content, x=images[3 * i : 3 * i + 3], y=[0, 1, i])
+        files.pipe(f"pictures/arrays/{i}.npz", content.getvalue())
+    stored = survey_shards(f"{bucket.rsplit('/', 1)[0]}/arrays/*.npz", (4, 4))
+    assert stored.labels.tolist() == [0, 1, 0, 0, 1, 1]
+    read = [shard.images(stored.reading) for shard in stored.shards]
+    assert np.array_equal(np.concatenate(read), images)

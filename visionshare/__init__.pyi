@@ -24,6 +24,7 @@ from .image_classifier import ImageClassifier as ImageClassifier
 from .image_classifier import compare as compare
 from .learners.dask_estimators import DaskShareBoost as DaskShareBoost
 from .learners.fine_tuning import FineTuning as FineTuning
+from .learners.fine_tuning import Quantization as Quantization
 from .learners.fine_tuning import fine_tune as fine_tune
 from .learners.forward_greedy import ForwardGreedyClassifier as ForwardGreedyClassifier
 from .learners.forward_greedy import ForwardGreedyRegressor as ForwardGreedyRegressor
@@ -38,6 +39,5 @@ from .learners.structural_boosting import (
     StructuralBoostingClassifier as StructuralBoostingClassifier,
 )
 from .learners.structural_boosting import StructuralBoostingRegressor as StructuralBoostingRegressor
-from .learners.tuning_settings import Quantization as Quantization
 
 __version__: str

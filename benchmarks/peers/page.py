@@ -92,6 +92,7 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
         out,
         "peers",
         name,
+        stem=name,
         data_set=conditions["set"],
         quick="A quick run, to see it work." if conditions["quick"] else "",
         n_train=conditions["training images"],

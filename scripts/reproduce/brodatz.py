@@ -208,7 +208,7 @@ def one_pass(data: Task, alpha: float, seed: int = 0, **bank: Any) -> Run:
     columns, before = _evaluated(family, data)
     begun = time.process_time()
     columns.fit_scaling("unit_norm")
-    targets = class_targets(data.y, len(set(data.y)), np.ones(len(data.y)), None, 0)
+    targets = class_targets(data.y, np.ones(len(data.y)), len(set(data.y)))
     loss, norm = make_task_loss("squared_hinge"), GroupNorm(2.0)
     problem = TaskProblem(targets.blocks, targets.n_tasks, loss, norm, alpha)
     problem.append(columns.columns_of(np.arange(POOL))[:, targets.order], [1] * POOL)

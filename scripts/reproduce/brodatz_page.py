@@ -118,10 +118,17 @@ def write(
         render(
             "brodatz/plates",
             name=name,
-            files=", ".join(f"{plate} (`{file}`)" for plate, file in sets[name]),
-            answers=_answers(results, counts),
             n=n,
             methods=_methods(results, counts),
+        )
+        for name, results in measured.items()
+    ]
+    sizes = [
+        render(
+            "brodatz/sizes",
+            name=name,
+            files=", ".join(f"{plate} (`{file}`)" for plate, file in sets[name]),
+            answers=_answers(results, counts),
             times=_times(results),
             sizes=_sizes(results),
             cross_validation=_cross_validation(results),
@@ -137,4 +144,5 @@ def write(
         pool=settings["pool"],
         n=n,
         sets="\n\n".join(parts),
+        sizes="\n\n".join(sizes),
     )

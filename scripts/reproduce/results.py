@@ -2,7 +2,8 @@
 
 The prose of a page is a Markdown template, ``pages/NAME.md.j2``, with names of figures and nothing
 else: no conditions, no loops. Parts that repeat or may be missing are templates of their own,
-``pages/NAME/PART.md.j2``; a script renders them and hands them over as figures.
+``pages/NAME/PART.md.j2``; a script renders them and hands them over as figures. What a reader of a
+minute does not need, such as trials, stands on a page of its own, ``pages/appendix/NAME.md.j2``.
 """
 
 from __future__ import annotations
@@ -97,11 +98,16 @@ def render(page: str, **figures: Any) -> str:
 
 
 def write_page(out: Path, page: str, file_name: str | None = None, /, **figures: Any) -> None:
-    """Print a page and write it, with the machine its figures were measured on."""
-    text = render(page, machine=machine(), **figures) + "\n"
+    """Print and write a page, with the machine its figures were measured on, and its appendix."""
+    figures["machine"] = machine()
+    text = render(page, **figures) + "\n"
     print(text)
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{file_name or page}.md").write_text(text, encoding="utf-8")
+    if (PAGES / "appendix" / f"{page}.md.j2").is_file():
+        text = render(f"appendix/{page}", **figures) + "\n"
+        (out / "appendix").mkdir(exist_ok=True)
+        (out / "appendix" / f"{file_name or page}.md").write_text(text, encoding="utf-8")
 
 
 def machine() -> str:

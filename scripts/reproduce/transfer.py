@@ -26,6 +26,7 @@ from visionshare.datasets.sampling import sample_one_class
 from visionshare.resources import thread_limit
 
 POSITIVES, NEGATIVES = (2, 5, 10), 10
+HEADER = ["method", *(f"{p} + {NEGATIVES}" for p in POSITIVES)]
 NOISE = (0, 10, 100, 1000)
 TESTS = 50
 DRAWS = 10
@@ -240,7 +241,7 @@ def draw_matrices(
         title = f"{name}, {POSITIVES[-1]} + {NEGATIVES}"
         figure = draw_transferability(weights[learned], labels, names[name], title)
         figure.savefig(out / f"transfer-{name}.png", dpi=70)
-        lines.append(f"![weights of the sources, {name}](transfer-{name}.png)")
+        lines.append(f"![weights of the sources, {name}](../transfer-{name}.png)")
     return lines
 
 
@@ -278,9 +279,14 @@ def write(
         tests=TESTS,
         draws=draws,
         data_sets="\n\n".join(
-            described(setting, measured[setting.name], len(names[setting.name]), draws)
+            described(setting.name, measured[setting.name], len(names[setting.name]), draws)
             for setting in SETTINGS
             if setting.name in measured
+        ),
+        noise="\n\n".join(
+            with_noise(setting, measured[setting.name], draws)
+            for setting in SETTINGS
+            if setting.name in measured and setting.noise[1:]
         ),
         matrices="\n\n".join(draw_matrices(out, measured, names)),
         rounds=seconds["rounds"],
@@ -290,26 +296,28 @@ def write(
     )
 
 
-def described(setting: Setting, outcome: Outcome, n_classes: int, draws: int) -> str:
+def described(name: str, outcome: Outcome, n_classes: int, draws: int) -> str:
     """Return the part of the page about one data set."""
-    header = ["method", *(f"{p} + {NEGATIVES}" for p in POSITIVES)]
+    return render(
+        "transfer/data-set",
+        name=name,
+        n_features=outcome.shape[1],
+        n_sources=n_classes - 1,
+        n_classes=_learned(outcome, 0, draws),
+        chosen=", ".join(f"{np.mean(outcome.chosen[p]):.1f}" for p in POSITIVES),
+        accuracies=table(HEADER, rows_of(outcome, 0)),
+    )
+
+
+def with_noise(setting: Setting, outcome: Outcome, draws: int) -> str:
+    """Return the part of the appendix about one data set with noise among the features."""
     parts = [
         render(
-            "transfer/data-set",
-            name=setting.name,
-            n_features=outcome.shape[1],
-            n_sources=n_classes - 1,
-            n_classes=_learned(outcome, 0, draws),
-            chosen=", ".join(f"{np.mean(outcome.chosen[p]):.1f}" for p in POSITIVES),
-            accuracies=table(header, rows_of(outcome, 0)),
-        )
-    ]
-    parts += [
-        render(
             "transfer/noise",
+            name=setting.name,
             noise=noise,
             n_classes=_learned(outcome, noise, draws),
-            accuracies=table(header, rows_of(outcome, noise)),
+            accuracies=table(HEADER, rows_of(outcome, noise)),
         )
         for noise in setting.noise[1:]
     ]

@@ -1,12 +1,16 @@
 import gc
+import tempfile
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from visionshare import GroupFeatureClassifier, PatchTemplates, ShareBoost
+from visionshare import JointBoost, PatchTemplates, ShareBoost
 from visionshare.columns import ArrayColumns
+from visionshare.datasets import survey_shards
 from visionshare.distributed import PartitionedColumns
+from visionshare.distributed.blocks import ColumnSettings
+from visionshare.distributed.sources import blocks_of
 from visionshare.errors import InputError
 
 SETTINGS = [
@@ -92,8 +96,8 @@ def test_a_run_resumes_to_the_same_bits(digits, tmp_path):
 def test_what_needs_whole_columns_is_refused(digits):
     X, y = digits
     columns = PartitionedColumns.from_array(X, partitions=3)
-    with pytest.raises(InputError, match="GroupFeatureClassifier"):
-        GroupFeatureClassifier().fit(columns, y)
+    with pytest.raises(InputError, match="JointBoost"):
+        JointBoost().fit(columns, y)
     with pytest.raises(InputError, match="screened"):
         ShareBoost(search="screened").fit(columns, y)
     with pytest.raises(InputError, match="one place"):
@@ -108,3 +112,41 @@ def test_what_is_not_used_any_more_is_freed(digits):
     host = columns._engine.host
     columns.correlate(np.ones((len(X), 1), np.float32))
     assert [len(slots) for slots in host._slots.values()] == [1, 1]
+
+
+def test_partitions_beyond_the_memory_lie_in_shards(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    rng = np.random.default_rng(0)
+    images, y = rng.integers(0, 255, (60, 8, 8), np.uint8), np.arange(60) % 3
+    family = PatchTemplates(3, 10, 2, (2.0,), n_patches=100).fit(images)
+    one_partition = 20 * family.n_features_ * 4
+    whole = PartitionedColumns.from_family(family, images, partitions=3)
+    tight = PartitionedColumns.from_family(
+        family, images, partitions=3, memory=2 * one_partition + 8
+    )
+    # One of three is in memory; the others' columns are evaluated when they are asked for.
+    assert len(list(tmp_path.iterdir())) == 2
+    a, b = (ShareBoost(rounds=3).fit(columns, y) for columns in (whole, tight))
+    assert np.array_equal(a.coef_, b.coef_)
+    assert a.temperature_ == b.temperature_
+    del tight, b
+    # What partitions leave is freed first, and the partitions then.
+    gc.collect()
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def test_stored_pictures_are_partitions(tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 255, (40, 8, 8), np.uint8)
+    for i in range(2):
+        part = slice(20 * i, 20 * i + 20)
+        np.savez(tmp_path / f"{i}.npz", x=images[part], y=np.arange(20) % 3)
+    stored = survey_shards(f"{tmp_path}/*.npz", (8, 8))
+    family = PatchTemplates(3, 10, 2, (2.0,), n_patches=100).fit(stored.sample(30))
+    blocks, bounds = blocks_of(stored, None, None, is_table=False)
+    settings = ColumnSettings(family)
+    columns = PartitionedColumns.from_blocks(blocks, bounds, settings)
+    assert np.array_equal(columns.take(), family.transform(images))
+    with pytest.raises(InputError, match="partitions"):
+        blocks_of(stored, None, 3, is_table=False)

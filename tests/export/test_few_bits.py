@@ -4,6 +4,7 @@ import platform
 import re
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,16 @@ import pytest
 from visionshare import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
+from visionshare.export.targets import device_sources, find_target, measure
 from visionshare.generators.quantized.examples import EXAMPLES
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 WEIGHTS = {8: np.arange(-127, 128), 4: np.arange(-7, 8), 2: [-3, -1, 1, 3], "ternary": [-1, 0, 1]}
+needs_tools = pytest.mark.skipif(
+    not all(map(find_spec, ("ziglang", "unicorn", "elftools", "wasmtime"))),
+    reason="without the packages of the extra edge",
+)
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc on this machine")
 
 
@@ -149,3 +155,22 @@ def test_weights_that_are_not_whole_make_a_program_of_floats(whole):
 def test_tables_are_not_quantized_twice(whole):
     with pytest.raises(InputError, match="quantize"):
         c_program(whole("quantized"), quantize="int8")
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("kind", "core"),
+    [
+        ("quantized-maps", "cortex-m0plus"), ("quantized-maps", "cortex-m4"),
+        ("quantized-maps", "cortex-m33"), ("quantized-maps", "rv32imc"),
+        ("quantized-two-bits", "cortex-m4"), ("quantized-squares", "wasm"),
+    ],
+)  # fmt: skip
+def test_cores_give_the_same_scores(kind, core, whole, images):
+    model, test = whole(kind), edge_images(images[1][:5])
+    sources = device_sources(model, c_program(model))
+    # Cores with instructions for pairs of products have them in 8 bits.
+    assert ("smlad" in sources.files["classifier.c"]) == (kind != "quantized-two-bits")
+    measured = measure(sources, find_target(core), test)
+    assert np.array_equal(measured.scores, by_hand(model, test))
+    assert measured.figures.work in (0, c_program(model).ram)

@@ -82,6 +82,6 @@ def test_a_recipe_leaves_rounds_out_until_it_fits(pictures, monkeypatch):
 
 def test_members_have_no_flash():
     with pytest.raises(ValueError, match="max_flash"):
-        Proposal(widest((9, 9, 1), 2, Limits(), 1), bits=BITS).recipe(
-            Data((9, 9, 1), 50, 2, False), epochs=2, members=2, max_flash=9000
+        Proposal(widest((9, 9, 1), 2, Limits(), 1), bits=BITS, members=2).recipe(
+            Data((9, 9, 1), 50, 2, False), epochs=2, max_flash=9000
         )

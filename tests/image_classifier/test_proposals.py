@@ -39,8 +39,8 @@ def test_recipes_say_what_is_trained():
     data = Data((28, 28, 1), 5000, 10, True)
     structure = widest(data.raster, 10, Limits(100_000), 2)
     copies, words = augmenting.deformed(data)
-    proposal = Proposal(structure, copies, words)
-    recipe = proposal.recipe(data, epochs=7, seed=3, members=2, class_weight="balanced")
+    proposal = Proposal(structure, copies, words, members=2)
+    recipe = proposal.recipe(data, epochs=7, seed=3, class_weight="balanced")
     assert (recipe.seed, recipe.members, recipe.fine_tuning.epochs) == (3, 2, 7)
     assert recipe.deformations.build() == copies
     assert recipe.fine_tuning.class_weight == recipe.learner.class_weight == "balanced"

@@ -21,7 +21,7 @@ def _state(penalty, groups=None, alpha=4.0):
     X[np.arange(m), y] += 1
     columns = ArrayColumns(X, dtype="float64", groups=groups)
     columns.fit_scaling("none")
-    targets = coupled_targets(y, 3, omega)
+    targets = coupled_targets(y, omega, 3)
     problem = TaskProblem(
         targets.blocks, 3, Multinomial(targets.classes), make_norm(penalty), alpha
     )

@@ -16,13 +16,13 @@ def _problem(loss, penalty, seed=0, m=30):
     rng = np.random.default_rng(seed)
     y, omega = rng.integers(0, 3, m), rng.uniform(0.5, 2, m)
     if loss == "multinomial":
-        targets = coupled_targets(y, 3, omega)
+        targets = coupled_targets(y, omega, 3)
         task_loss = Multinomial(targets.classes)
     elif loss == "insensitive":
         targets = number_targets(rng.normal(size=(m, 3)), omega, None, 0)
         task_loss = make_task_loss(loss, eps=0.3)
     else:
-        targets = class_targets(y, 3, omega, None, 0)
+        targets = class_targets(y, omega, 3)
         task_loss = make_task_loss(loss)
     problem = TaskProblem(targets.blocks, 3, task_loss, make_norm(penalty), 0.8)
     for _ in range(3):

@@ -26,7 +26,7 @@ def explain(
     classifier: Classifier,
     picture: Annotated[Path, typer.Argument(help="A picture file.")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="Picture to write (.png), with what spoke where.")
+        Path | None, typer.Option("--out", help="Picture to write (.png): where features counted.")
     ] = None,
     name: Annotated[
         str | None, typer.Option("--class", help="The class to explain; default: the predicted.")

@@ -70,7 +70,7 @@ def export(
         bool,
         typer.Option(
             "--preparation",
-            help="Add C that makes images of a camera's frames, in whole numbers.",
+            help="Add C that makes images of a camera's frames, in integer arithmetic.",
         ),
     ] = False,
     early_exit: Annotated[
@@ -125,7 +125,7 @@ def export(
         str | None, typer.Option(help='Fail if it takes more memory, such as "2KiB".')
     ] = None,
     max_instructions: Annotated[
-        str | None, typer.Option(help='Fail if an image takes more in the mean, such as "1M".')
+        str | None, typer.Option(help='Fail if an image takes more on average, such as "1M".')
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -42,7 +42,7 @@ Workers = Annotated[
 ]
 Scheduler = Annotated[
     str | None,
-    typer.Option("--scheduler", help='Run on a Dask cluster that is there: "tcp://host:8786".'),
+    typer.Option("--scheduler", help='Run on a running Dask cluster: "tcp://host:8786".'),
 ]
 
 _LARGEST = 4096

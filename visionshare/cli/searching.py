@@ -106,5 +106,5 @@ def _say_choice(found: SearchedRecipe) -> None:
         sure = 100 * (1 - choice.best.doubt)
         why = f"of held-out training pictures it is {sure:.1f} % sure on average, and no other"
         typer.echo(f"because      {why} surely more ({100 * choice.error:.2f} % error)")
-    if choice.members > 1:
-        typer.echo(f"members      {choice.members}, which share the budget: the pictures are few")
+    if choice.best.proposal.members > 1:
+        typer.echo(f"members      {choice.best.proposal.members}, which share the budget")

@@ -60,7 +60,7 @@ def train(
         str | None,
         typer.Option(
             "--budget",
-            help="What a classifier of your pictures may cost an image: multiply-accumulates "
+            help="Cost per image of a classifier of your pictures, at most: multiply-accumulates "
             "(200k), bytes (64KiB), microseconds (20us), flash of a small core (flash=10KiB); "
             "default: 1M.",
         ),
@@ -68,7 +68,7 @@ def train(
     time: Annotated[
         str | None,
         typer.Option(
-            "--time", help="Search and training on your pictures, such as 90s, 5m or 2h, roughly."
+            "--time", help="Rough time for search and training on your pictures: 90s, 5m or 2h."
         ),
     ] = None,
     size: ImageSize = None,
@@ -79,7 +79,7 @@ def train(
     test_fraction: Annotated[
         float | None,
         typer.Option(
-            "--test-fraction", help="Part of your pictures that is kept aside and tests; 0: none."
+            "--test-fraction", help="Fraction of your pictures held out for testing; 0: none."
         ),
     ] = None,
     skip_broken: Annotated[

@@ -11,5 +11,6 @@ from visionshare.columns.arrays import ArrayColumns
 from visionshare.columns.base import Columns, Span
 from visionshare.columns.per_task import TaskScaledColumns
 from visionshare.columns.sparse import SparseColumns
+from visionshare.columns.totals import Totals
 
-__all__ = ["ArrayColumns", "Columns", "Span", "SparseColumns", "TaskScaledColumns"]
+__all__ = ["ArrayColumns", "Columns", "Span", "SparseColumns", "TaskScaledColumns", "Totals"]

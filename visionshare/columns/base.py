@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from visionshare.columns.totals import Totals
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.resources import thread_limit
@@ -114,7 +115,7 @@ def flat_noise(dtype: str) -> float:
     return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
 
 
-class Columns(ABC):
+class Columns(Totals, ABC):
     """A matrix (m, d) of feature columns with a scaling each, in memory or in a store.
 
     Attributes

@@ -65,9 +65,7 @@ class PartitionedActive(ActiveSet):
         return self._engine.rows(function, self._local, *args)
 
     def of_examples(self, values: Any) -> Any:
-        if isinstance(values, Rows):
-            return values
-        return self._engine.rows(_itself, self._engine.split(values), shape=values.shape)
+        return self._engine.of_examples(values)
 
     def append(self, new: Any) -> None:
         self._engine.change(self._local, ActiveSet.append, new)
@@ -140,10 +138,6 @@ def _local_set(
     columns: Columns, make: Callable[..., Any], y: np.ndarray, omega: np.ndarray, k: int, pool: Any
 ) -> Any:
     return columns.active_set(make, y, omega, k, pool)
-
-
-def _itself(values: Any) -> Any:
-    return values
 
 
 def _item(values: Any, position: int) -> Any:

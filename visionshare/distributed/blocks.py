@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
+import weakref
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from visionshare.columns import ArrayColumns, Columns
 
-__all__ = ["ArrayBlock", "Block", "ColumnSettings", "ImageBlock", "bounds_of", "partition_bounds"]
+__all__ = [
+    "ArrayBlock", "Block", "ColumnSettings", "ImageBlock", "Room", "bounds_of", "partition_bounds",
+]  # fmt: skip
 
+# Of a process's bound: what columns in memory may take, and what a partition on disk may hold.
+_IN_MEMORY, _OF_STORE = 2, 8
 # So many partitions, where nobody says another number; more where each would have more rows.
 _PARTITIONS, _ROWS = 16, 1 << 16
 
@@ -24,16 +31,52 @@ class ColumnSettings:
     family : FeatureFamily, optional
         Fitted; none for blocks that are columns already.
     dtype : {"float32", "float16", "float64"}, default "float32"
+    memory : int, optional
+        Bytes that a process may use for columns: half of them for those in memory. Partitions of
+        images that do not fit any more are kept in shards on the process's disk, evaluated when
+        they are asked for. All are in memory when omitted.
     """
 
     family: Any = None
     dtype: str = "float32"
+    memory: int | None = None
+
+
+class Room(NamedTuple):
+    """What a process has for the columns of one more partition.
+
+    Attributes
+    ----------
+    memory : int or None
+        Bytes that are left for columns in memory; None for any number.
+    folder : pathlib.Path or None
+        For shards; None for the system's.
+    n_jobs : int
+        Threads.
+    """
+
+    memory: int | None
+    folder: Path | None
+    n_jobs: int
+
+    @classmethod
+    def left(cls, settings: ColumnSettings, held: int, folder: Path | None, n_jobs: int) -> Room:
+        """Return what is left where so many bytes of columns are in memory.
+
+        Examples
+        --------
+        >>> Room.left(ColumnSettings(memory=1000), 100, None, 1).memory
+        400
+        """
+        memory = settings.memory
+        left = None if memory is None else max(0, memory // _IN_MEMORY - held)
+        return cls(left, folder, n_jobs)
 
 
 class Block(Protocol):
     """The rows of a partition; travels to the worker that evaluates them."""
 
-    def columns(self, settings: ColumnSettings, n_jobs: int) -> Columns:
+    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
         """Return the partition's columns."""
         ...
 
@@ -44,9 +87,11 @@ class ArrayBlock:
 
     X: np.ndarray
 
-    def columns(self, settings: ColumnSettings, n_jobs: int) -> Columns:
+    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
         """Return the rows as columns in memory."""
-        return ArrayColumns(self.X, dtype=settings.dtype, n_jobs=n_jobs, family=settings.family)
+        return ArrayColumns(
+            self.X, dtype=settings.dtype, n_jobs=room.n_jobs, family=settings.family
+        )
 
 
 @dataclass(frozen=True)
@@ -55,9 +100,26 @@ class ImageBlock:
 
     images: np.ndarray
 
-    def columns(self, settings: ColumnSettings, n_jobs: int) -> Columns:
-        """Return the features of the images, evaluated."""
-        return ArrayColumns.from_family(settings.family, self.images, settings.dtype, n_jobs)
+    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
+        """Return the features of the images: evaluated, or in shards where memory has no room."""
+        family, images, dtype = settings.family, self.images, settings.dtype
+        size = len(images) * family.n_features_ * np.dtype(dtype).itemsize
+        if room.memory is None or size <= room.memory:
+            return ArrayColumns.from_family(family, images, dtype, room.n_jobs)
+        return _in_shards(settings, images, room)
+
+
+def _in_shards(settings: ColumnSettings, images: np.ndarray, room: Room) -> Columns:
+    """Return the columns of images in a store that is removed when they are used no more."""
+    from visionshare.store import create_store
+
+    home = tempfile.TemporaryDirectory(prefix="visionshare-columns-", dir=room.folder)
+    memory = max(1, (settings.memory or 0) // _OF_STORE)
+    columns = create_store(
+        Path(home.name, "store"), settings.family, images, settings.dtype, memory, room.n_jobs
+    )
+    weakref.finalize(columns, home.cleanup)
+    return columns
 
 
 def partition_bounds(m: int, partitions: int | None = None) -> np.ndarray:

@@ -22,7 +22,9 @@ from visionshare.distributed.cluster import Bounds, ClusterEngine
 from visionshare.distributed.engine import Engine, LocalEngine, Rows
 from visionshare.distributed.host import Host
 from visionshare.distributed.sources import blocks_of, current_client
+from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.errors import InputError
+from visionshare.resources import parse_size
 
 __all__ = ["DistributedColumns", "PartitionedColumns"]
 
@@ -69,6 +71,7 @@ class PartitionedColumns(Columns):
         *,
         partitions: int | None = None,
         dtype: str = "float32",
+        memory: str | int | None = None,
         n_jobs: int = 1,
     ) -> PartitionedColumns:
         """Evaluate all features of a fitted family on images.
@@ -82,11 +85,16 @@ class PartitionedColumns(Columns):
             Number of partitions; the result depends on it in the last bits. 16 when omitted, or
             as many as make none longer than 65536 rows.
         dtype : {"float32", "float16"}, default "float32"
+        memory : str or int, optional
+            Bound for columns, half of it for those in memory; partitions that do not fit any more
+            are kept in shards on disk, evaluated when they are asked for. All are in memory when
+            omitted.
         n_jobs : int, default 1
         """
         bounds = partition_bounds(len(images), partitions)
         blocks = [ImageBlock(part) for part in np.split(images, bounds[1:-1])]
-        return cls.from_blocks(blocks, bounds, ColumnSettings(family, dtype), n_jobs)
+        settings = ColumnSettings(family, dtype, _bytes(memory))
+        return cls.from_blocks(blocks, bounds, settings, n_jobs)
 
     @classmethod
     def from_array(
@@ -137,6 +145,20 @@ class PartitionedColumns(Columns):
     ) -> T:
         active = PartitionedActive(self._engine, make, y, omega, n_classes, self.compute_dtype)
         return cast(T, active)
+
+    def task_problem(
+        self, make: Callable[..., T], examples: Sequence[np.ndarray], executor: Any = None
+    ) -> T:
+        return cast(T, PartitionedTasks(self._engine, cast(Any, make), examples))
+
+    def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
+        return cast(T, self._engine.total(function, *args, how=how))
+
+    def each(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._engine.rows(function, *args)
+
+    def of_examples(self, values: Any) -> Any:
+        return self._engine.of_examples(values)
 
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> Any:
         """Return what stands for columns (n, m), each partition's rows where they are."""
@@ -225,6 +247,7 @@ class DistributedColumns(PartitionedColumns):
         *,
         partitions: int | None = None,
         dtype: str = "float32",
+        memory: str | int | None = None,
         waits: Bounds | None = None,
     ) -> DistributedColumns:
         """Evaluate all features of a fitted family where the images are.
@@ -233,14 +256,18 @@ class DistributedColumns(PartitionedColumns):
         ----------
         family : FeatureFamily
             A finite family, fitted; it is sent to each worker once.
-        images : ndarray, dask array, or sequence of delayed arrays
+        images : ndarray, dask array, sequence of delayed arrays, or StoredPictures
             (m, H, W[, C]), or of each block. Chunks of a dask array are divided along images
-            alone, each a partition.
+            alone, each a partition. Of stored pictures each file is one, see
+            :func:`visionshare.datasets.survey_shards`; the worker reads it.
         client : distributed.Client, optional
             The current one when omitted.
         partitions : int, optional
             Of an array in memory, see :meth:`PartitionedColumns.from_family`.
         dtype : {"float32", "float16"}, default "float32"
+        memory : str or int, optional
+            Bound for columns of each worker, see :meth:`PartitionedColumns.from_family`; shards
+            lie in the worker's own folder.
         waits : Bounds, optional
             How long a cluster is waited for.
 
@@ -251,7 +278,8 @@ class DistributedColumns(PartitionedColumns):
         ClusterError
             If there is no worker in time.
         """
-        return cls._on_cluster(images, client, partitions, ColumnSettings(family, dtype), waits)
+        settings = ColumnSettings(family, dtype, _bytes(memory))
+        return cls._on_cluster(images, client, partitions, settings, waits)
 
     @classmethod
     def from_array(  # type: ignore[override]
@@ -317,6 +345,10 @@ class DistributedColumns(PartitionedColumns):
 
     def __reduce__(self) -> Any:
         raise InputError("columns", "columns of a cluster", "a learner without them, or to_local()")
+
+
+def _bytes(memory: str | int | None) -> int | None:
+    return None if memory is None else parse_size(memory)
 
 
 def check_shapes(shapes: Sequence[tuple[int, int]], bounds: np.ndarray) -> None:

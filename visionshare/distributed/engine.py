@@ -113,6 +113,12 @@ class Engine(ABC):
         weakref.finalize(rows, self._free, number).atexit = False
         return rows
 
+    def of_examples(self, values: Any) -> Rows:
+        """Return an array (m, …) as rows that stay in the partitions; rows are themselves."""
+        if isinstance(values, Rows):
+            return values
+        return self.rows(_itself, self.split(values), shape=values.shape)
+
     def _free(self, number: int) -> None:
         self._living.pop(number, None)
         self._freed.append(number)
@@ -158,6 +164,10 @@ class Engine(ABC):
         used = {source.order.number for record in records for source in record.sources}
         spare = [n for n in numbers if n not in self._living and n not in used]
         return [found[n] for n in numbers], spare
+
+
+def _itself(values: Any) -> Any:
+    return values
 
 
 def _listed(function: Callable[..., Any], *args: Any) -> list[Any]:

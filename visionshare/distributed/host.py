@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from visionshare.columns import Columns
-from visionshare.distributed.blocks import Block, ColumnSettings
+import numpy as np
+
+from visionshare.columns import ArrayColumns, Columns
+from visionshare.distributed.blocks import Block, ColumnSettings, Room
 from visionshare.distributed.sums import JOINS, Node, joined
 from visionshare.resources import thread_limit
 
@@ -100,12 +103,15 @@ class Host:
     def __init__(self, n: int, settings: ColumnSettings, n_jobs: int | None = None) -> None:
         self._n, self._settings = n, settings
         self._slots: dict[int, dict[int, Any]] = {}
-        self.n_jobs = _worker_threads() if n_jobs is None else n_jobs
+        self.n_jobs, self._folder = _of_worker() if n_jobs is None else (n_jobs, None)
         self._pool: ThreadPoolExecutor | None = None
 
     def place(self, number: int, block: Block) -> tuple[int, int]:
         """Evaluate the columns of a partition and return their shape."""
-        columns = block.columns(self._settings, self.n_jobs)
+        self._slots.pop(number, None)
+        held = sum(_bytes_of(slots[COLUMNS]) for slots in self._slots.values())
+        room = Room.left(self._settings, held, self._folder, self.n_jobs)
+        columns = block.columns(self._settings, room)
         self._slots[number] = {COLUMNS: columns}
         return columns.shape
 
@@ -166,7 +172,15 @@ class Host:
         return arg
 
 
-def _worker_threads() -> int:
+def _bytes_of(columns: Columns) -> int:
+    """Return what columns take in memory."""
+    m, d = columns.shape
+    return m * d * np.dtype(columns.dtype).itemsize if isinstance(columns, ArrayColumns) else 0
+
+
+def _of_worker() -> tuple[int, Path | None]:
+    """Return the threads of the Dask worker, and its folder for files."""
     from distributed import get_worker
 
-    return int(get_worker().state.nthreads)
+    worker = get_worker()
+    return int(worker.state.nthreads), Path(worker.local_directory)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from visionshare.columns import Columns
+from visionshare.datasets.shards import Reading, Shard, StoredPictures
 from visionshare.distributed.blocks import (
     ArrayBlock,
     Block,
     ColumnSettings,
     ImageBlock,
+    Room,
     bounds_of,
     partition_bounds,
 )
@@ -37,13 +39,33 @@ class DelayedBlock:
     delayed: Any
     is_table: bool
 
-    def columns(self, settings: ColumnSettings, n_jobs: int) -> Columns:
+    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
         """Compute the array and return its columns."""
         import dask
 
         (values,) = dask.compute(self.delayed, scheduler="synchronous")
         block = ArrayBlock(values) if self.is_table else ImageBlock(values)
-        return block.columns(settings, n_jobs)
+        return block.columns(settings, room)
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """A file of pictures that the worker reads by itself, wherever it is stored.
+
+    Attributes
+    ----------
+    shard : Shard
+    reading : Reading
+        How its pictures become images.
+    """
+
+    shard: Shard
+    reading: Reading
+
+    def columns(self, settings: ColumnSettings, room: Room) -> Columns:
+        """Read the file and return the features of its images."""
+        images = self.shard.images(self.reading, room.folder, room.n_jobs)
+        return ImageBlock(images).columns(settings, room)
 
 
 def current_client(client: Any) -> Any:
@@ -76,7 +98,7 @@ def blocks_of(
 
     Parameters
     ----------
-    values : ndarray, dask array, or sequence of delayed arrays
+    values : ndarray, dask array, sequence of delayed arrays, or StoredPictures
     client : distributed.Client
         Counts the rows of blocks that do not say them.
     partitions : int, optional
@@ -89,6 +111,11 @@ def blocks_of(
     InputError
         If the values are nothing of these.
     """
+    if isinstance(values, StoredPictures):
+        if partitions is not None or is_table:
+            raise InputError("images", "stored pictures", "no partitions: their files are they")
+        blocks = [StoredBlock(shard, values.reading) for shard in values.shards]
+        return blocks, bounds_of([len(shard.labels) for shard in values.shards])
     if hasattr(values, "to_delayed") and hasattr(values, "chunks"):
         if partitions is not None:
             raise InputError("partitions", partitions, "none for a dask array: its chunks are they")

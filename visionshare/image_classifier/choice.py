@@ -20,9 +20,6 @@ from visionshare.recipes import Recipe
 
 __all__ = ["Choice", "choose"]
 
-# Of few images several classifiers are learned, each for a part of the budget.
-_FEW, _MEMBERS = 3000, 3
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -35,7 +32,7 @@ class Choice:
         All of them.
     data : Data
         Of all training images.
-    epochs, members, seed : int
+    epochs, seed : int
         How the best is learned from all of them.
     class_weight : dict, "balanced" or None
     is_honest : bool
@@ -48,7 +45,6 @@ class Choice:
     trials: list[Trial]
     data: Data
     epochs: int
-    members: int
     seed: int
     class_weight: dict[Any, float] | str | None
     is_honest: bool
@@ -71,7 +67,6 @@ class Choice:
             self.data,
             epochs=self.epochs,
             seed=self.seed,
-            members=self.members,
             class_weight=self.class_weight,
             preprocessing=preprocessing,
             max_flash=self.max_flash,
@@ -118,25 +113,20 @@ def choose(
         _check_whole(options, images)
     raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
     data = Data(raster, len(images), len(training.classes), are_glyphs(images))
-    few = len(images) <= _FEW and options.seconds is None and images.ndim > 2
-    # Means of several classifiers have floats.
-    several = few and options.features == "auto" and limits.flash is None
-    members = _MEMBERS if several else 1
     learning, held_out = two_parts(training, seed)
     is_honest = len(held_out) > 0
     if not is_honest:
         held_out = learning
     own = Data(raster, len(learning), data.n_classes, data.is_glyphs)
     trials = Trials(own, learning, held_out, seed, n_jobs, class_weight, kept)
-    search = Search(data, trials, limits.part(members), options, seed)
+    search = Search(data, trials, limits, options, seed)
     best = search.run()
     epochs = data.epochs
     if options.seconds is not None and best.proposal.structure is not None:
         per_image = best.seconds / max(1, best.epochs) / len(learning)
         epochs = int(np.clip(0.9 * options.left / (per_image * data.n), 1, epochs))
-    members = members if best.proposal.structure is not None else 1
     flash = limits.flash
-    return Choice(best, search.done, data, epochs, members, seed, class_weight, is_honest, flash)
+    return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash)
 
 
 def _check_whole(options: Options, images: np.ndarray) -> None:

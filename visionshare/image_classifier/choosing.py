@@ -35,9 +35,12 @@ _FEW = 6000
 _LIKELY, _SURE = 0.5, 1.0
 # Copies pay off in more epochs than a trial has: images alone have to be better by more.
 _PLAIN = 2.0
-# Trials that a time is divided among.
-_TRIALS = 10
+# Classifiers that share the budget, where several do; trials are of one of them at first.
+_MEMBERS = 3
+# Trials of a member that a time is divided among.
+_TRIALS = 16
 _UNITS = 32
+_SMOOTHING = 0.1
 # Where flash is limited: bits of templates and weights at first, and of templates afterwards.
 _BITS, _OTHER_BITS = Bits(4, 4), (2, 8)
 # Of a greedy search in a pool that the user names; fewer are compared on its path.
@@ -104,7 +107,6 @@ class Search:
         Of all training images.
     trials : Trials
     limits : Limits
-        Of one member.
     options : Options
     seed : int
 
@@ -113,6 +115,8 @@ class Search:
     done : list of Trial
     limits : Limits
         Where microseconds are limited, with the multiply-accumulates that they turned out to be.
+    members : int
+        Members that share the limits, for as long as trials are of one of them.
     """
 
     def __init__(
@@ -124,6 +128,9 @@ class Search:
         self.done: list[Trial] = []
         self._no_room: MemoryLimitError | None = None
         self._bits = None if limits.flash is None else _BITS
+        # Means of several classifiers have floats.
+        several = options.features == "auto" and limits.flash is None
+        self.members = _MEMBERS if several and trials.learning.images.ndim > 2 else 1
 
     def run(self) -> Trial:
         """Return the best trial.
@@ -141,7 +148,7 @@ class Search:
         for margin, stage in self._stages():
             for proposal in stage(best):
                 if best is not None and not self._has_time():
-                    return best
+                    return self._of_several(best)
                 trial = self._try(proposal)
                 if trial is not None and (best is None or _is_better(trial, best, margin)):
                     best = trial
@@ -165,6 +172,9 @@ class Search:
             # Units nearly always help where a training is long, and a trial is short.
             (0.0, self._heads),
             (_LIKELY, self._depths),
+            (_LIKELY, self._smoothed),
+            (0.0, self._several),
+            (_LIKELY, self._alone),
         ]
         last = self._greedy if self._bits is None else self._few_bits
         return [*stages, (_LIKELY, last)]
@@ -184,14 +194,20 @@ class Search:
             yield Proposal(Greedy("rbf", 100, parameters))
 
     def _first(self, _: Trial | None) -> Iterator[Proposal]:
-        data = self.data
-        found = next(structures(data.raster, data.n_classes, self.limits, self._bits), None)
+        found = next(self._structures(), None)
+        if found is None and self.members > 1:
+            self.members = 1
+            found = next(self._structures(), None)
         if found is None:
             # Pixels that are chosen greedily have weights of floats.
             yield from [] if self._bits is not None else [Proposal(Greedy("pixels", 100))]
             return
         for augmentation, words in self._augmentations():
             yield Proposal(found, augmentation, words, self._bits)
+
+    def _structures(self) -> Iterator[Structure]:
+        data, limits = self.data, self.limits.part(self.members)
+        return structures(data.raster, data.n_classes, limits, self._bits)
 
     def _augmentations(self) -> list[tuple[Augmentation | None, str]]:
         augment = self._options.augment
@@ -231,7 +247,7 @@ class Search:
             return
         fronts: dict[int, tuple[tuple[str, ...], ...]] = {
             1: (("gray", "orientations"),),
-            3: (("rgb", "orientations"), ("ycbcr",), ("gray", "orientations")),
+            3: (("rgb", "orientations"), ("ycbcr",), ("gray", "orientations"), ("gray",)),
         }
         # Channels have floats.
         for channels in fronts.get(self.data.raster[2], ()) if self._bits is None else ():
@@ -261,6 +277,31 @@ class Search:
         if found is not None:
             yield replace(best.proposal, features=found)
 
+    def _smoothed(self, best: Trial | None) -> Iterator[Proposal]:
+        if best is not None and best.proposal.structure is not None and self._bits is None:
+            yield replace(best.proposal, smoothing=_SMOOTHING)
+
+    def _several(self, best: Trial | None) -> Iterator[Proposal]:
+        if best is not None and best.proposal.structure is not None and self.members > 1:
+            yield replace(best.proposal, members=self.members)
+
+    def _alone(self, best: Trial | None) -> Iterator[Proposal]:
+        structure = None if best is None else best.proposal.structure
+        if best is None or structure is None or self.members == 1:
+            return
+        found = self._widest(len(structure.layers), members=1, **_all_but_width(structure))
+        if found is not None and found != structure:
+            yield replace(best.proposal, features=found, members=1)
+
+    def _of_several(self, best: Trial) -> Trial:
+        """Return a trial of one member as one of several, which there was no time to try."""
+        if best.proposal.structure is None or self.members == 1 or best.proposal.members > 1:
+            return best
+        if any(trial.proposal.members > 1 for trial in self.done):
+            return best
+        several = replace(best.proposal, members=self.members)
+        return replace(best, proposal=several, seconds=best.seconds * self.members)
+
     def _few_bits(self, best: Trial | None) -> Iterator[Proposal]:
         structure = None if best is None else best.proposal.structure
         if best is None or structure is None:
@@ -286,7 +327,8 @@ class Search:
 
     def _widest(self, depth: int, **options: Any) -> Structure | None:
         data, bits = self.data, options.pop("bits", self._bits)
-        return widest(data.raster, data.n_classes, self.limits, depth, bits=bits, **options)
+        limits = self.limits.part(options.pop("members", self.members))
+        return widest(data.raster, data.n_classes, limits, depth, bits=bits, **options)
 
     # ---- how it is tried
 
@@ -351,17 +393,18 @@ class Search:
 
     def _more(self, best: Trial) -> Trial:
         """Try structures at random while there is time, with a third of the epochs at first."""
-        structure = best.proposal.structure
+        structure, members = best.proposal.structure, best.proposal.members
         if self._options.seconds is None or structure is None:
             return best
+        limits = self.limits.part(members)
         design = Design(channels=(structure.channels,), deslanted=(structure.deslanted,))
-        data, budget = self.data, self.limits.budget
-        proposals = Proposals(design, budget, data.raster, data.n_classes, seed=self._seed)
+        data = self.data
+        proposals = Proposals(design, limits.budget, data.raster, data.n_classes, seed=self._seed)
         number = 0
         while self._has_time() and proposals.has(number):
             structure = proposals[number].structure
             number += 1
-            if not self.limits.hold(structure, data.raster, data.n_classes, best.proposal.bits):
+            if not limits.hold(structure, data.raster, data.n_classes, best.proposal.bits):
                 continue
             proposal = replace(best.proposal, features=structure)
             short = self._trials.run(proposal, max(1, self._epochs // 3))

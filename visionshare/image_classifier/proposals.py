@@ -12,7 +12,7 @@ from visionshare.datasets import Augmentation, Preprocessing
 from visionshare.generators import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.budget import Limits
-from visionshare.learners.heads import UNITS
+from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes import Recipe
 from visionshare.recipes.design.structure import MapLayer, Structure
 from visionshare.recipes.schema import recipe_model
@@ -20,7 +20,7 @@ from visionshare.recipes.schema import recipe_model
 __all__ = ["Data", "Greedy", "Proposal", "structures", "widest"]
 
 # Maps of the first layer, the most first; the other layers follow from it.
-_WIDTHS = (16, 12, 8, 6, 4, 3, 2, 1)
+_WIDTHS = (24, 20, 16, 14, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
 # Of few bits many fit into little flash, which is to be used.
 _WIDTHS_OF_FEW_BITS = tuple(range(24, 0, -1))
 # Images of so many pixels a side have larger cells.
@@ -93,25 +93,33 @@ class Proposal:
     Attributes
     ----------
     features : Structure or Greedy
+        Of each member.
     augmentation : Augmentation, optional
         Of the copies that each epoch sees.
     words : str
         What the augmentation is called.
     bits : Bits, optional
         Learned in whole numbers of so many.
+    members : int
+        Classifiers with seeds of their own, whose scores have the mean.
+    smoothing : float
+        Of the labels, as ``label_smoothing`` of :class:`visionshare.FineTuning`.
     """
 
     features: Structure | Greedy
     augmentation: Augmentation | None = None
     words: str = "no copies"
     bits: Bits | None = None
+    members: int = 1
+    smoothing: float = 0.0
 
     def __str__(self) -> str:
         if isinstance(self.features, Greedy):
             return str(self.features)
-        if self.bits is None:
-            return f"{self.features}, {self.words}"
-        return f"{self.features}, {self.bits.templates}-bit templates, {self.words}"
+        several = f"mean of {self.members}: " if self.members > 1 else ""
+        bits = "" if self.bits is None else f", {self.bits.templates}-bit templates"
+        smooth = ", smoothed labels" if self.smoothing else ""
+        return f"{several}{self.features}{bits}, {self.words}{smooth}"
 
     @property
     def structure(self) -> Structure | None:
@@ -129,7 +137,6 @@ class Proposal:
         *,
         epochs: int,
         seed: int = 0,
-        members: int = 1,
         class_weight: dict[Any, float] | str | None = None,
         preprocessing: Preprocessing | None = None,
         max_flash: int | None = None,
@@ -141,7 +148,6 @@ class Proposal:
         data : Data
         epochs : int
         seed : int, default 0
-        members : int, default 1
         class_weight : dict or "balanced", optional
         preprocessing : Preprocessing, optional
             Of picture files, where the recipe is run on some.
@@ -160,8 +166,8 @@ class Proposal:
         }
         if preprocessing is not None and preprocessing != Preprocessing():
             values["preprocessing"] = preprocessing.to_values()
-        if members > 1:
-            values["members"] = members
+        if self.members > 1:
+            values["members"] = self.members
         if class_weight is not None:
             values["learner"]["class_weight"] = class_weight
         if isinstance(self.features, Greedy):
@@ -199,6 +205,7 @@ class Proposal:
             "search_images": min(_SEARCH_IMAGES, data.n),
             "deformed": self.augmentation is not None,
             "validation_fraction": 0.0,
+            "label_smoothing": self.smoothing,
         }
         if structure.head in UNITS:
             tuning["n_units"] = structure.n_units

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.classifier import CompactClassifier
+from visionshare.classifier import CompactClassifier, averaged
 from visionshare.datasets import ImageSet
 from visionshare.generators.base import FeatureFamily
 from visionshare.image_classifier.kept_trials import KeptTrials
@@ -104,7 +104,9 @@ class Trials:
         recipe = self._recipe(proposal, epochs)
         with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
             run = Run(recipe, Path(folder), None, self._n_jobs)
-            return fine_tuned(run, self._choose(run), images_in_memory(run, self.learning))
+            images = images_in_memory(run, self.learning)
+            members = (run.member(number) for number in range(recipe.members))
+            return averaged([fine_tuned(one, self._choose(one), images) for one in members])
 
     def _recipe(self, proposal: Proposal, epochs: int) -> Recipe:
         return proposal.recipe(
@@ -159,7 +161,8 @@ def _key(recipe: Recipe) -> str:
     """Return what the choice of features depends on."""
     settings = as_settings(recipe)
     tuning = settings["fine_tuning"] or {}
-    parts = [settings["features"], settings["learner"], tuning.get("search_images")]
+    parts = [settings["seed"], settings["features"], settings["learner"]]
+    parts.append(tuning.get("search_images"))
     return json.dumps(parts, sort_keys=True)
 
 

@@ -1,6 +1,11 @@
 """Learners: greedy refits and column generation, and the estimators that are settings of them."""
 
-from visionshare.learners.fine_tuning import FineTuning, bytes_per_image, fine_tune
+from visionshare.learners.fine_tuning import (
+    FineTuning,
+    Quantization,
+    bytes_per_image,
+    fine_tune,
+)
 from visionshare.learners.forward_greedy import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.learners.greedytl import GreedyTL
 from visionshare.learners.group_features import GroupFeatureClassifier, GroupFeatureRegressor
@@ -14,7 +19,6 @@ from visionshare.learners.structural_boosting import (
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
 )
-from visionshare.learners.tuning_settings import Quantization
 
 __all__ = [
     "FineTuning",

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from visionshare.columns import Columns
+from visionshare.columns import Columns, Totals
 from visionshare.losses import Loss, MulticlassLogistic
 from visionshare.penalties import Penalty
+from visionshare.scores import two_sided
 from visionshare.solvers import ActiveSet, minimize
 
 __all__ = [
@@ -28,17 +29,22 @@ FOLDS = 3
 FOLD_FEATURES = 8
 
 
-def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> float:
+def fit_temperature(
+    scores: np.ndarray, y: np.ndarray, omega: np.ndarray, where: Totals | None = None
+) -> float:
     """Return the T that minimizes the weighted log loss of softmax(scores / T).
 
     Parameters
     ----------
     scores : ndarray of shape (m, k)
-        Scores of examples that did not train the weights.
+        Scores of examples that did not train the weights; one column is the score of the second
+        of two classes.
     y : ndarray of shape (m,)
         Class indexes.
     omega : ndarray of shape (m,)
         Weights.
+    where : Totals, optional
+        Columns of these examples, where they lie in several places, and the scores with them.
 
     Examples
     --------
@@ -48,9 +54,22 @@ def fit_temperature(scores: np.ndarray, y: np.ndarray, omega: np.ndarray) -> flo
     >>> round(float(fit_temperature(scores, y, np.ones(4)) * np.log(3)), 3)
     4.0
     """
-    Z = np.ascontiguousarray(scores.T, dtype=np.float64)
-    weights = omega / omega.sum()
-    return _temperature(lambda inverse: _slope(Z, y, weights, inverse))
+    where = where or Totals()
+    y, omega = where.of_examples(y), where.of_examples(omega)
+    weighed = where.each(_weighed, scores, y, omega, where.total(np.sum, omega))
+    return _temperature(lambda inverse: where.total(_weighed_slope, weighed, inverse))
+
+
+def _weighed(
+    scores: np.ndarray, y: np.ndarray, omega: np.ndarray, total: float
+) -> tuple[np.ndarray, ...]:
+    """Return scores (k, m), classes and fractions of the weight."""
+    return np.ascontiguousarray(two_sided(scores).T, dtype=np.float64), y, omega / total
+
+
+def _weighed_slope(weighed: tuple[np.ndarray, ...], inverse: float) -> float:
+    Z, y, weights = weighed
+    return _slope(Z, y, weights, inverse)
 
 
 def held_out_temperature(active: ActiveSet, scores: np.ndarray) -> float:

@@ -84,7 +84,6 @@ def generate(
     pool: Pool,
     problem: TaskProblem,
     solver: Solver,
-    order: np.ndarray,
     settings: GenerationSettings,
     history: Sequence[Round] = (),
     start: Round | None = None,
@@ -101,8 +100,6 @@ def generate(
         Empty; the loop fills it, first from ``history``.
     solver : Solver
         Of that problem.
-    order : ndarray of int
-        The examples of the problem's rows among those of the columns.
     settings : GenerationSettings
     history : sequence of Round, optional
         Earlier rounds.
@@ -126,7 +123,7 @@ def generate(
     if last is not None and len(last.moved):
         pool.columns.put(last.candidates, last.moved)
     active = [] if last is None else [int(c) for c in last.candidates]
-    _append(problem, pool, active, order)
+    _append(problem, pool, active)
     weights = problem.empty() if last is None else task_weights(last)
     if history:
         number, searches, kkt = history[-1].number, history[-1].searches, history[-1].gap
@@ -147,7 +144,7 @@ def generate(
         searches += 1
         # One update at a time: active candidates have a turn too, until they are optimal.
         again = not settings.corrective and kkt > settings.refit_tol
-        state = _state(pool, problem, weights, order, active, searches)
+        state = _state(pool, problem, weights, active, searches)
         chosen = _chosen(pool, problem, state, criterion, useless, active, again, settings)
         if not chosen:
             quiet += 1
@@ -161,7 +158,7 @@ def generate(
             active.append(candidate.number)
             pool.columns.enter(candidate.features)
         entered = [candidate.number for candidate in fresh]
-        _append(problem, pool, entered, order)
+        _append(problem, pool, entered)
         padded = weights.padded(sum(len(candidate.features) for candidate in fresh))
         if settings.corrective:
             solved = solver.solve(padded, settings.refit_tol / 10**lost, settings.max_iter)
@@ -207,45 +204,61 @@ def _left_at_once(record: Round) -> bool:
     return len(record.entered) > 0 and not np.isin(record.entered, record.candidates).any()
 
 
-def _append(problem: TaskProblem, pool: Pool, candidates: Sequence[int], order: np.ndarray) -> None:
+def _append(problem: TaskProblem, pool: Pool, candidates: Sequence[int]) -> None:
     """Add the candidates' columns to the problem, each candidate a group."""
     if not candidates:
         return
     features = [pool.features(c) for c in candidates]
     ids = np.concatenate(features)
-    columns = pool.columns.columns_of(ids)
-    problem.append(columns[:, order], [len(part) for part in features], ids)
+    problem.append(pool.columns.columns_of(ids), [len(part) for part in features], ids)
 
 
 def _state(
     pool: Pool,
     problem: TaskProblem,
     weights: TaskWeights,
-    order: np.ndarray,
     active: Sequence[int],
     search: int,
 ) -> BoundState:
     """Return what searches and criteria may ask for, in the order of the columns' examples."""
-    m = pool.columns.shape[0]
-    residual = np.zeros((m, problem.n_tasks), problem.dtype)
+    slacks = [problem.slack(block, weights) for block in problem.blocks]
     weighs = isinstance(problem.loss, ImportanceLoss)
-    importance = np.zeros((m if weighs else 0, problem.n_tasks))
-    omegas = []
-    for block in problem.blocks:
-        z, rows = problem.slack(block, weights), order[block.rows]
-        residual[np.ix_(rows, block.tasks)] = problem.residual(block, z)
-        omegas.append(spread_weights(block, rows, m))
-        if weighs:
-            importance[np.ix_(rows, block.tasks)] = problem.importance(block, z)
     groups = np.split(weights.W, problem.starts[1:]) if active else []
     return BoundState(
-        residual,
+        problem.each(_residual, *slacks),
         search,
         support_of(pool, active),
-        importance,
-        np.vstack(omegas),
+        problem.each(_importance, *slacks) if weighs else np.zeros((0, problem.n_tasks)),
+        problem.each(_spread_omegas),
         dict(zip(map(int, active), groups, strict=True)),
     )
+
+
+def _examples(problem: TaskProblem) -> tuple[np.ndarray, int]:
+    """Return the rows' examples among those of the columns, and the number of these."""
+    order = np.arange(problem.m) if problem.order is None else problem.order
+    return order, problem.m if problem.examples is None else problem.examples
+
+
+def _residual(problem: TaskProblem, *slacks: np.ndarray) -> np.ndarray:
+    order, m = _examples(problem)
+    residual = np.zeros((m, problem.n_tasks), problem.dtype)
+    for block, z in zip(problem.blocks, slacks, strict=True):
+        residual[np.ix_(order[block.rows], block.tasks)] = problem.residual(block, z)
+    return residual
+
+
+def _importance(problem: TaskProblem, *slacks: np.ndarray) -> np.ndarray:
+    order, m = _examples(problem)
+    importance = np.zeros((m, problem.n_tasks))
+    for block, z in zip(problem.blocks, slacks, strict=True):
+        importance[np.ix_(order[block.rows], block.tasks)] = problem.importance(block, z)
+    return importance
+
+
+def _spread_omegas(problem: TaskProblem) -> np.ndarray:
+    order, m = _examples(problem)
+    return np.vstack([spread_weights(block, order[block.rows], m) for block in problem.blocks])
 
 
 def _chosen(

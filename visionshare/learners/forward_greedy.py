@@ -20,7 +20,6 @@ from visionshare.learners.labels import entry_weights, has_columns, known_entrie
 from visionshare.learners.parameters import check_numbers, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
 from visionshare.losses import Smoothed, TaskLoss, make_task_loss
-from visionshare.scores import two_sided
 from visionshare.search import Pool, Search
 
 __all__ = ["ForwardGreedyClassifier", "ForwardGreedyRegressor"]
@@ -31,6 +30,7 @@ class _ForwardGreedy(Learner):
     """What the classifier and the regressor share: settings and the steps."""
 
     takes_sparse: ClassVar[bool] = True
+    takes_partitions: ClassVar[bool] = True
     _losses: ClassVar[tuple[str, ...]]
 
     bound: float = 10.0
@@ -68,7 +68,7 @@ class _ForwardGreedy(Learner):
 
     def _learn(
         self, columns: Columns, targets: Sequence[tuple[np.ndarray, np.ndarray]], omega: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, Any]:
         """Run the steps of every target; return weights, intercepts and scores (m, T).
 
         Weights of the examples are (m,), or (m, T) where they differ between targets.
@@ -83,7 +83,7 @@ class _ForwardGreedy(Learner):
             columns.fit_scaling("max_abs", weights.max(axis=1))
             pool = Pool(columns)
             for (s, c), fraction in zip(targets, fractions, strict=True):
-                ball = Ball(columns.shape[0])
+                ball = Ball(columns)
                 self.rounds_.append(list(ball_rounds(pool, ball, s, c, fraction, settings)))
                 balls.append(ball)
         ids = [np.array(ball.support, np.int64) for ball in balls]
@@ -91,8 +91,12 @@ class _ForwardGreedy(Learner):
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
         coef = scaled * columns.scaling_of(self.support_)[1]
         intercept = np.array([ball.intercept for ball in balls])
-        scores = np.column_stack([ball.products + ball.intercept for ball in balls])
+        scores = columns.each(_scores_of, intercept, *(ball.products for ball in balls))
         return coef, intercept, scores
+
+
+def _scores_of(intercept: np.ndarray, *products: np.ndarray) -> np.ndarray:
+    return np.column_stack(products) + intercept
 
 
 @dataclass(eq=False, repr=False)
@@ -170,7 +174,7 @@ class ForwardGreedyClassifier(Classifier, _ForwardGreedy):
         targets = [(s, ones) for s in np.ascontiguousarray(examples.signs.T)]
         columns = examples.columns
         self.coef_, self.intercept_, scores = self._learn(columns, targets, examples.omega)
-        self.temperature_ = fit_temperature(two_sided(scores), examples.y, examples.omega)
+        self.temperature_ = fit_temperature(scores, examples.y, examples.omega, columns)
         prefixes = list(self._prefixes(columns))
         self.path_ = prefix_path(columns, self.support_, examples, widest(prefixes))
         return self

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.columns import Columns
 from visionshare.learners.rounds import Round
 from visionshare.losses import TaskLoss
 from visionshare.search import Pool, Search, SearchState, make_criterion
@@ -43,22 +45,33 @@ class BallSettings:
 
 
 class Ball:
-    """Weights within the ball: columns used, their weights, the intercept and the scores."""
+    """Weights within the ball: columns used, their weights, the intercept and the scores.
 
-    def __init__(self, m: int) -> None:
+    Parameters
+    ----------
+    columns : Columns
+        Of the examples; what has a row for each of them stays where they are.
+    """
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
         self.support: list[int] = []
         self.weights: list[float] = []
         self.intercept = 0.0
-        self.products = np.zeros(m)
+        self.products = columns.of_examples(np.zeros(columns.shape[0]))
 
-    def move(self, feature: int, column: np.ndarray, vertex: float, step: float) -> None:
+    def move(self, feature: int, column: Any, vertex: float, step: float) -> None:
         """Move to (1 − η) w + η · vertex · e_feature."""
         self.weights = [(1 - step) * w for w in self.weights]
         if feature not in self.support:
             self.support.append(feature)
             self.weights.append(0.0)
         self.weights[self.support.index(feature)] += step * vertex
-        self.products = (1 - step) * self.products + step * vertex * column
+        self.products = self.columns.each(_moved, self.products, column, vertex, step)
+
+
+def _moved(products: np.ndarray, column: np.ndarray, vertex: float, step: float) -> np.ndarray:
+    return np.asarray((1 - step) * products + step * vertex * column)
 
 
 def ball_rounds(
@@ -94,15 +107,15 @@ def ball_rounds(
     ----------
     S. Shalev-Shwartz, N. Srebro, "Low ℓ1 norm and guarantees on sparsifiability", 2008.
     """
-    loss, bound = settings.loss, settings.bound
+    loss, bound, columns = settings.loss, settings.bound, pool.columns
+    target = _Target(*map(columns.of_examples, (s, c, omega)))
     excluded, criterion = pool.flat(), make_criterion("gradient")
-    _fit_intercept(ball, s, c, omega, loss)
+    _fit_intercept(ball, target, loss)
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
-        z = c - s * (ball.products + ball.intercept)
-        residual = -s * loss.derivative(z) * omega
+        residual = columns.each(_residual, loss, *target, ball.products, ball.intercept)
         support = np.array(ball.support, np.int64)
-        state = SearchState(residual[:, None], number, support)
+        state = SearchState(columns.each(_as_column, residual), number, support)
         winners = settings.search.best(pool, state, criterion, excluded)
         if not winners:
             return
@@ -110,18 +123,18 @@ def ball_rounds(
         new = feature not in ball.support
         if new and settings.max_features is not None and len(support) >= settings.max_features:
             return
-        column = pool.columns.columns_of(winners[0].features)[0].astype(np.float64)
-        gradient = float(column @ residual)
-        direction = -np.sign(gradient) * bound * column - ball.products
-        gap = -float(direction @ residual)
-        value = float(np.dot(omega, loss.value(z)))
+        column = columns.each(_first, columns.columns_of(winners[0].features))
+        gradient = float(columns.total(np.dot, column, residual))
+        vertex = -float(np.sign(gradient)) * bound
+        direction = columns.each(_direction, column, vertex, ball.products)
+        value = columns.total(_value, loss, *target, ball.products, ball.intercept)
+        gap = -float(columns.total(np.dot, direction, residual))
         if gap <= settings.tol * max(abs(value), 1e-12):
             return
-        bend = loss.curvature * float(np.dot(omega, direction**2))
+        bend = loss.curvature * columns.total(_square, target.omega, direction)
         step = min(1.0, gap / bend)
-        ball.move(feature, column, -float(np.sign(gradient)) * bound, step)
-        _fit_intercept(ball, s, c, omega, loss)
-        after = c - s * (ball.products + ball.intercept)
+        ball.move(feature, column, vertex, step)
+        _fit_intercept(ball, target, loss)
         yield Round(
             number=number,
             entered=winners[0].features[: int(new)],
@@ -129,21 +142,65 @@ def ball_rounds(
             coef=np.array([ball.weights]),
             intercept=np.array([ball.intercept]),
             score=gap,
-            loss=float(np.dot(omega, loss.value(after))),
+            loss=columns.total(_value, loss, *target, ball.products, ball.intercept),
             gap=gap,
             step=step,
             seconds=time.perf_counter() - begun,
         )
 
 
-def _fit_intercept(
-    ball: Ball, s: np.ndarray, c: np.ndarray, omega: np.ndarray, loss: TaskLoss
-) -> None:
+class _Target(NamedTuple):
+    """s, c and the weights of the examples, where these are."""
+
+    s: Any
+    c: Any
+    omega: Any
+
+
+def _slacks(s: np.ndarray, c: np.ndarray, products: np.ndarray, b: float) -> np.ndarray:
+    return np.asarray(c - s * (products + b))
+
+
+def _residual(
+    loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray, products: np.ndarray, b: float
+) -> np.ndarray:
+    return np.asarray(-s * loss.derivative(_slacks(s, c, products, b)) * omega)
+
+
+def _value(
+    loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray, products: np.ndarray, b: float
+) -> float:
+    return float(np.dot(omega, loss.value(_slacks(s, c, products, b))))
+
+
+def _slope(
+    loss: TaskLoss, s: np.ndarray, c: np.ndarray, omega: np.ndarray, products: np.ndarray, b: float
+) -> float:
+    return float(np.dot(omega, -s * loss.derivative(_slacks(s, c, products, b))))
+
+
+def _as_column(values: np.ndarray) -> np.ndarray:
+    return values[:, None]
+
+
+def _first(columns: np.ndarray) -> np.ndarray:
+    return columns[0].astype(np.float64)
+
+
+def _direction(column: np.ndarray, vertex: float, products: np.ndarray) -> np.ndarray:
+    return np.asarray(vertex * column - products)
+
+
+def _square(omega: np.ndarray, direction: np.ndarray) -> float:
+    return float(np.dot(omega, direction**2))
+
+
+def _fit_intercept(ball: Ball, target: _Target, loss: TaskLoss) -> None:
     """Set the intercept where the loss's derivative in it is zero."""
     from scipy.optimize import brentq
 
     def slope(b: float) -> float:
-        return float(np.dot(omega, -s * loss.derivative(c - s * (ball.products + b))))
+        return ball.columns.total(_slope, loss, *target, ball.products, b)
 
     low, high = ball.intercept - 1.0, ball.intercept + 1.0
     for _ in range(60):

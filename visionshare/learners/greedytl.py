@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,9 +20,9 @@ from visionshare.learners.path import Prefix, joint_support, prefix_path, suppor
 from visionshare.learners.ridge_rounds import (
     RidgeSettings,
     chosen_alpha,
+    kept_rounds,
     ridge_rounds,
 )  # fmt: skip
-from visionshare.scores import two_sided
 from visionshare.search import Pool, Search
 
 __all__ = ["GreedyTL"]
@@ -101,6 +101,8 @@ class GreedyTL(Classifier):
     ([200], (True, 0, 0))
     """
 
+    takes_partitions: ClassVar[bool] = True
+
     rounds: int = 100
     _: KW_ONLY
     sources: Sequence[Any] | None = None
@@ -139,9 +141,10 @@ class GreedyTL(Classifier):
             self.alphas_ = self._alphas(columns, signs, examples.omega, settings)
             columns.fit_scaling("unit_variance", examples.omega)
             pool = Pool(columns)
+            each_alpha = [replace(settings, alpha=float(alpha)) for alpha in self.alphas_]
             self.rounds_ = [
-                list(ridge_rounds(pool, s, examples.omega, replace(settings, alpha=float(alpha))))
-                for s, alpha in zip(signs, self.alphas_, strict=True)
+                kept_rounds(columns, ridge_rounds(pool, s, examples.omega, one))
+                for s, one in zip(signs, each_alpha, strict=True)
             ]
             self._gather(pool, signs, examples)
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
@@ -189,14 +192,16 @@ class GreedyTL(Classifier):
         means = np.array([np.dot(omega, s) / omega.sum() for s in signs])
         if not self.fit_intercept:
             means[:] = 0
-        left_out = np.empty((len(omega), len(signs)))
-        for t, end in enumerate(ends):
-            left_out[:, t] = means[t]
-            if end:
-                left_out[:, t] += end[0].left_out
+        held_out = columns.each(
+            _held_out, means, columns.of_examples(omega), *(e[0].left_out if e else 0 for e in ends)
+        )
         self.coef_ = self.scaled_coef_ * scale
         self.intercept_ = means - self.coef_ @ offset
-        self.temperature_ = fit_temperature(two_sided(left_out), examples.y, omega)
+        self.temperature_ = fit_temperature(held_out, examples.y, omega, columns)
+        if columns.partitioned:
+            # What is left of the rounds must not hold what lies elsewhere.
+            empty = np.empty(0)
+            self.rounds_ = [[replace(r, left_out=empty) for r in rs] for rs in self.rounds_]
         self.path_ = prefix_path(columns, self.support_, examples, self._prefixes(columns))
 
     def _prefixes(self, columns: Columns) -> Iterator[Prefix]:
@@ -231,3 +236,9 @@ class GreedyTL(Classifier):
                 if weight:
                     chosen.append((name.item(), int(source), int(output), float(weight)))
         return sorted(chosen, key=lambda entry: -abs(entry[3]))
+
+
+def _held_out(means: np.ndarray, omega: np.ndarray, *left_out: Any) -> np.ndarray:
+    """Return scores (m, T) of examples from fits without them."""
+    tasks = zip(means, left_out, strict=True)
+    return np.column_stack([np.full(len(omega), mean) + values for mean, values in tasks])

@@ -17,7 +17,7 @@ from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round
 from visionshare.learners.task_estimators import TaskClassifier
 from visionshare.learners.task_learner import Solved
-from visionshare.learners.task_targets import Targets
+from visionshare.learners.task_targets import TargetsOf
 from visionshare.search import Pool
 from visionshare.solvers import Solver, TaskProblem
 
@@ -116,14 +116,14 @@ class MixedNormClassifier(TaskClassifier):
         return super()._settings()
 
     def _learn(
-        self, columns: Columns, targets: Targets, executor: Executor, *examples: np.ndarray
+        self, columns: Columns, targets: TargetsOf, executor: Executor, *examples: np.ndarray
     ) -> Solved:
         solved = super()._learn(columns, targets, executor, *examples)
         # The first solve counts: with all columns in the working set it is the only one.
         self.n_iter_ += 1
         return solved
 
-    def _start(self, pool: Pool, targets: Targets) -> Round | None:
+    def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
         """Return the end of the last fit; with all columns in the working set, zeros for them."""
         last = super()._start(pool, targets)
         if self.working_set != "all":

@@ -79,16 +79,29 @@ def prefix_path(
     """Return models on growing prefixes of a support as a path, with their training errors."""
     if len(support) == 0:
         return ()
-    values = columns.columns_of(support, scaled=False).astype(np.float64)
+    values = columns.each(_precise, columns.columns_of(support, scaled=False))
+    y, omega = columns.of_examples(examples.y), columns.of_examples(examples.omega)
+    total = examples.omega.sum()
     steps: list[PathStep] = []
     for prefix in prefixes:
         n = prefix.coef.shape[1]
-        scores = values[:n].T @ prefix.coef.T + prefix.intercept
-        wrong = predict_labels(np.arange(max(2, len(prefix.coef))), scores) != examples.y
-        error = float(np.dot(wrong, examples.omega) / examples.omega.sum())
+        wrong = columns.total(_wrong_weight, values, prefix.coef, prefix.intercept, y, omega)
         before = steps[-1].n_features if steps else 0
-        steps.append(_step(columns, support[:n], before, prefix, error, None))
+        steps.append(_step(columns, support[:n], before, prefix, float(wrong / total), None))
     return tuple(steps)
+
+
+def _precise(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float64)
+
+
+def _wrong_weight(
+    values: np.ndarray, coef: np.ndarray, intercept: np.ndarray, y: np.ndarray, omega: np.ndarray
+) -> float:
+    """Return the weight of the examples that a model on the first columns gets wrong."""
+    scores = values[: coef.shape[1]].T @ coef.T + intercept
+    wrong = predict_labels(np.arange(max(2, len(coef))), scores) != y
+    return float(np.dot(wrong, omega))
 
 
 def _step(

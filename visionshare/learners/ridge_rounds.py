@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from visionshare.learners.rounds import Round
 from visionshare.search import Exhaustive, Pool, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
-__all__ = ["RidgeSettings", "chosen_alpha", "ridge_rounds"]
+__all__ = ["RidgeSettings", "chosen_alpha", "kept_rounds", "ridge_rounds"]
 
 # Of the sum of weights: alphas that are tried, the largest first; folds of examples, at most.
 _SHARES = tuple(10.0 ** (n / 2) for n in range(4, -7, -1))
@@ -70,19 +71,53 @@ def chosen_alpha(
         A multiple of the sum of the weights; the largest of equals.
     """
     folds, errors = _folds(y), np.zeros(len(_SHARES))
+    labels, weights = columns.of_examples(y), columns.of_examples(omega)
     for fold in range(folds.max() + 1):
         rows = folds == fold
-        part = np.where(rows, 0.0, omega)
+        part, left_out = np.where(rows, 0.0, omega), columns.of_examples(rows)
         columns.fit_scaling("unit_variance", part)
         pool, start = Pool(columns), np.dot(part, y) / part.sum() if mean else 0.0
         for i, share in enumerate(_SHARES):
-            scores = np.full(np.count_nonzero(rows), start)
             one_fold = replace(settings, alpha=share * part.sum())
-            for last in list(ridge_rounds(pool, y, part, one_fold))[-1:]:
-                features = support_of(pool, last.candidates)
-                scores += last.coef[0] @ columns.columns_of(features)[:, rows]
-            errors[i] += np.dot(omega[rows], (np.clip(scores, -1, 1) - y[rows]) ** 2)
+            rounds = kept_rounds(columns, ridge_rounds(pool, y, part, one_fold))
+            features = support_of(pool, rounds[-1].candidates if rounds else ())
+            coef = rounds[-1].coef[0] if rounds else np.empty(0)
+            values = columns.columns_of(features)
+            errors[i] += columns.total(
+                _left_out_error, values, coef, start, left_out, labels, weights
+            )
     return float(_SHARES[int(np.argmin(errors))] * omega.sum())
+
+
+def _left_out_error(
+    values: np.ndarray,
+    coef: np.ndarray,
+    start: float,
+    rows: np.ndarray,
+    y: np.ndarray,
+    omega: np.ndarray,
+) -> float:
+    """Return the weighted squared error of scores on some rows."""
+    scores = np.full(np.count_nonzero(rows), start)
+    if len(coef):
+        scores += coef @ values[:, rows]
+    return float(np.dot(omega[rows], (np.clip(scores, -1, 1) - y[rows]) ** 2))
+
+
+def kept_rounds(columns: Columns, rounds: Iterable[Round]) -> list[Round]:
+    """Return rounds, of which the last alone has what it left out if examples are in places.
+
+    Examples
+    --------
+    >>> kept_rounds(ArrayColumns(np.eye(2)), [])
+    []
+    """
+    kept: list[Round] = []
+    for record in rounds:
+        if kept and columns.partitioned:
+            kept[-1] = replace(kept[-1], left_out=np.empty(0))
+        kept.append(record)
+    return kept
 
 
 def _folds(y: np.ndarray) -> np.ndarray:
@@ -117,45 +152,106 @@ def ridge_rounds(
         Its loss is λ yᵀGy / ‖y‖², what ridge regression leaves of y; its score what yᵀGy lost; its
         intercept 0, for centered y.
     """
-    alpha, root = _alpha(settings), np.sqrt(omega)
-    centered = root * (y - np.dot(omega, y) / omega.sum())
+    _alpha(settings)
+    centered = np.sqrt(omega) * (y - np.dot(omega, y) / omega.sum())
     table = _table(pool, settings.search)
     if table is not None:
         yield from _compiled_rounds(pool, table, centered, omega, settings)
         return
-    whole = float(centered @ centered)
-    Gy, U = centered / alpha, np.zeros((len(y), 0))
-    chosen = np.zeros((0, len(y)))
+    yield from _searched_rounds(pool, centered, omega, settings)
+
+
+def _searched_rounds(
+    pool: Pool, centered: np.ndarray, omega: np.ndarray, settings: RidgeSettings
+) -> Iterator[Round]:
+    """Yield rounds of any search, over examples that may lie in several places."""
+    columns, alpha, m = pool.columns, _alpha(settings), len(centered)
+    target, root = columns.of_examples(centered), columns.of_examples(np.sqrt(omega))
+    whole = float(columns.total(np.dot, target, target))
+    Gy = columns.each(_over, target, alpha)
+    U = columns.of_examples(np.zeros((m, 0)))
+    chosen = columns.each(_no_rows, target)
     excluded, support = pool.flat(), np.empty(0, np.int64)
     candidates = np.empty(0, np.int64)
     criterion, error = RidgeGain(), 1.0
     square = float(omega.sum())
     for number in range(1, settings.rounds + 1):
         begun = time.perf_counter()
-        state = RidgeState((root * Gy)[:, None], number, support, U, root, square, alpha)
+        residual = columns.each(_weighed_column, root, Gy)
+        state = RidgeState(residual, number, support, U, root, square, alpha)
         winners = settings.search.best(pool, state, criterion, excluded)
         if not winners or not winners[0].score > 1e-12 * whole / alpha:
             return
         best = winners[0]
         excluded[best.number] = True
-        columns = pool.columns.columns_of(best.features).astype(np.float64) * root
-        for z in columns:
-            v = z / alpha - U @ (U.T @ z)
-            direction = v / np.sqrt(1 + z @ v)
-            U = np.column_stack([U, direction])
-            Gy = Gy - direction * (direction @ centered)
-        chosen = np.vstack([chosen, columns])
+        entered = columns.each(_rooted, columns.columns_of(best.features), root)
+        for i in range(len(best.features)):
+            z = columns.each(_row, entered, i)
+            v = columns.each(_image, z, U, columns.total(_products, U, z), alpha)
+            direction = columns.each(_over, v, np.sqrt(1 + columns.total(np.dot, z, v)))
+            U = columns.each(_beside, U, direction)
+            slope = columns.total(np.dot, direction, target)
+            Gy = columns.each(_less, Gy, slope, direction)
+        chosen = columns.each(_below, chosen, entered)
         support = np.concatenate([support, best.features])
         candidates = np.append(candidates, best.number)
-        before, error = error, alpha * float(centered @ Gy) / whole
-        diagonal = 1 / alpha - np.einsum("ij,ij->i", U, U)
-        rooted = np.where(root > 0, centered - Gy / diagonal, 0)
-        yield _round(
-            number, candidates, chosen @ Gy, best.score, error,
-            rooted / np.where(root > 0, root, 1), time.perf_counter() - begun,
-        )  # fmt: skip
+        before, error = error, alpha * float(columns.total(np.dot, target, Gy)) / whole
+        weights = columns.total(np.dot, chosen, Gy)
+        left_out = columns.each(_left_out, target, Gy, U, root, alpha)
+        seconds = time.perf_counter() - begun
+        yield _round(number, candidates, weights, best.score, error, left_out, seconds)
         if before - error < settings.tol:
             return
+
+
+def _over(values: np.ndarray, divisor: float) -> np.ndarray:
+    return values / divisor
+
+
+def _no_rows(values: np.ndarray) -> np.ndarray:
+    return np.zeros((0, len(values)))
+
+
+def _weighed_column(root: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.asarray((root * values)[:, None])
+
+
+def _rooted(columns: np.ndarray, root: np.ndarray) -> np.ndarray:
+    return columns.astype(np.float64) * root
+
+
+def _row(rows: np.ndarray, i: int) -> np.ndarray:
+    return np.asarray(rows[i])
+
+
+def _products(U: np.ndarray, z: np.ndarray) -> np.ndarray:
+    return U.T @ z
+
+
+def _image(z: np.ndarray, U: np.ndarray, inner: np.ndarray, alpha: float) -> np.ndarray:
+    """Return Gz."""
+    return np.asarray(z / alpha - U @ inner)
+
+
+def _beside(U: np.ndarray, new: np.ndarray) -> np.ndarray:
+    return np.column_stack([U, new])
+
+
+def _less(values: np.ndarray, factor: float, direction: np.ndarray) -> np.ndarray:
+    return values - factor * direction
+
+
+def _below(chosen: np.ndarray, new: np.ndarray) -> np.ndarray:
+    return np.vstack([chosen, new])
+
+
+def _left_out(
+    centered: np.ndarray, Gy: np.ndarray, U: np.ndarray, root: np.ndarray, alpha: float
+) -> np.ndarray:
+    """Return each example's score from a fit without it."""
+    diagonal = 1 / alpha - np.einsum("ij,ij->i", U, U)
+    rooted = np.where(root > 0, centered - Gy / diagonal, 0)
+    return np.asarray(rooted / np.where(root > 0, root, 1))
 
 
 def _alpha(settings: RidgeSettings) -> float:
@@ -170,7 +266,7 @@ def _round(
     weights: np.ndarray,
     score: float,
     error: float,
-    left_out: np.ndarray,
+    left_out: Any,
     seconds: float,
 ) -> Round:
     return Round(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +21,13 @@ from visionshare.learners.rounds import Round, task_weights
 from visionshare.learners.task_learner import Solved, TaskLearner
 from visionshare.learners.task_targets import (
     Targets,
+    TargetsOf,
     class_targets,
     coupled_targets,
     label_targets,
     number_targets,
 )
-from visionshare.scores import two_sided
-from visionshare.solvers import TaskBlock, TaskWeights, polish
+from visionshare.solvers import TaskProblem, TaskWeights, polish
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -81,7 +81,7 @@ class TaskClassifier(Classifier, TaskLearner):
             if self.tasks_ is None:
                 self.path_ = generation_path(self.history_, solved.pool, examples)
                 if self.calibrate:
-                    self.temperature_ = self._temperature(solved, targets, examples)
+                    self.temperature_ = self._temperature(solved, examples)
         return self
 
     def _fit_labels(
@@ -95,7 +95,7 @@ class TaskClassifier(Classifier, TaskLearner):
             raise InputError("tasks", np.shape(tasks), "None, where y has several labels")
         columns, signs, omega = self._label_examples(X, y, sample_weight)
         self.tasks_ = None
-        targets = label_targets(signs, omega)
+        targets = TargetsOf(label_targets, (signs, omega), signs.shape[1])
         with self._threads(columns) as threads:
             solved = self._learn(columns, targets, threads, omega, signs)
             self.coef_, self.intercept_ = _unscaled(self.history_[-1], solved, self.support_)
@@ -107,49 +107,42 @@ class TaskClassifier(Classifier, TaskLearner):
         tags.target_tags.multi_output = True
         return tags
 
-    def _targets(self, examples: Examples, tasks: np.ndarray | None) -> Targets:
+    def _targets(self, examples: Examples, tasks: np.ndarray | None) -> TargetsOf:
         positions = self._task_positions(tasks, len(examples.y))
-        k, omega = examples.n_classes, examples.omega
-        if positions is not None and k != 2:
-            accepted = "exactly two classes, where tasks are given"
-            raise InputError("y", f"{k} classes", accepted)
+        k, known = examples.n_classes, (examples.y, examples.omega)
+        if positions is not None:
+            if k != 2:
+                accepted = "exactly two classes, where tasks are given"
+                raise InputError("y", f"{k} classes", accepted)
+            n_tasks = len(np.unique(positions))
+            return _of_groups(
+                partial(class_targets, n_classes=k, task_of=positions, n_tasks=n_tasks),
+                known, n_tasks, examples.columns,
+            )  # fmt: skip
         if self.loss == "multinomial" and k > 2:
-            return coupled_targets(examples.y, k, omega)
-        n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
-        return class_targets(examples.y, k, omega, positions, n_tasks)
+            return TargetsOf(partial(coupled_targets, n_classes=k), known, k, coupled=True)
+        return TargetsOf(partial(class_targets, n_classes=k), known, 1 if k == 2 else k)
 
-    def _temperature(self, solved: Solved, targets: Targets, examples: Examples) -> float:
+    def _temperature(self, solved: Solved, examples: Examples) -> float:
         """Return the temperature for scores of weights that left each third out."""
-        problem, block = solved.problem, targets.blocks[0]
+        problem, columns, k = solved.problem, examples.columns, examples.n_classes
         last = task_weights(self.history_[-1])
-        values = examples.columns.columns_of(self.support_[:FOLD_FEATURES], scaled=False)
-        folds = row_folds(values.T, FOLDS)[targets.order]
-        y = examples.y[targets.order]
-        scores = problem.forward(block, last.whole) + last.b
-        held_out = np.zeros_like(scores)
-        for fold in range(FOLDS):
-            out = folds == fold
-            if not out.any() or not np.array_equal(np.unique(y[~out]), np.unique(y)):
-                held_out = scores
-                break
-            weights = self._without(solved, targets, np.flatnonzero(~out))
-            held_out[out] = (problem.forward(block, weights.whole) + weights.b)[out]
-        return fit_temperature(two_sided(held_out), y, block.omega)
+        values = columns.columns_of(self.support_[:FOLD_FEATURES], scaled=False)
+        folds = problem.each(_row_folds, values)
+        y = problem.each(_ordered, columns.of_examples(examples.y))
+        counts = problem.total(_class_counts, folds, y, k)
+        others, present = counts.sum(axis=0) - counts, counts.sum(axis=0) > 0
+        scores = problem.each(_scores, last)
+        if counts.any(axis=1).all() and ((others > 0) == present).all():
+            for fold in range(FOLDS):
+                used = problem.each(_outside, folds, fold)
+                weights = self._without(problem, used)
+                scores = problem.each(_replaced, scores, used, weights)
+        return fit_temperature(scores, y, problem.each(_omega), columns)
 
-    def _without(self, solved: Solved, targets: Targets, rows: np.ndarray) -> TaskWeights:
-        """Return weights of the same features that are fitted to some rows alone."""
-        problem, block, classes = solved.problem, targets.blocks[0], targets.classes
-        part = TaskBlock(
-            slice(0, len(rows)), block.tasks, block.s[rows], block.c[rows], block.omega[rows]
-        )
-        smaller = self._problem(
-            Targets([part], rows, problem.n_tasks, None if classes is None else classes[rows]),
-            problem.dtype,
-            problem.executor,
-        )
-        starts = np.append(problem.starts, problem.n)
-        for a, b in pairwise(starts):
-            smaller.append(problem.columns[a:b, rows], ids=problem.ids[a:b])
+    def _without(self, problem: TaskProblem, used: Any) -> TaskWeights:
+        """Return weights of the same features that are fitted to the rows that are used alone."""
+        smaller = problem.subset(used)
         start = task_weights(self.history_[-1])
         solution = self._make_solver(smaller).solve(start, self.refit_tol, int(self.max_iter))
         return polish(smaller, solution.weights)
@@ -232,8 +225,12 @@ class TaskRegressor(RegressorMixin, TaskLearner):
         self._flat = y.ndim == 1
         positions = self._task_positions(tasks, len(y))
         omega = entry_weights(example_weights(sample_weight, y), known)
-        n_tasks = 0 if self.tasks_ is None else len(self.tasks_)
-        targets = number_targets(y.reshape(len(y), -1), omega, positions, n_tasks)
+        numbers = y.reshape(len(y), -1)
+        targets = TargetsOf(number_targets, (numbers, omega), numbers.shape[1])
+        if positions is not None:
+            n_tasks = len(np.unique(positions))
+            make = partial(number_targets, task_of=positions, n_tasks=n_tasks)
+            targets = _of_groups(make, (numbers, omega), n_tasks, columns)
         with self._threads(columns) as threads:
             solved = self._learn(columns, targets, threads, omega, y)
         coef, intercept = _unscaled(self.history_[-1], solved, self.support_)
@@ -250,3 +247,47 @@ class TaskRegressor(RegressorMixin, TaskLearner):
 
 def _unscaled(last: Round, solved: Solved, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return solved.pool.columns.unscaled(last.coef + last.shared, last.intercept, support)
+
+
+def _of_groups(
+    make: Callable[..., Targets], known: tuple[np.ndarray, ...], n_tasks: int, columns: Columns
+) -> TargetsOf:
+    """Return the targets of tasks that have their own examples, in one place."""
+    if columns.partitioned:
+        raise InputError("tasks", f"{n_tasks} tasks", "None with columns in partitions")
+    return TargetsOf(make, known, n_tasks)
+
+
+def _ordered(problem: TaskProblem, values: np.ndarray) -> np.ndarray:
+    """Return the rows of a problem of values of all examples."""
+    return values if problem.order is None else values[problem.order]
+
+
+def _row_folds(problem: TaskProblem, values: np.ndarray) -> np.ndarray:
+    return _ordered(problem, row_folds(values.T, FOLDS))
+
+
+def _class_counts(_: TaskProblem, folds: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """Return how many rows each fold has of each class, (folds, k)."""
+    counts = np.zeros((FOLDS, k), np.int64)
+    np.add.at(counts, (folds, y), 1)
+    return counts
+
+
+def _scores(problem: TaskProblem, weights: TaskWeights) -> np.ndarray:
+    return problem.forward(problem.blocks[0], weights.whole) + weights.b
+
+
+def _outside(_: TaskProblem, folds: np.ndarray, fold: int) -> np.ndarray:
+    return np.asarray(folds != fold)
+
+
+def _replaced(
+    problem: TaskProblem, scores: np.ndarray, used: np.ndarray, weights: TaskWeights
+) -> np.ndarray:
+    """Return scores, of which those of rows that are not used are by other weights."""
+    return np.where(used[:, None], scores, _scores(problem, weights))
+
+
+def _omega(problem: TaskProblem) -> np.ndarray:
+    return problem.blocks[0].omega

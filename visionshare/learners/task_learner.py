@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,11 +20,11 @@ from visionshare.learners.column_generation import GenerationSettings, ending, g
 from visionshare.learners.parameters import check_numbers, check_whole_numbers
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
-from visionshare.learners.task_targets import Targets
+from visionshare.learners.task_targets import Targets, TargetsOf
 from visionshare.losses import Multinomial, TaskLoss, make_task_loss
 from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.search import TASK_CRITERIA, Pool, Search, TaskCriterion
-from visionshare.solvers import Solver, TaskProblem, polish, solver_maker
+from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
 
 __all__ = ["Solved", "TaskLearner"]
 
@@ -48,6 +48,7 @@ class TaskLearner(Learner):
     Those that leave a setting out have the value given here.
     """
 
+    takes_partitions: ClassVar[bool] = True
     takes_sparse: ClassVar[bool] = True
     takes_moving_draws: ClassVar[bool] = True
     _losses: ClassVar[tuple[str, ...]]
@@ -133,36 +134,48 @@ class TaskLearner(Learner):
         self.tasks_, positions = np.unique(tasks, return_inverse=True)
         return positions
 
-    def _problem(self, targets: Targets, dtype: np.dtype, executor: Executor | None) -> TaskProblem:
-        classes = targets.classes
-        return TaskProblem(
-            targets.blocks,
-            targets.n_tasks,
-            self._task_loss() if classes is None else Multinomial(classes),
+    def _problem(
+        self, targets: TargetsOf, columns: Columns, executor: Executor | None
+    ) -> TaskProblem:
+        make = _ProblemMaker(
+            targets.make,
+            self._task_loss(),
             self._norm(),
             np.inf if self.alpha is None else float(self.alpha),
             np.inf if self.shared_alpha is None else float(self.shared_alpha),
-            dtype,
-            executor,
+            columns.compute_dtype,
         )
+        return columns.task_problem(make, targets.examples, executor)
+
+    def _given_columns(self, columns: Columns) -> Columns:
+        """Refuse what needs the examples in one place, before any work."""
+        if not columns.partitioned:
+            return columns
+        template = getattr(self, "template", "single")
+        if self.solver == "admm" or solver_maker(self.solver) is Admm:
+            accepted = "'newton', 'fista', 'gradboost' or 'adaboost' with columns in partitions"
+            raise InputError("solver", self.solver, accepted)
+        if not isinstance(template, str) or template != "single":
+            raise InputError("template", template, "'single' with columns in partitions")
+        return columns
 
     def _learn(
-        self, columns: Columns, targets: Targets, executor: Executor, *examples: np.ndarray
+        self, columns: Columns, targets: TargetsOf, executor: Executor, *examples: np.ndarray
     ) -> Solved:
         """Run the loop and keep its rounds; ``examples`` are what identifies its inputs."""
         settings = self._settings()
-        columns = self._scaled_per_task(columns, targets)
+        problem = self._problem(targets, columns, executor)
+        columns = self._scaled_per_task(columns, problem)
         entering = settings.n_entering if settings.corrective else 1
         columns.check_rounds(settings.rounds, entering, settings.patience)
         settings = self._rated(settings, columns, targets.n_tasks)
         # An example counts in the scaling as it does in the task that it counts most in.
         omega = examples[0] if examples[0].ndim == 1 else examples[0].max(axis=1)
         columns.fit_scaling(self.scaling, omega)
-        problem = self._problem(targets, columns.compute_dtype, executor)
         pool = Pool(columns)
         history = self._run(pool, problem, targets, settings, examples)
         if self.corrective:
-            history[-1] = _polished(problem, history[-1], centered=targets.classes is not None)
+            history[-1] = _polished(problem, history[-1], centered=targets.coupled)
         self.history_ = tuple(history)
         self.moved_ = columns.moved_draws
         self.candidates_ = history[-1].candidates
@@ -171,46 +184,45 @@ class TaskLearner(Learner):
         self.stopped_by_ = ending(history, settings, len(self.support_))
         return Solved(pool, problem)
 
-    def _scaled_per_task(self, columns: Columns, targets: Targets) -> Columns:
+    def _scaled_per_task(self, columns: Columns, problem: TaskProblem) -> Columns:
         """Return columns with a scaling for each task, where that is asked for."""
         if not self.scaling_per_task:
             return columns
-        if self.tasks_ is None:
+        if self.tasks_ is None or problem.order is None:
             raise InputError("scaling_per_task", True, "False, without tasks of their own examples")
         task_of = np.zeros(columns.shape[0], np.int64)
-        for block in targets.blocks:
-            task_of[targets.order[block.rows]] = block.tasks[0]
-        return TaskScaledColumns(columns, task_of, targets.n_tasks)
+        for block in problem.blocks:
+            task_of[problem.order[block.rows]] = block.tasks[0]
+        return TaskScaledColumns(columns, task_of, problem.n_tasks)
 
     def _run(
         self,
         pool: Pool,
         problem: TaskProblem,
-        targets: Targets,
+        targets: TargetsOf,
         settings: GenerationSettings,
         examples: tuple[np.ndarray, ...],
     ) -> list[Round]:
         start = self._start(pool, targets)
+        order = np.arange(problem.n_rows) if problem.order is None else problem.order
 
         def identity() -> str:
             # No round depends on how many there are to be.
             loop = replace(settings, rounds=0, max_features=None, patience=1)
             problem_settings = [problem.loss, problem.norm, problem.alpha, problem.shared_alpha]
-            if targets.classes is not None:
+            if targets.coupled:
                 problem_settings[0] = "multinomial"
             described = [loop, *problem_settings, self.scaling]
             described += [getattr(self, "template", None), pool.columns.fingerprint]
             begun = [] if start is None else [start.candidates, start.coef, start.intercept]
-            return run_identity(described, targets.order, *examples, *begun)
+            return run_identity(described, order, *examples, *begun)
 
         most = settings.rounds + 1
         run = Run(Round, most, self.checkpoint, identity, progress=self.progress)
         solver = self._make_solver(problem)
-        return run.collect(
-            generate(pool, problem, solver, targets.order, settings, run.history, start)
-        )
+        return run.collect(generate(pool, problem, solver, settings, run.history, start))
 
-    def _start(self, pool: Pool, targets: Targets) -> Round | None:
+    def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
         """Return the end of the last fit, where it was of the same columns and tasks."""
         columns = pool.columns
         identity = (columns.fingerprint, columns.shape, targets.n_tasks)
@@ -270,6 +282,26 @@ class TaskLearner(Learner):
         if tasks.shape != (len(scores),) or (names[positions] != tasks).any():
             raise InputError("tasks", tasks.shape, f"tasks among {names[:10].tolist()}")
         return scores[np.arange(len(scores)), positions][:, None]
+
+
+@dataclass(frozen=True)
+class _ProblemMaker:
+    """Makes the problem of some examples, wherever these are."""
+
+    targets: Callable[..., Targets]
+    loss: TaskLoss
+    norm: RowPenalty
+    alpha: float
+    shared_alpha: float
+    dtype: np.dtype
+
+    def __call__(self, executor: Executor | None, *examples: np.ndarray) -> TaskProblem:
+        targets = self.targets(*examples)
+        loss = self.loss if targets.classes is None else Multinomial(targets.classes)
+        return TaskProblem(
+            targets.blocks, targets.n_tasks, loss, self.norm, self.alpha, self.shared_alpha,
+            self.dtype, executor, order=targets.order, examples=len(examples[0]),
+        )  # fmt: skip
 
 
 def _polished(problem: TaskProblem, last: Round, *, centered: bool) -> Round:

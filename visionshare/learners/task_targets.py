@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,14 @@ from visionshare.errors import InputError
 from visionshare.learners.examples import class_signs
 from visionshare.solvers import TaskBlock
 
-__all__ = ["Targets", "class_targets", "coupled_targets", "label_targets", "number_targets"]
+__all__ = [
+    "Targets",
+    "TargetsOf",
+    "class_targets",
+    "coupled_targets",
+    "label_targets",
+    "number_targets",
+]
 
 
 @dataclass(frozen=True)
@@ -33,8 +42,35 @@ class Targets:
     classes: np.ndarray | None = None
 
 
+@dataclass(frozen=True)
+class TargetsOf:
+    """What is known of each example, and the function that makes targets of it.
+
+    Examples that lie in several places make their targets there.
+
+    Attributes
+    ----------
+    make : callable
+        Of the arrays in ``examples``, or of the same rows of each; returns targets.
+    examples : tuple of ndarray
+        With a row for each example.
+    n_tasks : int
+    coupled : bool
+        Whether one loss couples the scores of all classes.
+    """
+
+    make: Callable[..., Targets]
+    examples: tuple[Any, ...]
+    n_tasks: int
+    coupled: bool = False
+
+
 def class_targets(
-    y: np.ndarray, n_classes: int, omega: np.ndarray, task_of: np.ndarray | None, n_tasks: int
+    y: np.ndarray,
+    omega: np.ndarray,
+    n_classes: int,
+    task_of: np.ndarray | None = None,
+    n_tasks: int = 0,
 ) -> Targets:
     """Return one task a class (one for two classes), or one a group of examples.
 
@@ -42,8 +78,8 @@ def class_targets(
     ----------
     y : ndarray of int, shape (m,)
         Class indexes.
-    n_classes : int
     omega : ndarray of shape (m,)
+    n_classes : int
     task_of : ndarray of int, shape (m,), optional
         Task of each example; y has two classes then.
     n_tasks : int
@@ -56,7 +92,7 @@ def class_targets(
     return _of_all(signs, np.ones_like(signs), omega)
 
 
-def coupled_targets(y: np.ndarray, n_classes: int, omega: np.ndarray) -> Targets:
+def coupled_targets(y: np.ndarray, omega: np.ndarray, n_classes: int) -> Targets:
     """Return one task a class, whose slacks are the scores: the loss knows the classes."""
     shape = (len(y), n_classes)
     targets = _of_all(np.full(shape, -1.0), np.zeros(shape), omega)
@@ -69,7 +105,7 @@ def label_targets(signs: np.ndarray, omega: np.ndarray) -> Targets:
 
 
 def number_targets(
-    y: np.ndarray, omega: np.ndarray, task_of: np.ndarray | None, n_tasks: int
+    y: np.ndarray, omega: np.ndarray, task_of: np.ndarray | None = None, n_tasks: int = 0
 ) -> Targets:
     """Return one task a column of y (m, T), or one a group of examples of y (m, 1).
 

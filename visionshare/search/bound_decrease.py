@@ -75,8 +75,9 @@ class BoundDecrease:
     def _decreases(
         self, pool: Pool, state: BoundState, numbers: np.ndarray, gradients: list[np.ndarray]
     ) -> np.ndarray:
-        X = pool.columns.columns_of(np.concatenate([pool.features(c) for c in numbers]))
-        X = X.astype(np.float64)
+        columns, bound = pool.columns, self.bound
+        X = columns.columns_of(np.concatenate([pool.features(c) for c in numbers]))
+        X = columns.each(_precise, X)
         G = np.concatenate(gradients)
         starts = np.cumsum([0, *(len(g) for g in gradients)])[:-1]
         w = np.concatenate(
@@ -85,6 +86,16 @@ class BoundDecrease:
                 for c, g in zip(numbers, gradients, strict=True)
             ]
         )
-        total = np.abs(X) @ state.importance if self.bound.weighs else np.zeros_like(G)
-        size = self.bound.size(X, starts, state.omegas)
-        return self.bound.decrease(MovingRows(w, G, total, size, starts))
+        total = np.zeros_like(G)
+        if bound.weighs:
+            total = columns.total(_weighed, X, state.importance)
+        size = bound.sized(columns.total(bound.measure, X, state.omegas, how=bound.how), starts)
+        return bound.decrease(MovingRows(w, G, total, size, starts))
+
+
+def _precise(X: np.ndarray) -> np.ndarray:
+    return X.astype(np.float64)
+
+
+def _weighed(X: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    return np.asarray(np.abs(X) @ importance)

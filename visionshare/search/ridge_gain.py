@@ -56,7 +56,7 @@ class RidgeGain:
         if numbers is None and ids is None:
             p, explained = self._scan(pool, state)
         else:
-            rooted = np.column_stack([state.residual, state.U * state.root[:, None]])
+            rooted = columns.each(_with_rooted, state.residual, state.U, state.root, 0)
             products = columns.correlate(rooted, ids)
             p, explained = products[:, 0], np.sum(products[:, 1:] ** 2, axis=1)
         scale = columns.scaling_of(ids)[1]
@@ -67,11 +67,16 @@ class RidgeGain:
 
     def _scan(self, pool: Pool, state: RidgeState) -> tuple[np.ndarray, np.ndarray]:
         """Return zᵀGy and ‖Uᵀz‖² of every column."""
-        n = state.U.shape[1]
+        n = len(state.support)
         if self._explained is None or self._n > n:
             self._explained, self._n = np.zeros(pool.columns.shape[1]), 0
-        new = state.U[:, self._n :] * state.root[:, None]
-        products = pool.columns.correlate(np.column_stack([state.residual, new]))
+        columns = pool.columns
+        rooted = columns.each(_with_rooted, state.residual, state.U, state.root, self._n)
+        products = columns.correlate(rooted)
         self._explained = self._explained + np.sum(products[:, 1:] ** 2, axis=1)
         self._n = n
         return products[:, 0], self._explained
+
+
+def _with_rooted(residual: np.ndarray, U: np.ndarray, root: np.ndarray, first: int) -> np.ndarray:
+    return np.column_stack([residual, U[:, first:] * root[:, None]])

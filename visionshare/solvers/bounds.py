@@ -58,8 +58,18 @@ class RowBound(Protocol):
     """What a solver and a search ask of a bound."""
 
     weighs: bool
+    # How the measures of examples in several places are joined: see ``Totals.total``.
+    how: str
     penalty: RowPenalty
     alpha: float
+
+    def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
+        """Return what the examples say of rows that move alone, (n, …)."""
+        ...
+
+    def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return how far each row may move alone, by the measure of all examples."""
+        ...
 
     def size(
         self,
@@ -102,6 +112,7 @@ class QuadraticBound:
     """
 
     weighs = False
+    how = "sum"
 
     def __init__(self, problem: TaskProblem) -> None:
         check_quadratic_bound(problem.loss, problem.norm)
@@ -130,13 +141,22 @@ class QuadraticBound:
             omitted.
         """
         if budget is None:
-            squares = ((X * X) @ omegas.T).max(axis=1)
-            alone = np.add.reduceat(squares, starts)
-        else:
-            a = budget / _reach(X, omegas, budget)
-            alone = np.maximum.reduceat((np.abs(X) @ omegas.T).max(axis=1) / a, starts)
-        sizes = np.diff(np.append(starts, len(X)))
-        return self._curvature * np.repeat(np.where(alone > 0, alone, 1.0), sizes)
+            return self.sized(self.measure(X, omegas), starts)
+        a = budget / _reach(X, omegas, budget)
+        alone = np.maximum.reduceat((np.abs(X) @ omegas.T).max(axis=1) / a, starts)
+        return self._of_groups(alone, starts, len(X))
+
+    def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
+        """Return Σ_i ω_i x_i² of each row by each of the weights, (n, n_weights)."""
+        return np.asarray((X * X) @ omegas.T)
+
+    def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return B of each row."""
+        return self._of_groups(np.add.reduceat(measure.max(axis=1), starts), starts, len(measure))
+
+    def _of_groups(self, values: np.ndarray, starts: np.ndarray, n: int) -> np.ndarray:
+        sizes = np.diff(np.append(starts, n))
+        return self._curvature * np.repeat(np.where(values > 0, values, 1.0), sizes)
 
     def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the proximal operator of λ/B at w − g/B."""
@@ -175,6 +195,7 @@ class ExponentialBound:
     """
 
     weighs = True
+    how = "max"
     _tiny = 1e-300
     _longest = 5.0
 
@@ -203,13 +224,20 @@ class ExponentialBound:
         InputError
             If a group has several columns.
         """
-        if len(starts) != len(X):
-            raise InputError("groups", "several columns each", "one column each, for AdaBoost")
         if budget is None:
-            used = omegas.max(axis=0) > 0
-            peak = np.abs(X[:, used]).max(axis=1, initial=0.0)
-            return np.asarray(self._template / np.where(peak > 0, peak, 1.0))
+            return self.sized(self.measure(X, omegas), starts)
+        _check_single(starts, X)
         return self._template * budget / _reach(X, omegas, budget)
+
+    def measure(self, X: np.ndarray, omegas: np.ndarray) -> np.ndarray:
+        """Return the largest |x| of each row over the examples that count, (n,)."""
+        used = omegas.max(axis=0) > 0
+        return np.asarray(np.abs(X[:, used]).max(axis=1, initial=0.0))
+
+    def sized(self, measure: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return a_j of each row."""
+        _check_single(starts, measure)
+        return np.asarray(self._template / np.where(measure > 0, measure, 1.0))
 
     def minimize(self, rows: MovingRows) -> np.ndarray:
         """Return the rows of least bound and norm, in closed form."""
@@ -233,6 +261,11 @@ class ExponentialBound:
         up, down = _sides(gradient, total)
         ratio = np.log(np.maximum(up, self._tiny) / np.maximum(down, self._tiny))
         return np.clip(0.5 * self._template * ratio, -self._longest, self._longest)
+
+
+def _check_single(starts: np.ndarray, rows: np.ndarray) -> None:
+    if len(starts) != len(rows):
+        raise InputError("groups", "several columns each", "one column each, for AdaBoost")
 
 
 def check_quadratic_bound(loss: TaskLoss, norm: RowPenalty) -> None:

@@ -12,11 +12,9 @@ from visionshare.errors import InputError
 from visionshare.solvers.bounds import BOUNDS, MovingRows, RowBound
 from visionshare.solvers.tasks import (
     StepSolver,
-    TaskBlock,
     TaskProblem,
     TaskSolution,
     TaskWeights,
-    spread_weights,
 )
 
 __all__ = ["AdaBoost", "GradBoost", "Template"]
@@ -43,9 +41,6 @@ class _Coordinates(StepSolver):
         if problem.sharing:
             raise InputError("shared_alpha", problem.shared_alpha, "None, for this solver")
         self.bound: RowBound = BOUNDS[self.bound_name](problem)
-        self.omegas = np.vstack(
-            [spread_weights(block, block.rows, problem.m) for block in problem.blocks]
-        )
 
     def solve(self, start: TaskWeights, tol: float, max_iter: int) -> TaskSolution:
         problem, parts = self.problem, self._parts()
@@ -77,9 +72,9 @@ class _Coordinates(StepSolver):
     def _alone(self, group: int) -> _Part:
         ends = np.append(self.problem.starts, self.problem.n)
         rows = np.arange(ends[group], ends[group + 1])
-        X = self.problem.columns[rows].astype(np.float64)
         starts = np.zeros(1, np.int64)
-        return _Part(rows, starts, self.bound.size(X, starts, self.omegas))
+        measure = self.problem.total(_measured, self.bound, rows, how=self.bound.how)
+        return _Part(rows, starts, self.bound.sized(measure, starts))
 
     def _parts(self) -> list[_Part]:
         problem = self.problem
@@ -100,7 +95,9 @@ class _Coordinates(StepSolver):
                 parts.append(self._alone(int(np.flatnonzero(group)[0])))
                 continue
             budget = np.where(shares[rows] > 0, shares[rows], 1.0)
-            parts.append(_Part(rows, starts, self.bound.size(X[rows], starts, self.omegas, budget)))
+            parts.append(
+                _Part(rows, starts, self.bound.size(X[rows], starts, problem.omegas, budget))
+            )
         return parts
 
     def _shares(self, X: np.ndarray) -> np.ndarray:
@@ -135,34 +132,30 @@ class _Coordinates(StepSolver):
         problem, blocks = self.problem, self.problem.blocks
         w = W[part.rows]
         gradient, total = np.zeros_like(w), np.zeros_like(w)
-        values = []
-        for block, z in zip(blocks, slacks, strict=True):
-            X = problem.columns[part.rows, block.rows].astype(np.float64)
-            gradient[:, block.tasks] = X @ problem.residual(block, z)
-            if self.bound.weighs:
-                total[:, block.tasks] = np.abs(X) @ problem.importance(block, z)
-            values.append(X)
+        values = [problem.row_values(block, part.rows) for block in blocks]
+        for block, z, X in zip(blocks, slacks, values, strict=True):
+            gradient[:, block.tasks], total[:, block.tasks] = problem.row_sums(
+                block, z, X, self.bound.weighs
+            )
         new = self.bound.minimize(MovingRows(w, gradient, total, part.size, part.starts))
         change = new - w
         if not change.any():
             return
         W[part.rows] = new
-        for block, z, X in zip(blocks, slacks, values, strict=True):
-            z -= block.s * (X.T @ change[:, block.tasks])
+        for i, (block, X) in enumerate(zip(blocks, values, strict=True)):
+            slacks[i] = problem.shifted(block, slacks[i], X, change[:, block.tasks])
 
     def _move_intercepts(self, b: np.ndarray, slacks: list[np.ndarray]) -> None:
-        for block, z in zip(self.problem.blocks, slacks, strict=True):
-            step = self._intercepts(block, z)
-            b[block.tasks] += step
-            z -= block.s * step
-
-    def _intercepts(self, block: TaskBlock, z: np.ndarray) -> np.ndarray:
         problem = self.problem
-        gradient = problem.residual(block, z).sum(axis=0)
-        total = np.zeros_like(gradient)
-        if self.bound.weighs:
-            total = problem.importance(block, z).sum(axis=0)
-        return self.bound.intercepts(gradient, total, block.totals)
+        for i, block in enumerate(problem.blocks):
+            gradient, total = problem.intercept_sums(block, slacks[i], self.bound.weighs)
+            step = self.bound.intercepts(gradient, total, block.totals)
+            b[block.tasks] += step
+            slacks[i] = problem.raised(block, slacks[i], step)
+
+
+def _measured(problem: TaskProblem, bound: RowBound, rows: np.ndarray) -> np.ndarray:
+    return bound.measure(problem.columns[rows].astype(np.float64), problem.omegas)
 
 
 class GradBoost(_Coordinates):

@@ -65,9 +65,8 @@ class Fista(Solver):
         return self._solution(x, zx, problem.gradient(zx), max_iter, False)
 
     def _scale_intercepts(self) -> None:
-        for block, gram in zip(self.problem.blocks, self.problem.grams, strict=True):
-            square = np.trace(gram) / self.problem.n if self.problem.n else 1.0
-            self._b_scale[block.tasks] = np.sqrt(square / block.totals)
+        for i, block in enumerate(self.problem.blocks):
+            self._b_scale[block.tasks] = np.sqrt(self.problem.mean_square(i) / block.totals)
 
     def _slacks(self, weights: TaskWeights) -> list[np.ndarray]:
         return [self.problem.slack(block, weights) for block in self.problem.blocks]

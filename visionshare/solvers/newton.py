@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from visionshare.penalties import HalfSquares, RowPenalty
 from visionshare.solvers.fista import Fista
-from visionshare.solvers.tasks import Solver, TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Newton", "polish"]
 
@@ -162,7 +162,7 @@ def polish(problem: TaskProblem, weights: TaskWeights) -> TaskWeights:
     best = problem.examine(weights)[1]
     for _ in range(_STEPS):
         free = _Free(problem, weights)
-        if problem.m * free.n * free.largest > _DEAREST:
+        if problem.n_rows * free.n * free.largest > _DEAREST:
             return weights
         gradient, hessian = free.derivatives(weights)
         step = np.zeros(free.n)
@@ -279,10 +279,10 @@ class _Free:
         slacks = [problem.slack(block, weights) for block in problem.blocks]
         grams: Hessian = []
         for block, z in zip(problem.blocks, slacks, strict=True):
-            bends = problem.loss.second_derivative(z) * block.weights
-            for i, task in enumerate(block.tasks):
-                rows, positions = self._columns(int(task))
-                grams.append((positions, self._gram(block, rows, bends[:, i])))
+            parts = [self._columns(int(task)) for task in block.tasks]
+            found = problem.curvature_grams(block, z, [rows for rows, _ in parts])
+            positions = [positions for _, positions in parts]
+            grams.extend(zip(positions, found, strict=True))
         return self._gradient(weights, slacks), self._bent(weights, grams)
 
     def _gradient(self, weights: TaskWeights, slacks: list[np.ndarray]) -> np.ndarray:
@@ -309,13 +309,6 @@ class _Free:
         last = first + len(self.shared) + task
         positions = np.concatenate([rows_of_task, first + np.arange(len(self.shared)), [last]])
         return np.concatenate([self.entries[0][rows_of_task], self.shared]), positions
-
-    def _gram(self, block: TaskBlock, rows: np.ndarray, bends: np.ndarray) -> np.ndarray:
-        """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ; examples without curvature are skipped."""
-        used = np.flatnonzero(bends)
-        A = np.ones((len(rows) + 1, len(used)), self.problem.dtype)
-        A[:-1] = self.problem.columns[:, block.rows][np.ix_(rows, used)]
-        return self.problem.gram(A, bends[used])
 
     def _groups(self, weights: TaskWeights) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the positions of each free group, and its weights."""

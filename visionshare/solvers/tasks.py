@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from visionshare.losses import ImportanceLoss, TaskLoss
+from visionshare.losses import ImportanceLoss, Multinomial, TaskLoss
 from visionshare.penalties import RowPenalty
 
 __all__ = [
@@ -170,6 +172,10 @@ class TaskProblem:
         Of the columns and the products.
     tile : int, default 8192
         Examples in a tile.
+    order : ndarray of int, optional
+        The examples of the rows among those of the columns that are appended; all when omitted.
+    examples : int, optional
+        Number of the columns' examples; that of the rows when omitted.
     """
 
     blocks: Sequence[TaskBlock]
@@ -183,6 +189,8 @@ class TaskProblem:
     n: int = 0
     removals: int = 0
     tile: int = 8192
+    order: np.ndarray | None = None
+    examples: int | None = None
 
     def __post_init__(self) -> None:
         self.m = max(block.rows.stop for block in self.blocks)
@@ -191,6 +199,35 @@ class TaskProblem:
         self.ids = np.zeros(0, np.int64)
         self.grams = [np.zeros((0, 0)) for _ in self.blocks]
         self.sums = [np.zeros(0) for _ in self.blocks]
+
+    def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
+        """Return the sum of what a function gives for all examples: of this problem, itself.
+
+        A problem whose examples lie in several places calls it in each of them: see
+        :meth:`visionshare.solvers.ActiveSet.total`.
+
+        Parameters
+        ----------
+        function : callable
+            Of a problem and the other arguments.
+        *args
+        how : {"sum", "max"}, default "sum"
+        """
+        return function(self, *args)
+
+    def each(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Return what a function gives for each example: of this problem, itself."""
+        return function(self, *args)
+
+    @property
+    def n_rows(self) -> int:
+        """Examples that the problem learns from."""
+        return self.m
+
+    @cached_property
+    def omegas(self) -> np.ndarray:
+        """Weights of the rows in each block, or in each task, (n_weights, m)."""
+        return np.vstack([spread_weights(block, block.rows, self.m) for block in self.blocks])
 
     @property
     def per_task(self) -> bool:
@@ -227,11 +264,13 @@ class TaskProblem:
         Parameters
         ----------
         new : ndarray of shape (g, m)
+            With an :attr:`order`, of all examples.
         sizes : sequence of int, optional
             Columns of each group, one after the other; all are one group when omitted.
         ids : ndarray of int, optional
             Ids of the columns; their positions here when omitted.
         """
+        new = new if self.order is None else new[:, self.order]
         needed = self.n + len(new)
         if needed > len(self._columns):
             grown = np.empty((max(needed, 2 * len(self._columns)), self.m), self.dtype)
@@ -265,7 +304,8 @@ class TaskProblem:
         return positions
 
     def _map(self, function: Callable[[slice], T], rows: slice) -> list[T]:
-        starts = range(rows.start, rows.stop, self.tile)
+        # One tile at least, so that there is something to add up.
+        starts = range(rows.start, max(rows.stop, rows.start + 1), self.tile)
         tiles = [slice(i, min(i + self.tile, rows.stop)) for i in starts]
         if self.executor is None or len(tiles) == 1:
             return [function(tile) for tile in tiles]
@@ -291,11 +331,78 @@ class TaskProblem:
         """Return A·diag(weights)·Aᵀ (p, p), float64, for rows A (p, n) of the problem's dtype."""
         w = weights.astype(A.dtype)
         parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), slice(0, len(w)))
-        return (
-            np.asarray(np.sum(parts, axis=0, dtype=np.float64))
-            if parts
-            else np.zeros((len(A), len(A)))
+        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
+
+    def mean_square(self, i: int) -> float:
+        """Return the mean of Σ x² over the columns, in block i; 1 without columns."""
+        return float(np.trace(self.grams[i]) / self.n) if self.n else 1.0
+
+    def curvature_grams(
+        self, block: TaskBlock, z: np.ndarray, columns: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, ...]:
+        """Return Σ_i h_i [x_i; 1][x_i; 1]ᵀ for each task's own columns, with h = ω L''.
+
+        Examples without curvature are skipped.
+        """
+        bends = self.loss.second_derivative(z) * block.weights
+        grams = []
+        for i, rows in enumerate(columns):
+            used = np.flatnonzero(bends[:, i])
+            A = np.ones((len(rows) + 1, len(used)), self.dtype)
+            A[:-1] = self.columns[:, block.rows][np.ix_(rows, used)]
+            grams.append(self.gram(A, bends[used, i]))
+        return tuple(grams)
+
+    def row_values(self, block: TaskBlock, rows: np.ndarray) -> np.ndarray:
+        """Return some columns in a block, as rows (g, n), float64."""
+        return self.columns[rows, block.rows].astype(np.float64)
+
+    def row_sums(
+        self, block: TaskBlock, z: np.ndarray, X: np.ndarray, weighs: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of rows (g, T_b), and the importance times |x| where it weighs."""
+        gradient = X @ self.residual(block, z)
+        if not weighs:
+            return gradient, np.zeros_like(gradient)
+        return gradient, np.abs(X) @ self.importance(block, z)
+
+    def shifted(
+        self, block: TaskBlock, z: np.ndarray, X: np.ndarray, change: np.ndarray
+    ) -> np.ndarray:
+        """Return slacks, written over, after a change (g, T_b) of the weights of rows."""
+        z -= block.s * (X.T @ change)
+        return z
+
+    def intercept_sums(
+        self, block: TaskBlock, z: np.ndarray, weighs: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient of the intercepts (T_b,), and the importance where it weighs."""
+        gradient = self.residual(block, z).sum(axis=0)
+        if not weighs:
+            return gradient, np.zeros_like(gradient)
+        return gradient, self.importance(block, z).sum(axis=0)
+
+    def raised(self, block: TaskBlock, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return slacks, written over, after a step (T_b,) of the intercepts."""
+        z -= block.s * step
+        return z
+
+    def subset(self, used: np.ndarray) -> TaskProblem:
+        """Return the problem of those rows of the one block that are used, (n,) bool."""
+        (block,), rows = self.blocks, np.flatnonzero(used)
+        part = TaskBlock(
+            slice(0, len(rows)), block.tasks, block.s[rows], block.c[rows], block.omega[rows]
         )
+        loss = self.loss
+        if isinstance(loss, Multinomial):
+            loss = replace(loss, y=loss.y[rows])
+        smaller = TaskProblem(
+            [part], self.n_tasks, loss, self.norm, self.alpha, self.shared_alpha, self.dtype,
+            self.executor,
+        )  # fmt: skip
+        for a, b in pairwise(np.append(self.starts, self.n)):
+            smaller.append(self.columns[a:b, rows], ids=self.ids[a:b])
+        return smaller
 
     def slack(self, block: TaskBlock, weights: TaskWeights) -> np.ndarray:
         """Return z (n, T_b)."""

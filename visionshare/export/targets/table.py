@@ -76,7 +76,7 @@ TARGETS = {
             "UC_CPU_ARM_CORTEX_M7",
         ),
         Target(
-            "cortex-m33", "Arm Cortex-M33F", _HARD_FLOAT, "cortex_m33+fp_armv8d16sp", "arm",
+            "cortex-m33", "Arm Cortex-M33F", _HARD_FLOAT, "cortex_m33+dsp+fp_armv8d16sp", "arm",
             "UC_CPU_ARM_CORTEX_M33",
         ),
         Target(

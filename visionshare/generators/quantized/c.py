@@ -1,7 +1,7 @@
 """Features in whole numbers in C: layer by layer, template by template, in memory that is shared.
 
 One function computes every layer. What a template holds is unpacked once and slides over the
-image; a layer reads one of two pieces of memory and writes the other.
+image, at two positions at a time where a cell has more than one.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from visionshare.generators.quantized.memory import (
     edges_of,
     parts,
     place_of,
+    plan_memory,
 )  # fmt: skip
 from visionshare.generators.quantized.packing import PER_BYTE, packed, packed_bytes
 
@@ -35,17 +36,35 @@ __all__ = ["emit", "emit_scores"]
 _LARGEST_SIZE = 65535
 # Values of a piece whose sums of two templates are worth being taken apart; products of a turn.
 _SHORTEST, _MOST_UNROLLED = 4, 6
+# Those of a turn where an instruction has two of them, of a template alone.
+_OF_PAIRS = 4
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
 
 
 class _Pieces(NamedTuple):
-    """Templates in pieces: groups of rows, rows of one, pieces of a row, and values of one."""
+    """Templates in rows, of which some have one sum of 16 bits, and parts of a row, each a row."""
 
-    groups: int
     rows: int
-    of_row: int
+    together: int
+    parts: int
     length: int
+
+
+class _Loop(NamedTuple):
+    """How rows are summed: values of a turn; whether rows are in parts, and have a rest."""
+
+    unroll: int
+    split: bool
+    rest: bool
+
+    def shape(self, pieces: _Pieces, line: int) -> list[int]:
+        """Return what stands in the structure of a shape, for the values of a row of the input."""
+        turns, rest = divmod(pieces.length, self.unroll)
+        # Vectors have a single row.
+        gap = max(0, line - pieces.parts * pieces.length)
+        shape = [pieces.rows, pieces.together, turns, gap, pieces.rows * pieces.length]
+        return _checked([*shape, *[pieces.parts] * self.split, *[rest] * self.rest])
 
 
 class _LayerInC(NamedTuple):
@@ -79,18 +98,27 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         macs.append(scores.weights.size)
     # Two templates at a time, where pieces are not too short.
     in_pairs = [_pieces(table) for table in templates]
-    paired = all(piece.length >= _SHORTEST or piece.of_row == 1 for piece in in_pairs)
+    paired = all(piece.length >= _SHORTEST or piece.parts == 1 for piece in in_pairs)
     pieces = in_pairs if paired else [_whole(table) for table in templates]
+    counts = [_room(layer.weights[0].size, layer.bits) for layer in weighted]
+    if scores is not None:
+        counts.append(_room(pieces[-1].length, scores.bits))
+    plan = plan_memory([image.size for image in images], counts, direct)
+    unroll = _unroll(macs, pieces) if paired else _OF_PAIRS
+    loop = _Loop(
+        unroll,
+        split=any(piece.parts > 1 for piece in pieces[: len(weighted)]),
+        rest=any(piece.length % unroll for piece in pieces),
+    )
     layers = [
-        _layer(layer, before, after, piece)
-        for layer, before, after, piece in zip(weighted, images, images[1:], pieces, strict=False)
+        _layer(layer, images[i : i + 2], loop.shape(pieces[i], images[i].line), plan.of_layer(i))
+        for i, layer in enumerate(weighted)
     ]
     bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
     tables: list[tuple[str, np.ndarray, str]] = []
     for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
         tables += _tables(number, layer, made, bias_type)
     kinds = {made.kind for made in layers}
-    count = max(layer.weights[0].size for layer in weighted)
     values: dict[str, Any] = {
         "layers": layers, "edges": any(made.edges for made in layers),
         "squares": any(made.square for made in layers), "floats": scores is None,
@@ -101,9 +129,10 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         "deslant": deslant is not None, "deslant_c": deslant_source(deslant, images[0]),
         "n_features": family.n_features_, "bias_type": bias_type,
         "paired": paired, "lanes": 1 + paired, "sum_type": "uint32_t" if paired else "int32_t",
-        "split": any(piece.of_row > 1 for piece in pieces[: len(layers)]),
+        "split": loop.split, "adjacent": any(_adjacent(layer) for layer in weighted),
+        "last": plan.images[-1],
         "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
-        "unroll": _unroll(macs, pieces),
+        "unroll": loop.unroll, "rest": loop.rest,
     }  # fmt: skip
     if scores is None:
         tables.append(("places", family.places_, integer_type(family.places_)))
@@ -112,16 +141,18 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         table_of_scores = _scoring(scores, pieces[-1], values["lanes"])
         tables.append(("scoring", table_of_scores, "uint8_t"))
         tables.append(("intercept", scores.intercept, "int32_t"))
-        count = max(count, pieces[-1].length)
         values["n_classes"] = len(scores.weights)
         values["scoring"] = {
             "bytes": packed_bytes(pieces[-1].length, scores.bits),
-            "pieces": pieces[-1].of_row,
+            "pieces": pieces[-1].parts,
             "length": pieces[-1].length,
-            "kind": _KINDS[scores.bits],
+            "shape": loop.shape(_Pieces(1, 1, 1, pieces[-1].length), 0),
+            "numbers": plan.numbers[-1],
         }
+        if len(kinds) > 1:
+            values["scoring"]["shape"].append(_KINDS[scores.bits])
     values["kinds"] = sorted(kinds, reverse=True)
-    work = _work(images, direct, count)
+    work = {"memory": WorkArray("int32_t", plan.words)}
     if deslant is not None and from_floats:
         work["image"] = WorkArray("uint8_t", values["pixels"])
     unit = writer.unit(__file__, "quantized", {}, values, work)
@@ -129,37 +160,41 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
     return replace(unit, source="\n\n".join([*constants, unit.source]))
 
 
-def _work(images: list[Image], direct: bool, count: int) -> dict[str, WorkArray]:
-    """Return the memory: images of even and of odd layers, and the numbers of a template."""
-    even = [image.size for image in images[0::2]][direct:]
-    odd = [image.size for image in images[1::2]]
-    return {
-        "even": WorkArray("uint8_t", max(even, default=1)),
-        "odd": WorkArray("uint8_t", max(odd, default=1)),
-        "numbers": WorkArray("int32_t", count),
-    }
-
-
 def _rows(layer: CellLayer | UnitLayer) -> int:
     """Return the rows of a template."""
     return layer.weights.shape[1] if isinstance(layer, CellLayer) else 1
 
 
+def _room(n: int, bits: int | str) -> int:
+    """Return how many numbers are unpacked: all of the last byte."""
+    return packed_bytes(n, bits) * PER_BYTE[bits]
+
+
 def _whole(templates: np.ndarray) -> _Pieces:
-    return _Pieces(1, templates.shape[1], 1, templates.shape[2])
+    return _Pieces(templates.shape[1], templates.shape[1], 1, templates.shape[2])
 
 
 def _pieces(templates: np.ndarray) -> _Pieces:
     """Return the fewest pieces of templates whose sums of products with bytes are of 16 bits."""
     n, rows, length = templates.shape
-    divided = [_Pieces(rows // r, r, 1, length) for r in range(rows, 0, -1) if rows % r == 0]
-    divided += [_Pieces(rows, 1, c, length // c) for c in range(2, length + 1) if length % c == 0]
+    divided = [_Pieces(rows, together, 1, length) for together in range(rows, 0, -1)]
+    of_row = [parts for parts in range(2, length + 1) if length % parts == 0]
+    divided += [_Pieces(rows * parts, 1, parts, length // parts) for parts in of_row]
     for pieces in divided:
-        parts = templates.reshape(n, pieces.groups, pieces.rows, pieces.of_row, pieces.length)
-        largest = max(np.maximum(sign * parts, 0).sum(axis=(2, 4)).max() for sign in (1, -1))
-        if largest * 255 < 2**15:
+        of_rows = templates.reshape(n, pieces.rows, pieces.length)
+        starts = np.arange(0, pieces.rows, pieces.together)
+        sums = [
+            np.add.reduceat(np.maximum(sign * of_rows, 0).sum(axis=2), starts, axis=1).max()
+            for sign in (1, -1)
+        ]
+        if max(sums) * 255 < 2**15:
             break
     return pieces
+
+
+def _adjacent(layer: CellLayer | UnitLayer) -> bool:
+    """Return whether a cell has several positions side by side."""
+    return isinstance(layer, CellLayer) and bool(np.diff(edges_of(layer)[:, :2]).max() > 1)
 
 
 def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
@@ -177,7 +212,7 @@ def _unroll(macs: list[int], pieces: list[_Pieces]) -> int:
 
 def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:
     """Return the packed weights: of so many classes together, piece by piece, each in bytes."""
-    parts = scores.weights.reshape(len(scores.weights), pieces.of_row, pieces.length)
+    parts = scores.weights.reshape(len(scores.weights), pieces.parts, pieces.length)
     if len(parts) % lanes:
         # What stands beside the last class does not count.
         parts = np.concatenate([parts, parts[-1:]])
@@ -188,21 +223,23 @@ def _scoring(scores: ScoreTable, pieces: _Pieces, lanes: int) -> np.ndarray:
     return np.concatenate(tables)
 
 
-def _layer(layer: CellLayer | UnitLayer, before: Image, after: Image, pieces: _Pieces) -> _LayerInC:
-    """Return what a layer's structure holds."""
+def _layer(
+    layer: CellLayer | UnitLayer, around: list[Image], shape: list[int], places: list[int]
+) -> _LayerInC:
+    """Return what a layer's structure holds, for the images that it reads and writes."""
+    before, after = around
     n, kind = len(layer.weights), _KINDS[layer.bits]
     each = packed_bytes(layer.weights[0].size, layer.bits)
     if isinstance(layer, UnitLayer):
-        shape, sizes = [*pieces, 0], [n, each, 0, 1, 1, 1, 0, 0, 0]
-        return _LayerInC(_checked(shape), _checked(sizes), kind, int(layer.square), False)
-    channels = layer.in_shape[2]
+        sizes = [n, each, 0, 0, 1, 1, 1, 0, 0, 0, *places]
+        return _LayerInC(shape, _checked(sizes), kind, int(layer.square), False)
     down, across, _ = layer.out_shape
     edges = edges_of(layer)
     pool = int(edges[0, 1])
     regular = np.arange(max(down, across))[:, None] * pool + np.array([0, pool])
     same = np.array_equal(edges, np.concatenate([regular[:down], regular[:across]]))
-    shape = _checked([*pieces, before.line])
-    sizes = [n, each, channels, down, across, pool, after.begin, after.line, after.clear]
+    sizes = [n, each, layer.in_shape[2], before.line, down, across, pool]
+    sizes += [after.begin, after.line, after.clear, *places]
     return _LayerInC(shape, _checked(sizes), kind, 0, not same)
 
 

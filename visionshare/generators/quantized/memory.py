@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ from visionshare.generators.quantized.layers import CellLayer, DeslantLayer, Uni
 if TYPE_CHECKING:
     from visionshare.generators.quantized.family import QuantizedLayers
 
-__all__ = ["Image", "deslant_source", "edges_of", "parts", "place_of"]
+__all__ = ["Image", "Plan", "deslant_source", "edges_of", "parts", "place_of", "plan_memory"]
 
 
 class Image(NamedTuple):
@@ -40,6 +40,58 @@ class Image(NamedTuple):
     def clear(self) -> int:
         """Values that are zero before the image is written."""
         return self.size if any(self.pads) else 0
+
+
+class Plan(NamedTuple):
+    """Where everything lies in one piece of memory.
+
+    Images of even number lie at its beginning, those of odd number at its end, and the numbers
+    of a template between the two that a layer reads and writes.
+
+    Parameters
+    ----------
+    words : int
+        Of 32 bits, in all.
+    images : list of int
+        First byte of each image.
+    numbers : list of int
+        First word of the numbers of each layer, and of the scores.
+    """
+
+    words: int
+    images: list[int]
+    numbers: list[int]
+
+    def of_layer(self, number: int) -> list[int]:
+        """Return where a layer's input, output and numbers are."""
+        return [self.images[number], self.images[number + 1], self.numbers[number]]
+
+
+def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Plan:
+    """Return the smallest memory for images of these sizes, one after the other.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Bytes of each image.
+    counts : sequence of int
+        Words of numbers while each image is read; the last one may have none.
+    direct : bool
+        Whether the first image is somebody else's.
+
+    Examples
+    --------
+    >>> plan_memory([64, 40, 30], [9, 18], direct=False)
+    Plan(words=35, images=[0, 100, 0], numbers=[16, 8])
+    """
+    sizes = [0 if direct and i == 0 else size for i, size in enumerate(sizes)]
+    words, numbers = 0, []
+    for i, count in enumerate(counts):
+        together = sizes[i : i + 2]
+        ends = [sum(together[(i + side) % 2 :: 2]) for side in (0, 1)]
+        numbers.append(-(-ends[0] // 4))
+        words = max(words, numbers[-1] + count + -(-ends[1] // 4))
+    return Plan(words, [i % 2 * (4 * words - size) for i, size in enumerate(sizes)], numbers)
 
 
 def parts(

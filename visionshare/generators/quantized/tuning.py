@@ -86,7 +86,7 @@ class ByteFeatures:
         Fitted; see :func:`check_quantizable`.
     wrap : callable, optional
         What is made of the features that move, such as
-        :class:`visionshare.learners.standardized_templates.StandardizedTemplates`.
+        :class:`visionshare.learners.fine_tuning.standardized_templates.StandardizedTemplates`.
 
     References
     ----------

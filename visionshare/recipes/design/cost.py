@@ -8,7 +8,7 @@ from visionshare.errors import InputError
 from visionshare.export.targets.flash import TableSize, estimated_flash
 from visionshare.generators.deslanted.family import MACS_PER_VALUE
 from visionshare.generators.quantized.numbers import Bits
-from visionshare.learners.heads import UNITS
+from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes.design.structure import Structure
 
 __all__ = ["Budget", "Cost", "cost_of", "flash_of"]

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from visionshare.errors import InputError
-from visionshare.learners.heads import UNITS
+from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes.design.cost import Budget, Cost, cost_of
 from visionshare.recipes.design.settings import Design
 from visionshare.recipes.design.structure import MapLayer, Structure

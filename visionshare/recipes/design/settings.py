@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from visionshare.errors import InputError
 from visionshare.generators.channels.formulas import COLORS, GRADIENTS
-from visionshare.learners.heads import HEADS
+from visionshare.learners.fine_tuning.heads import HEADS
 from visionshare.learners.parameters import check_fraction, check_whole_numbers
 
 __all__ = ["MOST_LAYERS", "Design"]

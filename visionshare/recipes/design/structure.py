@@ -7,7 +7,7 @@ from typing import Any
 
 from visionshare.generators.channels import ChannelMaps
 from visionshare.generators.channels.formulas import COLORS, channel_names
-from visionshare.learners.heads import UNITS
+from visionshare.learners.fine_tuning.heads import UNITS
 
 __all__ = ["MapLayer", "Structure"]
 
@@ -51,7 +51,7 @@ class Structure:
     patch_size, n_templates, grid : int
         Of the templates on the last maps: side, number, and cells a side.
     head : str
-        A name of :data:`visionshare.learners.heads.HEADS`.
+        A name of :data:`visionshare.learners.fine_tuning.heads.HEADS`.
     n_units : int
         Of a head of units; 0 for others.
     deslanted : bool

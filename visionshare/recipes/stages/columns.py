@@ -60,11 +60,18 @@ def check_partitions(recipe: Recipe, learner: Any) -> None:
     """
     if not getattr(learner, "takes_partitions", False):
         said = f"learner.kind: {recipe.learner.kind!r} takes no columns in partitions"
-        raise RecipeError(f"{said}, such as those of a cluster; 'shareboost' does")
+        raise RecipeError(f"{said}, such as those of a cluster; {_taking()} do")
     search = recipe.learner.search_name
     if search not in _IN_PARTITIONS:
         accepted = " or ".join(map(repr, _IN_PARTITIONS))
         raise RecipeError(f"learner.search: with columns in partitions {accepted}, not {search!r}")
+
+
+def _taking() -> str:
+    """Return the kinds of learners that take columns in partitions."""
+    from visionshare.learners.registry import CLASSIFIERS, classifier_class
+
+    return ", ".join(repr(kind) for kind in CLASSIFIERS if classifier_class(kind).takes_partitions)
 
 
 def searches_at_most(recipe: Recipe) -> int:

@@ -17,7 +17,7 @@ from visionshare.export.targets.flash import (
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.generators.quantized.tuning import quantized
 from visionshare.learners import FineTuning
-from visionshare.learners.heads import UNITS
+from visionshare.learners.fine_tuning.heads import UNITS
 from visionshare.recipes.schema import Recipe
 from visionshare.resources import parse_size
 

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 
-from visionshare.learners.averaging import Averages
-from visionshare.learners.mixup import Mixture
-from visionshare.learners.tuning_loss import Batch, TuningLoss
-from visionshare.learners.tuning_settings import FineTuning
+from visionshare.learners.fine_tuning.averaging import Averages
+from visionshare.learners.fine_tuning.loss import Batch, TuningLoss
+from visionshare.learners.fine_tuning.mixup import Mixture
+from visionshare.learners.fine_tuning.settings import FineTuning
 
 SETTINGS = [
     {}, {"label_smoothing": 0.1}, {"label_smoothing": 0.3, "margin": 0.0},

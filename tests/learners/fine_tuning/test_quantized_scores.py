@@ -11,7 +11,7 @@ from visionshare.errors import InputError
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.generators.quantized.tuning import ByteFeatures
 from visionshare.learners import FineTuning, Quantization, fine_tune
-from visionshare.learners.standardized_templates import StandardizedTemplates
+from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
 
 QUICK = FineTuning(
     epochs=4, batch=50, rate=0.01, head="linear", weight_standardization=True,

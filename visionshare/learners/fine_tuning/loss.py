@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from visionshare.learners.mixup import Mixture
-from visionshare.learners.tuning_settings import FineTuning
+from visionshare.learners.fine_tuning.mixup import Mixture
+from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SoftTargets
 
 __all__ = ["Batch", "TuningLoss"]

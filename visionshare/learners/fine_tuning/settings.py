@@ -9,7 +9,7 @@ from typing import Any
 from visionshare.errors import InputError
 from visionshare.generators.quantized.rounding import format_of
 from visionshare.learners.class_weights import check_class_weight
-from visionshare.learners.heads import HEADS, UNITS
+from visionshare.learners.fine_tuning.heads import HEADS, UNITS
 from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
 
 __all__ = ["FineTuning", "Quantization"]
@@ -83,7 +83,7 @@ class FineTuning:
     weight_standardization : bool, default False
         Move templates as directions of zero mean, each with a gain: layers of templates on maps
         learn faster so. ``rate`` is then of directions with a mean square of 2/d at the start, for
-        d taps; see :class:`visionshare.learners.standardized_templates.StandardizedTemplates`.
+        d taps (:mod:`visionshare.learners.fine_tuning.standardized_templates`).
     product_rate : float, default 3e-4
         Peak rate of the weights of standardized products.
     warm_up : float, default 0.2

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from visionshare.learners.product_kernels import (
+from visionshare.learners.fine_tuning.product_kernels import (
     form_matrices,
     pair_weights,
     quadratic_forms,

@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.quantized.numbers import WholeNumbers
-from visionshare.learners.product_scores import ProductScores
+from visionshare.learners.fine_tuning.product_scores import ProductScores
 
 __all__ = ["QuantizedScores", "WholeWeights"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from visionshare.learners.product_scores import ProductScores
+from visionshare.learners.fine_tuning.product_scores import ProductScores
 
 
 def _drawn(products, n=4):

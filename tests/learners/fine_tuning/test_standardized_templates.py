@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from visionshare import CompactClassifier, LearnedMaps, PatchTemplates
 from visionshare.learners import FineTuning, fine_tune
-from visionshare.learners.standardized_templates import StandardizedTemplates
+from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
 
 
 @pytest.fixture(scope="module")

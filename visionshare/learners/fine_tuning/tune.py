@@ -19,17 +19,17 @@ from visionshare.generators.computed import image_batches
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.generators.quantized.tuning import ByteFeatures
 from visionshare.generators.tuning import Tunable
-from visionshare.learners.averaging import Averages
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.checkpoint import Run
 from visionshare.learners.class_weights import weights_of_classes
-from visionshare.learners.heads import UNITS, with_units
-from visionshare.learners.mixup import Mixture
-from visionshare.learners.product_scores import ProductScores
-from visionshare.learners.quantized_scores import QuantizedScores
-from visionshare.learners.standardized_templates import StandardizedTemplates
-from visionshare.learners.tuning_loss import Batch, TuningLoss
-from visionshare.learners.tuning_settings import FineTuning
+from visionshare.learners.fine_tuning.averaging import Averages
+from visionshare.learners.fine_tuning.heads import UNITS, with_units
+from visionshare.learners.fine_tuning.loss import Batch, TuningLoss
+from visionshare.learners.fine_tuning.mixup import Mixture
+from visionshare.learners.fine_tuning.product_scores import ProductScores
+from visionshare.learners.fine_tuning.quantized_scores import QuantizedScores
+from visionshare.learners.fine_tuning.settings import FineTuning
+from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
 from visionshare.resources import thread_limit
 from visionshare.solvers import Adam, one_cycle
 

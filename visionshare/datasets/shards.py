@@ -1,0 +1,353 @@
+"""Labeled pictures in files of storage, a partition each: surveyed once, read where they are used.
+
+No process lists or holds all pictures: a survey reads one file after the other, or has workers do
+it, and keeps of each its size, digest, labels and what cannot be read in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets.idx import is_idx
+from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
+from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.durable import write_text
+from visionshare.errors import DataError, InputError
+from visionshare.storage import is_url, matching_files, open_file
+
+__all__ = ["Reading", "Shard", "StoredPictures", "survey_shards"]
+
+_VERSION, _BLOCK = 1, 8 << 20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How pictures become images.
+
+    Attributes
+    ----------
+    size : tuple of int
+        Height and width.
+    mode : {"gray", "color"}, default "gray"
+    steps : Preprocessing
+    skip_broken : bool, default False
+        Leave pictures out that cannot be read.
+    """
+
+    size: tuple[int, int]
+    mode: str = "gray"
+    steps: Preprocessing = field(default_factory=Preprocessing)
+    skip_broken: bool = False
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of pictures and what a survey has found in it.
+
+    Attributes
+    ----------
+    file : str
+        Path or URL.
+    n_bytes : int
+    sha256 : str
+    labels : tuple of int
+        Of the pictures that can be read, in order.
+    broken : int
+        Pictures that cannot be read.
+    """
+
+    file: str
+    n_bytes: int
+    sha256: str
+    labels: tuple[int, ...]
+    broken: int = 0
+
+    def images(self, reading: Reading, folder: Path | None = None, n_jobs: int = 1) -> np.ndarray:
+        """Read the file's pictures.
+
+        Parameters
+        ----------
+        reading : Reading
+        folder : pathlib.Path, optional
+            For the copy of a file from storage; the system's when omitted.
+        n_jobs : int, default 1
+            Threads that decode.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be read, or is another than it was when it was surveyed.
+        """
+        with _copy(self.file, folder) as (path, n_bytes, sha256):
+            if (n_bytes, sha256) != (self.n_bytes, self.sha256):
+                raise DataError(f"{self.file}: changed since it was surveyed; survey it again")
+            images = _read(path, self.file, reading, n_jobs)[0].images
+        if len(images) != len(self.labels):
+            raise DataError(f"{self.file}: {len(images)} images, not {len(self.labels)}")
+        return images
+
+
+@dataclass(frozen=True)
+class StoredPictures:
+    """Labeled pictures in files, each of which is a partition.
+
+    Attributes
+    ----------
+    shards : tuple of Shard
+        Those that have pictures.
+    classes : tuple of str
+    reading : Reading
+    skipped : tuple of str
+        Files that cannot be read at all, and were left out.
+
+    Examples
+    --------
+    >>> pictures = StoredPictures((Shard("a.tar", 10, "00", (1, 0)),), ("a", "b"), Reading((8, 8)))
+    >>> pictures.labels.tolist(), pictures.broken
+    ([1, 0], 0)
+    """
+
+    shards: tuple[Shard, ...]
+    classes: tuple[str, ...]
+    reading: Reading
+    skipped: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(len(shard.labels) for shard in self.shards)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Class of each image, (m,) int64."""
+        return np.concatenate([np.empty(0, np.int64), *(shard.labels for shard in self.shards)])
+
+    @property
+    def broken(self) -> int:
+        """Pictures that cannot be read, in files that can."""
+        return sum(shard.broken for shard in self.shards)
+
+    def sample(self, n: int, files: int = 4, n_jobs: int = 1) -> np.ndarray:
+        """Return images for a family to be fitted on: evenly from a few files, evenly chosen.
+
+        Parameters
+        ----------
+        n : int
+            Images, at most.
+        files : int, default 4
+            Files that are read, at most.
+        n_jobs : int, default 1
+        """
+        files = min(files, len(self.shards))
+        chosen = np.unique(np.linspace(0, len(self.shards) - 1, files).astype(int))
+        parts = []
+        for part, i in zip(
+            np.diff(np.linspace(0, n, len(chosen) + 1).astype(int)), chosen, strict=True
+        ):
+            images = self.shards[i].images(self.reading, None, n_jobs)
+            parts.append(images[np.unique(np.linspace(0, len(images) - 1, part).astype(int))])
+        return np.concatenate(parts)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a manifest, as JSON, atomically."""
+        reading = self.reading
+        values = {
+            "version": _VERSION,
+            "classes": self.classes,
+            "reading": {
+                "size": reading.size,
+                "mode": reading.mode,
+                "steps": reading.steps.to_values(),
+                "skip_broken": reading.skip_broken,
+            },
+            "skipped": self.skipped,
+            "shards": [vars(shard) for shard in self.shards],
+        }
+        write_text(path, json.dumps(values, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StoredPictures:
+        """Read a manifest.
+
+        Raises
+        ------
+        DataError
+            If it is missing or no manifest.
+        """
+        try:
+            values = json.loads(Path(path).read_text("utf-8"))
+            if values["version"] != _VERSION:
+                raise DataError(f"{path}: version {values['version']}, not {_VERSION}")
+            reading = values["reading"]
+            steps = Preprocessing.from_values(reading["steps"])
+            height, width = map(int, reading["size"])
+            shards = [Shard(**shard) for shard in values["shards"]]
+            return cls(
+                tuple(replace(s, labels=tuple(map(int, s.labels))) for s in shards),
+                tuple(map(str, values["classes"])),
+                Reading((height, width), reading["mode"], steps, reading["skip_broken"]),
+                tuple(map(str, values["skipped"])),
+            )
+        except OSError as error:
+            raise DataError(f"{path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(f"{path}: no manifest of pictures ({error})") from None
+
+
+def _here(
+    function: Callable[..., Any],
+    make: Callable[..., Any],
+    given: tuple[Any, ...],
+    items: Iterable[Any],
+) -> Iterator[Any]:
+    made = make(*given)
+    return (function(made, item) for item in items)
+
+
+def survey_shards(
+    pattern: str | Sequence[str],
+    size: tuple[int, int],
+    mode: str = "gray",
+    steps: Preprocessing | None = None,
+    *,
+    skip_broken: bool = False,
+    mapper: Callable[..., Iterator[Any]] = _here,
+) -> StoredPictures:
+    """Read files of labeled pictures once, and return what is in them.
+
+    Parameters
+    ----------
+    pattern : str or sequence of str
+        Paths or URLs, such as "s3://bucket/train-*.parquet": tars, Parquet, HDF5, ``.npz`` or IDX
+        files, see :func:`visionshare.datasets.pictures.sources.find_pictures`. Each file is a
+        partition: it should fit a worker's memory when it is decoded.
+    size : tuple of int
+        Height and width of the images.
+    mode : {"gray", "color"}, default "gray"
+    steps : Preprocessing, optional
+    skip_broken : bool, default False
+        Leave out, and count, pictures and files that cannot be read.
+    mapper : Mapper, optional
+        Such as :class:`visionshare.distributed.mapping.ClusterMap`: workers read the files.
+
+    Raises
+    ------
+    DataError
+        If there is no file, or one cannot be read and is not skipped.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a", "b"):
+    ...         np.savez(f"{folder}/{name}.npz", x=np.zeros((3, 4, 4), np.uint8), y=[0, 1, 1])
+    ...     pictures = survey_shards(f"{folder}/*.npz", (4, 4))
+    >>> len(pictures), len(pictures.shards), pictures.classes
+    (6, 2, ('0', '1'))
+    """
+    names = matching_files(pattern) if isinstance(pattern, str) else list(pattern)
+    if not names:
+        raise DataError(f"{pattern}: no such files")
+    if mode not in ("gray", "color"):
+        raise InputError("mode", mode, "'gray' or 'color'")
+    reading = Reading(tuple(size), mode, steps or Preprocessing(), skip_broken)
+    # Labels of two files with the same name mean the same class.
+    numbers: dict[str, int] = {}
+    shards, skipped = [], []
+    for name, found in zip(
+        names, mapper(_surveyed, Reading, tuple(vars(reading).values()), names), strict=True
+    ):
+        if isinstance(found, str):
+            skipped.append(found)
+            continue
+        shard, classes = found
+        table = [numbers.setdefault(label, len(numbers)) for label in classes]
+        if shard.labels:
+            shards.append(replace(shard, labels=tuple(table[i] for i in shard.labels)))
+        else:
+            skipped.append(f"{name}: no pictures")
+    if not shards:
+        raise DataError(f"{names[0]}: no pictures in {len(names)} files")
+    return _sorted(StoredPictures(tuple(shards), tuple(numbers), reading, tuple(skipped)))
+
+
+def _sorted(pictures: StoredPictures) -> StoredPictures:
+    """Return pictures whose classes are in the order of their names, numbers by their size."""
+    order = sorted(
+        pictures.classes, key=lambda c: (not c.isdecimal(), int(c) if c.isdecimal() else 0, c)
+    )
+    table = [order.index(name) for name in pictures.classes]
+    shards = [replace(s, labels=tuple(table[i] for i in s.labels)) for s in pictures.shards]
+    return replace(pictures, shards=tuple(shards), classes=tuple(order))
+
+
+def _surveyed(reading: Reading, name: str) -> tuple[Shard, tuple[str, ...]] | str:
+    """Return what is in a file and its classes, or why it is skipped."""
+    try:
+        with _copy(name, None) as (path, n_bytes, sha256):
+            read, classes, labels = _read(path, name, reading, 1)
+    except DataError as error:
+        if not reading.skip_broken:
+            raise
+        return str(error)
+    kept = tuple(labels[read.numbers].tolist())
+    return Shard(name, n_bytes, sha256, kept, len(read.broken)), classes
+
+
+def _read(
+    path: Path, name: str, reading: Reading, n_jobs: int
+) -> tuple[ReadPictures, tuple[str, ...], np.ndarray]:
+    try:
+        pictures = find_pictures(path)
+        read = read_pictures(
+            pictures, reading.size, reading.mode, reading.steps,
+            skip_broken=reading.skip_broken, n_jobs=n_jobs,
+        )  # fmt: skip
+    except DataError as error:
+        raise DataError(str(error).replace(str(path), name)) from None
+    return read, pictures.classes, pictures.labels
+
+
+@contextmanager
+def _copy(name: str, folder: Path | None) -> Iterator[tuple[Path, int, str]]:
+    """Give a file as one of this machine, with its bytes and their digest."""
+    if not is_url(name):
+        with open_file(name) as file:
+            found = _digested(file, None)
+        yield Path(name), *found
+        return
+    with tempfile.TemporaryDirectory(prefix="visionshare-shard-", dir=folder) as home:
+        path = Path(home, PurePosixPath(name).name)
+        with open_file(name) as file, path.open("wb") as out:
+            found = _digested(file, out)
+        if is_idx(name):
+            _copy_labels(name, path.parent)
+        yield path, *found
+
+
+def _copy_labels(name: str, folder: Path) -> None:
+    """Copy the labels that stand beside an IDX file of images."""
+    labels = name.replace("images", "labels").replace("idx3", "idx1")
+    if labels != name:
+        with open_file(labels) as file, (folder / PurePosixPath(labels).name).open("wb") as out:
+            _digested(file, out)
+
+
+def _digested(file: Any, out: Any) -> tuple[int, str]:
+    """Return the bytes of a file and their digest; write them to another one, if it is given."""
+    digest, n_bytes = hashlib.sha256(), 0
+    while block := file.read(_BLOCK):
+        digest.update(block)
+        n_bytes += len(block)
+        if out is not None:
+            out.write(block)
+    return n_bytes, digest.hexdigest()

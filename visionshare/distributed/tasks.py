@@ -1,0 +1,192 @@
+"""The problem of tasks whose examples lie in partitions: sums and weights travel alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from visionshare.distributed.engine import Engine, Rows
+from visionshare.distributed.host import THREADS
+from visionshare.errors import InputError
+from visionshare.solvers import TaskBlock, TaskProblem, TaskWeights
+
+__all__ = ["PartitionedTasks"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _BlockElsewhere(TaskBlock):
+    """Tasks whose examples lie elsewhere: what is left here are sums of their weights."""
+
+    sums: np.ndarray
+
+    @property
+    def totals(self) -> np.ndarray:
+        return self.sums
+
+
+class PartitionedTasks(TaskProblem):
+    """A problem of tasks in each partition, and their sums.
+
+    Where :class:`visionshare.solvers.TaskProblem` returns numbers for each example, this returns
+    :class:`visionshare.distributed.engine.Rows`; where it takes them, this takes those. All tasks
+    have the same examples.
+
+    Parameters
+    ----------
+    engine : Engine
+    make : callable
+        Makes the problem of a partition, of an executor and of arrays with a row an example.
+    examples : sequence of ndarray
+        Such arrays, of all examples; weights are the last.
+    """
+
+    def __init__(
+        self, engine: Engine, make: Callable[..., TaskProblem], examples: Sequence[np.ndarray]
+    ) -> None:
+        # What does not depend on the examples is here, in a problem of none.
+        self.__dict__.update(make(None, *(values[:0] for values in examples)).__dict__)
+        omega = examples[-1]
+        self._engine = engine
+        pieces = [engine.split(values) for values in examples]
+        self._local = engine.rows(make, THREADS, *pieces)
+        self.order = np.flatnonzero(omega > 0 if omega.ndim == 1 else omega.any(axis=1))
+        self._measure()
+
+    def _measure(self) -> None:
+        """Learn how many rows the partitions have, and the sums of their weights."""
+        count, sums = self.total(_rows_and_sums)
+        block = self.blocks[0]
+        empty = (block.s, block.c, block.omega)
+        self.blocks = [_BlockElsewhere(block.rows, block.tasks, *empty, sums)]
+        self._count = int(count)
+
+    @property
+    def n_rows(self) -> int:
+        return self._count
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Raise an InputError: no place has all examples."""
+        raise InputError("columns", "partitions", "columns in one place, for this solver")
+
+    def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
+        result: T = self._engine.total(function, self._local, *args, how=how)
+        return result
+
+    def each(self, function: Callable[..., Any], *args: Any) -> Any:
+        return self._engine.rows(function, self._local, *args)
+
+    def append(
+        self, new: Any, sizes: Sequence[int] | None = None, ids: np.ndarray | None = None
+    ) -> None:
+        g, first = new.shape[0], self.n
+        self._sizes.extend([g] if sizes is None else sizes)
+        self.ids = np.append(self.ids, np.arange(first, first + g) if ids is None else ids)
+        self.n += g
+        self._engine.change(self._local, TaskProblem.append, new, sizes, ids)
+
+    def keep(self, groups: np.ndarray) -> np.ndarray:
+        ends = np.cumsum(self._sizes)
+        parts = [np.arange(ends[g] - self._sizes[g], ends[g]) for g in groups]
+        positions = np.concatenate([np.empty(0, np.int64), *parts])
+        self._sizes = [self._sizes[g] for g in groups]
+        self.n, self.ids = len(positions), self.ids[positions]
+        self.removals += 1
+        self._engine.change(self._local, TaskProblem.keep, groups)
+        return positions
+
+    def subset(self, used: Any) -> PartitionedTasks:
+        smaller = copy(self)
+        smaller._local = self.each(TaskProblem.subset, used)
+        smaller._measure()
+        return smaller
+
+    def forward(self, block: TaskBlock, whole: np.ndarray) -> Any:
+        return self._rows(TaskProblem.forward, whole)
+
+    def backward(self, block: TaskBlock, Q: Any) -> np.ndarray:
+        return self._sum(TaskProblem.backward, Q)
+
+    def slack(self, block: TaskBlock, weights: TaskWeights) -> Any:
+        return self._rows(TaskProblem.slack, weights)
+
+    def residual(self, block: TaskBlock, z: Any) -> Any:
+        return self._rows(TaskProblem.residual, z)
+
+    def importance(self, block: TaskBlock, z: Any) -> Any:
+        return self._rows(TaskProblem.importance, z)
+
+    def row_values(self, block: TaskBlock, rows: np.ndarray) -> Any:
+        return self._rows(TaskProblem.row_values, rows)
+
+    def shifted(self, block: TaskBlock, z: Any, X: Any, change: np.ndarray) -> Any:
+        return self._rows(_shifted, z, X, change)
+
+    def raised(self, block: TaskBlock, z: Any, step: np.ndarray) -> Any:
+        return self._rows(_raised, z, step)
+
+    def row_sums(
+        self, block: TaskBlock, z: Any, X: Any, weighs: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._sum(TaskProblem.row_sums, z, X, weighs)
+
+    def intercept_sums(
+        self, block: TaskBlock, z: Any, weighs: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._sum(TaskProblem.intercept_sums, z, weighs)
+
+    def curvature_grams(
+        self, block: TaskBlock, z: Any, columns: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, ...]:
+        return self._sum(TaskProblem.curvature_grams, z, columns)
+
+    def loss_value(self, slacks: Sequence[Any]) -> float:
+        return self.total(_loss_value, *slacks)
+
+    def gradient(self, slacks: Sequence[Any]) -> TaskWeights:
+        W, b = self.total(_gradient, *slacks)
+        return TaskWeights(W, W.sum(axis=1), b)
+
+    def mean_square(self, i: int) -> float:
+        return self.total(TaskProblem.mean_square, i) if self.n else 1.0
+
+    def _rows(self, function: Callable[..., Any], *args: Any) -> Rows:
+        return self._engine.rows(_of_block, self._local, function, *args)
+
+    def _sum(self, function: Callable[..., T], *args: Any) -> T:
+        result: T = self._engine.total(_of_block, self._local, function, *args)
+        return result
+
+
+def _of_block(problem: TaskProblem, function: Callable[..., T], *args: Any) -> T:
+    return function(problem, problem.blocks[0], *args)
+
+
+def _rows_and_sums(problem: TaskProblem) -> tuple[int, np.ndarray]:
+    return problem.m, problem.blocks[0].totals
+
+
+# A partition that is placed anew repeats its orders: none may write over what another has left.
+def _shifted(
+    problem: TaskProblem, block: TaskBlock, z: np.ndarray, X: np.ndarray, change: np.ndarray
+) -> np.ndarray:
+    return problem.shifted(block, z.copy(), X, change)
+
+
+def _raised(problem: TaskProblem, block: TaskBlock, z: np.ndarray, step: np.ndarray) -> np.ndarray:
+    return problem.raised(block, z.copy(), step)
+
+
+def _loss_value(problem: TaskProblem, *slacks: np.ndarray) -> float:
+    return problem.loss_value(slacks)
+
+
+def _gradient(problem: TaskProblem, *slacks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    gradient = problem.gradient(slacks)
+    return gradient.W, gradient.b

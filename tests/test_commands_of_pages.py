@@ -272,7 +272,11 @@ def _pictures_in_storage(endpoint, monkeypatch):
                      "label": number % 2})  # fmt: skip
     for name in ("a", "b"):
         buffer = io.BytesIO()
-        parquet.write_table(pyarrow.Table.from_pylist(rows), buffer)
+        table = pyarrow.Table.from_pylist(rows)
+        names = {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
+        parquet.write_table(
+            table.replace_schema_metadata({"huggingface": json.dumps(names)}), buffer
+        )
         files.pipe(f"bucket/train-{name}.parquet", buffer.getvalue())
 
 

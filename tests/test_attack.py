@@ -81,8 +81,10 @@ SORTS = [(name, number) for name, kind in HOSTILE.items() for number in range(le
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_inputs_are_refused(name):
-    ended, counts = attack("--kinds", name, "--n", 200, "--seed", 1)
-    assert counts[name]["survived"] == 200, ended.stderr
+    # Headers of files take as long as their writing; some of each sort are enough here.
+    n = 100 if name == "headers" else 200
+    ended, counts = attack("--kinds", name, "--n", n, "--seed", 1)
+    assert counts[name]["survived"] == n, ended.stderr
     assert ended.returncode == 0
 
 

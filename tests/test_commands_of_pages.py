@@ -50,6 +50,8 @@ LONG_PAGES = [
 STAND_INS = {"DATA": "data", "DIR": "data", "--time 30m": "--time 20s", "--time 5m": "--time 10s"}
 # The classifier of a line is that of the data it names: the first that is found in it.
 CLASSIFIERS = {"mnist": "mnist", "photo": "photos", "read ": "ocr", "": "digits"}
+# Searches of a minute get a budget that allows quick trials alone; scripts/pages makes them whole.
+SEARCHES = {"visionshare train samples/signs": ["--budget", "150"]}
 # What is learned before a page begins.
 PREPARED = {
     "edge": ["visionshare train mnist --data data"],
@@ -82,7 +84,8 @@ def _run(line):
     if not words or words[0] in INSTALLATION or words[0].startswith("scripts/"):
         return
     if words[0] == "visionshare":
-        assert main(words[1:]) == 0, line
+        short = [] if "VISIONSHARE_LONG" in os.environ else SEARCHES.get(line.strip(), [])
+        assert main([*words[1:], *short]) == 0, line
     else:
         assert words[0] in COMPILED, line
         if shutil.which("make") and shutil.which("cc"):
@@ -250,6 +253,8 @@ def _pictures_in_storage(endpoint, monkeypatch):
     }.items():  # fmt: skip
         monkeypatch.setenv(key, value)
     import fsspec
+    import pyarrow
+    from pyarrow import parquet
 
     files = fsspec.filesystem("s3", skip_instance_cache=True)
     files.mkdir("bucket")
@@ -262,6 +267,20 @@ def _pictures_in_storage(endpoint, monkeypatch):
                 entry.size = len(picture)
                 tar.addfile(entry, io.BytesIO(picture.tobytes()))
         files.pipe(f"bucket/shards/{name}.tar", buffer.getvalue())
+    rng = np.random.default_rng(0)
+    rows = []
+    for number in range(60):
+        color = rng.integers(0, 256, (40, 40, 3), np.uint8) // (1 + number % 2)
+        rows.append({"image": {"bytes": cv2.imencode(".png", color)[1].tobytes(), "path": None},
+                     "label": number % 2})  # fmt: skip
+    for name in ("a", "b"):
+        buffer = io.BytesIO()
+        table = pyarrow.Table.from_pylist(rows)
+        names = {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
+        parquet.write_table(
+            table.replace_schema_metadata({"huggingface": json.dumps(names)}), buffer
+        )
+        files.pipe(f"bucket/train-{name}.parquet", buffer.getvalue())
 
 
 @pytest.mark.filterwarnings(
@@ -272,6 +291,7 @@ def test_the_page_of_clusters_runs(readers_things, tmp_path, monkeypatch, capsys
     if "VISIONSHARE_LONG" not in os.environ:
         pytest.skip("minutes; scripts/pages runs it")
     pytest.importorskip("distributed")
+    pytest.importorskip("pyarrow")
     server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
     server.start()
     shutil.copytree(readers_things, tmp_path / "reader")
@@ -281,10 +301,13 @@ def test_the_page_of_clusters_runs(readers_things, tmp_path, monkeypatch, capsys
     try:
         _pictures_in_storage("http://{}:{}".format(*server.get_host_and_port()), monkeypatch)
         with local_cluster(2, tmp_path) as address:
+            names = _names_of_clusters()
             for kind, text in _blocks("clusters"):
                 text = text.replace("tcp://head:8786", address).replace("~/data", "data")
+                # Patches of a few pictures do not make thousands of templates.
+                text = text.replace("PatchTemplates(5, 2000)", "PatchTemplates(5, 20)")
                 if kind == "python":
-                    exec(compile(text, "clusters.md", "exec"), _names_of_clusters())
+                    exec(compile(text, "clusters.md", "exec"), names)
                     continue
                 for line in text.splitlines():
                     _run(line.replace("CLASSIFIER", "out/digits/classifier.safetensors"))

@@ -76,6 +76,13 @@ def _networks(conditions: dict[str, Any]) -> str:
     )
 
 
+def _titled(data_set: str, entries: Sequence[Entry]) -> str:
+    """Return the name of a set as titles have it, and whether networks saw deformed images."""
+    said = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+    deformed = any(entry.name.endswith("deformed") for entry in entries)
+    return said.get(data_set, data_set) + (", deformed images" if deformed else "")
+
+
 def write(out: Path, record: Record, measured: Measured, name: str | None = None) -> None:
     """Write page and picture of all that is in the record; their name says the set if omitted."""
     conditions, entries = record.conditions, record.entries()
@@ -93,7 +100,7 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
         "peers",
         name,
         stem=name,
-        data_set=conditions["set"],
+        data_set=_titled(conditions["set"], entries),
         quick="A quick run, to see it work." if conditions["quick"] else "",
         n_train=conditions["training images"],
         n_test=n_test,

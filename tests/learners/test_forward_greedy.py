@@ -20,7 +20,7 @@ def _data(seed=0, m=150, d=30):
 
 def test_they_are_learners():
     check_learner(ForwardGreedyClassifier(rounds=60))
-    check_estimator(ForwardGreedyRegressor(rounds=200))
+    check_estimator(ForwardGreedyRegressor(rounds=60))
 
 
 def _scaled_norm(model, X):

@@ -86,12 +86,12 @@ def test_copies_that_do_not_fit_are_refused(tmp_path):
 
 
 def test_classes_that_do_not_fit_are_refused_before_learning(tmp_path):
-    images, labels = np.zeros((100_000, 2, 2), np.uint8), np.arange(100_000) % 100
+    images, labels = np.zeros((20_000, 2, 2), np.uint8), np.arange(20_000) % 250
     images[:, 0, 0] = labels
     np.savez(tmp_path / "images.npz", images=images, labels=labels)
     source = f"data={{source='{tmp_path}/images.npz'}}"
     recipe = load_recipe("digits", [source, "features={pool='pixels'}", "store.memory=64MiB"])
-    message = "^learning 100 classes from 100000 images: about .*fewer rounds"
+    message = "^learning 250 classes from 20000 images: about .*fewer rounds"
     with pytest.raises(MemoryLimitError, match=message):
         train(recipe, tmp_path / "out")
 

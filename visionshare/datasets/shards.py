@@ -259,7 +259,8 @@ def survey_shards(
         raise DataError(f"{pattern}: no such files")
     if mode not in ("gray", "color"):
         raise InputError("mode", mode, "'gray' or 'color'")
-    reading = Reading(tuple(size), mode, steps or Preprocessing(), skip_broken)
+    height, width = map(int, size)
+    reading = Reading((height, width), mode, steps or Preprocessing(), skip_broken)
     # Labels of two files with the same name mean the same class.
     numbers: dict[str, int] = {}
     shards, skipped = [], []

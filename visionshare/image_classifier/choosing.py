@@ -38,7 +38,7 @@ _PLAIN = 2.0
 # Classifiers that share the budget, where several do; trials are of one of them at first.
 _MEMBERS = 3
 # Trials of a member that a time is divided among.
-_TRIALS = 16
+_TRIALS = 20
 _UNITS = 32
 _SMOOTHING = 0.1
 # Where flash is limited: bits of templates and weights at first, and of templates afterwards.
@@ -174,7 +174,7 @@ class Search:
             (_LIKELY, self._depths),
             (_LIKELY, self._smoothed),
             (0.0, self._several),
-            (_LIKELY, self._alone),
+            (_LIKELY, self._fewer),
         ]
         last = self._greedy if self._bits is None else self._few_bits
         return [*stages, (_LIKELY, last)]
@@ -285,13 +285,15 @@ class Search:
         if best is not None and best.proposal.structure is not None and self.members > 1:
             yield replace(best.proposal, members=self.members)
 
-    def _alone(self, best: Trial | None) -> Iterator[Proposal]:
+    def _fewer(self, best: Trial | None) -> Iterator[Proposal]:
         structure = None if best is None else best.proposal.structure
-        if best is None or structure is None or self.members == 1:
+        if best is None or structure is None:
             return
-        found = self._widest(len(structure.layers), members=1, **_all_but_width(structure))
-        if found is not None and found != structure:
-            yield replace(best.proposal, features=found, members=1)
+        for members in range(self.members - 1, 0, -1):
+            same = _all_but_width(structure)
+            found = self._widest(len(structure.layers), members=members, **same)
+            if found is not None and found != structure:
+                yield replace(best.proposal, features=found, members=members)
 
     def _of_several(self, best: Trial) -> Trial:
         """Return a trial of one member as one of several, which there was no time to try."""

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from benchmarks.architectures import LENET_5, lenet
 from benchmarks.measuring import Paired
-from visionshare import CompactClassifier, LearnedMaps, PatchTemplates, Units
+from benchmarks.onnx_networks import network_session, onnx_network, random_weights
+from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, Units
 from visionshare.export import compile_classifier
 
 BATCH, SIDE, MACS = 128, 1024, 3_000_000_000
@@ -153,3 +155,58 @@ def test_c_against_a_product(paired: Paired, stack: str, quantize: str) -> None:
     compiled = compile_classifier(model, "float32", quantize)
     macs = float(model.macs) * BATCH
     _compare(paired, Piece(lambda: compiled.decision_function(images), macs, None))
+
+
+class Recipe(NamedTuple):
+    """What a recipe's classifier computes: layers of maps, templates, cells a side, units."""
+
+    shape: tuple[int, int, int]
+    size: int
+    maps: tuple[int, int]
+    n_templates: int
+    grid: int
+    n_units: int
+    deslanted: bool
+
+
+RECIPES = {
+    "mnist-quick": Recipe((28, 28, 1), 5, (4, 12), 48, 2, 24, True),
+    "fashion-400k": Recipe((28, 28, 1), 3, (8, 24), 64, 3, 32, False),
+    "cifar10-500k": Recipe((32, 32, 3), 3, (8, 16), 44, 2, 32, False),
+}
+
+
+def _classifier(recipe: Recipe) -> CompactClassifier:
+    """Return a classifier of a recipe's structure, of noise."""
+    images = np.random.default_rng(0).random((300, *recipe.shape), np.float32)
+    n = recipe.n_templates
+    family: Any = PatchTemplates(3, n, recipe.grid, masks="cells", padding=0, n_patches=3000)
+    for n_maps in reversed(recipe.maps):
+        family = LearnedMaps(family, n_maps, recipe.size, 2, n_patches=3000)
+    family = Deslanted(family) if recipe.deslanted else family
+    family = Units(family, recipe.n_units).fit(images).tunable().family()
+    weights = np.random.default_rng(2).normal(size=(10, family.n_features_)).astype(np.float32)
+    return CompactClassifier(family, weights, np.zeros(10), np.arange(10))
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_one_image_in_c_against_lenet(paired: Paired, name: str) -> None:
+    """Single images, called from Python; LeNet-5 in onnxruntime, from floats."""
+    recipe = RECIPES[name]
+    compiled = compile_classifier(_classifier(recipe))
+    rows, cols, channels = recipe.shape
+    shape = (channels, rows, cols)
+    layers = lenet(LENET_5, shape, 10)
+    session = network_session(onnx_network(layers, shape, random_weights(layers, shape)))
+    images = np.random.default_rng(1).integers(0, 256, (500, *recipe.shape), np.uint8)
+    inputs = (images.astype(np.float32) / 255).transpose(0, 3, 1, 2).copy()
+
+    def ours() -> None:
+        for image in images:
+            compiled.decision_function(image)
+
+    def network() -> None:
+        for i in range(len(inputs)):
+            session.run(None, {"image": inputs[i : i + 1]})
+
+    paired(ours, network, 0.5)

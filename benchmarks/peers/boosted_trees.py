@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.peer import Choice, Effort, Trained, pixel_rows, two_parts
-from scripts.reproduce.results import listed, render, stopwatch
+from benchmarks.peers.peer import (
+    Choice,
+    Effort,
+    Trained,
+    pixel_rows,
+    processor_stopwatch,
+    two_parts,
+)
+from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
 
 __all__ = ["TreesPredictor", "comparisons", "learn", "tune"]
@@ -101,7 +108,7 @@ def tune(train: ImageSet, effort: Effort) -> Choice:
 def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
     """Train on all images."""
     chosen = choice["settings"]
-    with stopwatch() as seconds:
+    with processor_stopwatch() as seconds:
         booster = _boosted(train, _fixed(train, effort) | chosen, choice["rounds"])
     counted = comparisons(booster, train.images[:COUNTED])
     settings = render(

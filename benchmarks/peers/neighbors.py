@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.peers.peer import Choice, Effort, Trained, pixel_rows
-from scripts.reproduce.results import render, stopwatch
+from benchmarks.peers.peer import Choice, Effort, Trained, pixel_rows, processor_stopwatch
+from scripts.reproduce.results import render
 from visionshare.datasets import ImageSet
 
 __all__ = ["NearestNeighbors", "learn"]
@@ -42,7 +42,7 @@ class NearestNeighbors:
 
 def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
     """Keep all training images."""
-    with stopwatch() as seconds:
+    with processor_stopwatch() as seconds:
         rows = pixel_rows(train.images)
         model = NearestNeighbors(rows, train.labels, NEIGHBORS)
     settings = render("peers/neighbors", n_train=len(train))

@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 RATES, QUICK_RATES, SMOOTHINGS = (2e-3, 5e-3, 1.25e-2), (5e-3,), (0.0, 0.1)
-# Of the seconds: the fraction of training that is tried last.
-FRACTIONS = (1.0, 0.5)
+# Settings are chosen once for each kind, at a budget between the least and the most.
+TUNED_AT, FINALISTS = 4e5, 2
 BATCH, CHUNK, WARMING, DECAY, LEAST_SIDE = 128, 4096, 0.2, 0.01, 28
 
 
@@ -97,11 +97,11 @@ class NetworkPredictor:
     """The labels that a network of ONNX gives to images."""
 
     def __init__(self, network: bytes, inputs: Inputs) -> None:
-        self._parts, self._inputs = (network, inputs), inputs
+        self.parts, self._inputs = (network, inputs), inputs
         self._session = network_session(network)
 
     def __reduce__(self) -> Any:
-        return type(self), self._parts
+        return type(self), self.parts
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         (scores,) = self._session.run(None, {"image": self._inputs(images)})
@@ -265,46 +265,49 @@ def _error(fitted: Fitted, images: ImageSet) -> float:
 
 
 def tune(train: ImageSet, effort: Effort, network: Network) -> Choice:
-    """Choose rate and smoothing in half of the seconds, and then how long to train.
+    """Choose rate and smoothing for networks of a kind, of whatever budget.
 
-    The last are trained for all and for half of a third of the seconds: with the seconds of
-    tuning three times those of training, as long as training is.
+    All pairs share half of the seconds; the two best of them share the other half.
     """
     part, validation = two_parts(train)
     effort = effort._replace(seed=0)
+    if network.budget is not None:
+        network = network._replace(budget=TUNED_AT)
     rates = QUICK_RATES if effort.quick else RATES
     pairs = list(itertools.product(rates, SMOOTHINGS))
-    each = effort.tuning / 2 / len(pairs)
+    each, longer = effort.tuning / 2 / len(pairs), effort.tuning / 2 / FINALISTS
 
-    def tried(rate: float, smoothing: float, seconds: float) -> float:
-        return _error(fit(network, part, Plan(rate, smoothing, seconds), effort), validation)
+    def tried(pair: tuple[float, float], seconds: float) -> float:
+        return _error(fit(network, part, Plan(*pair, seconds), effort), validation)
 
-    errors = [tried(*pair, each) for pair in pairs]
-    rate, smoothing = pairs[int(np.argmin(errors))]
-    lengths = [tried(rate, smoothing, fraction * effort.tuning / 3) for fraction in FRACTIONS]
+    errors = [tried(pair, each) for pair in pairs]
+    finalists = [pairs[i] for i in np.argsort(errors, kind="stable")[:FINALISTS]]
+    final = [tried(pair, longer) for pair in finalists]
+    rate, smoothing = finalists[int(np.argmin(final))]
     return {
         "rate": rate,
         "smoothing": smoothing,
-        "fraction": FRACTIONS[int(np.argmin(lengths))],
-        "error": min(lengths),
+        "error": min(final),
         "rates": list(rates),
         "errors": errors,
-        "errors of fractions": lengths,
+        "finalists": [list(pair) for pair in finalists],
+        "errors of finalists": final,
         "seconds of each": each,
+        "seconds of finalists": longer,
         "n_train": len(part),
         "n_validation": len(validation),
     }
 
 
 def learn(train: ImageSet, effort: Effort, choice: Choice, network: Network) -> Trained:
-    """Train on all images for the fraction of the seconds that was chosen."""
+    """Train on all images with the rate and the smoothing that were chosen."""
     from importlib.metadata import version
 
-    plan = Plan(choice["rate"], choice["smoothing"], choice["fraction"] * effort.seconds)
+    plan = Plan(choice["rate"], choice["smoothing"], effort.seconds)
     fitted = fit(network, train, plan, effort)
     count = macs(fitted.layers, fitted.shape)
     deformed = f"deformed as {Path(effort.recipe).stem} says"
-    deformed = f"deformed as {Path(effort.recipe).stem} says"
+    tuned_at = f"At {TUNED_AT / 1e6:g} million multiply-accumulates, for all budgets"
     settings = render(
         "peers/network",
         version=version("torch"),
@@ -322,9 +325,8 @@ def learn(train: ImageSet, effort: Effort, choice: Choice, network: Network) -> 
         n_train=choice["n_train"],
         rate=f"{plan.rate:g}",
         smoothing=f"{plan.smoothing:g}",
-        fraction=f"{choice['fraction']:g}",
-        fractions=listed(FRACTIONS),
-        length=f"{effort.tuning / 3:.0f}",
+        tuned_at="" if network.budget is None else tuned_at,
+        longer=f"{choice['seconds of finalists']:.0f}",
         error=f"{100 * choice['error']:.2f}",
     )
     n_bytes = 4 * n_weights(fitted.layers, fitted.shape)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.peers.peer import Choice, Effort, Trained
+from benchmarks.peers.peer import Choice, Effort, Trained, processor_stopwatch
 from benchmarks.peers.svm import fit, searched
-from scripts.reproduce.results import listed, render, stopwatch
+from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
 
 __all__ = ["Histograms", "learn", "tune"]
@@ -49,7 +49,7 @@ def tune(train: ImageSet, effort: Effort) -> Choice:
 
 def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
     """Train on all images."""
-    with stopwatch() as seconds:
+    with processor_stopwatch() as seconds:
         predict = fit(train, Histograms(choice["grid"]), choice)
     votes = predict.votes
     settings = render(

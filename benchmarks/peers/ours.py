@@ -90,9 +90,11 @@ def _training(noted: Path) -> tuple[float | None, str]:
     if not noted.is_file():
         return None, render("peers/without-training")
     metrics = json.loads(noted.read_text(encoding="utf-8"))
-    stages = {name: metrics["seconds"][name] for name in STAGES if name in metrics["seconds"]}
+    kind = "processor_seconds" if "processor_seconds" in metrics else "seconds"
+    stages = {name: metrics[kind][name] for name in STAGES if name in metrics[kind]}
     return sum(stages.values()), render(
         "peers/ours-training",
+        kind=kind.replace("_", " "),
         stages=", ".join(stages),
         n_train=f"{metrics['train_images']:,}",
     )

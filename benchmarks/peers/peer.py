@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 
 __all__ = ["HELD_OUT", "Choice", "Effort", "Trained", "inverse_of_variance", "pixel_rows"]
-__all__ += ["two_parts"]
+__all__ += ["processor_stopwatch", "two_parts"]
 
 # The images that ours are tuned on too: `data.held_out` of a recipe, drawn by class.
 HELD_OUT = 0.16667
@@ -66,7 +68,8 @@ class Trained:
     settings : str
         What it is, what was tuned and how, what was chosen.
     seconds : float or None
-        Of training with the settings that were chosen; None where they are not known.
+        Of the processor, for training with the settings that were chosen; None where they are not
+        known.
     """
 
     predict: Callable[[np.ndarray], np.ndarray]
@@ -75,6 +78,15 @@ class Trained:
     n_bytes: int
     settings: str
     seconds: float | None
+
+
+@contextmanager
+def processor_stopwatch() -> Iterator[list[float]]:
+    """Yield a list that holds the seconds of the process, of all its threads, after the block."""
+    seconds: list[float] = []
+    begun = time.process_time()
+    yield seconds
+    seconds.append(time.process_time() - begun)
 
 
 def pixel_rows(images: np.ndarray) -> np.ndarray:

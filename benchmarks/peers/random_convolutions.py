@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit, prange
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from benchmarks.peers.peer import Choice, Effort, Trained, two_parts
+from benchmarks.peers.peer import Choice, Effort, Trained, processor_stopwatch, two_parts
 from benchmarks.peers.timing import threads
-from scripts.reproduce.results import listed, render, stopwatch
+from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
 
 __all__ = ["Convolutions", "ConvolutionsPredictor", "Kernels", "Ridge", "draw", "learn", "sums"]
@@ -291,7 +291,7 @@ def tune(train: ImageSet, effort: Effort) -> Choice:
 def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
     """Train on all images."""
     kernels, n = Kernels(*choice["kernels"]), choice["n"]
-    with stopwatch() as seconds, threads(effort.jobs):
+    with processor_stopwatch() as seconds, threads(effort.jobs):
         lift = draw(train.images, n, *kernels, effort.seed)
         weights, intercept = sums(lift, train).solve(choice["penalty"])
     settings = render(

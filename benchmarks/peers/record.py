@@ -99,7 +99,8 @@ class Record:
             runs = {int(seed): Run(**run) for seed, run in values["runs"].items()}
             times = Times(*values["times"]) if "times" in values else None
             if runs:
-                found.append(Entry(name, values["group"], runs, values.get("tuning"), times))
+                tuning = self._content["results"].get(values["group"], {}).get("tuning")
+                found.append(Entry(name, values["group"], runs, tuning, times))
         return found
 
     def has(self, name: str, seed: int, source: str = "") -> bool:
@@ -107,14 +108,14 @@ class Record:
         runs = self._content["results"].get(name, {}).get("runs", {})
         return str(seed) in runs and runs[str(seed)]["source"] == source
 
-    def choice(self, name: str) -> Choice | None:
-        """Return the settings that tuning chose, if it was done."""
-        found: Choice | None = self._content["results"].get(name, {}).get("choice")
+    def choice(self, group: str) -> Choice | None:
+        """Return the settings that tuning chose for a group, if it was done."""
+        found: Choice | None = self._content["results"].get(group, {}).get("choice")
         return found
 
-    def keep_choice(self, name: str, choice: Choice, seconds: float) -> None:
+    def keep_choice(self, group: str, choice: Choice, seconds: float) -> None:
         """Keep what tuning chose, and the seconds that it took."""
-        self._row(name).update(choice=dict(choice), tuning=seconds)
+        self._row(group).update(choice=dict(choice), tuning=seconds)
         self._save()
 
     def keep_run(self, name: str, group: str, seed: int, run: Run) -> None:

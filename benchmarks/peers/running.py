@@ -17,11 +17,11 @@ from benchmarks.architectures import KINDS
 from benchmarks.peers import page
 from benchmarks.peers.networks import Network
 from benchmarks.peers.ours import WAYS, name_of, ours, read, seed_of
-from benchmarks.peers.peer import Choice, Effort, Trained
+from benchmarks.peers.peer import Choice, Effort, Trained, processor_stopwatch
 from benchmarks.peers.plot import OURS
 from benchmarks.peers.record import Record, Run
 from benchmarks.peers.timing import BATCH, microseconds, threads
-from scripts.reproduce.results import RESULTS, stopwatch
+from scripts.reproduce.results import RESULTS
 from visionshare import CompactClassifier
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import ExportError, InputError, VisionshareError
@@ -63,7 +63,7 @@ class Peer(NamedTuple):
     color : bool
         Whether it takes images of three channels.
     group : str
-        Whom it is drawn with; its name when empty.
+        Whom it is drawn with and shares chosen settings with; its name when empty.
     """
 
     name: str
@@ -145,38 +145,52 @@ class Work:
             run = Run.of(trained, _errors(trained.predict, self.test), digest)
             self._keep(name, f"{OURS}, {way}", seed_of(file), run)
 
-    def add_peer(self, peer: Peer, effort: Effort, seeds: int) -> None:
-        """Tune and train a peer with the seeds that are not there yet."""
-        wanted = range(seeds if peer.seeded else 1)
-        todo = [seed for seed in wanted if not self.record.has(peer.name, seed)]
+    def add_peers(self, peers: Sequence[Peer], effort: Effort, seeds: int) -> None:
+        """Tune and train peers with the seeds that are not there yet.
+
+        All have their first seed before one has a second: what is stopped has a row of each.
+        """
+        here = [peer for peer in peers if self._possible(peer, seeds)]
+        for seed, peer in itertools.product(range(seeds), here):
+            if self._wants(peer, seed):
+                self._add_run(peer, effort._replace(seed=seed))
+        for peer in here:
+            model = self.record.model(peer.name)
+            if model is not None:
+                self.predictors[peer.name] = model
+
+    def _wants(self, peer: Peer, seed: int) -> bool:
+        return (peer.seeded or seed == 0) and not self.record.has(peer.name, seed)
+
+    def _possible(self, peer: Peer, seeds: int) -> bool:
+        """Return whether a peer can be trained or timed here; if not, note why."""
         if lacking := missing(peer):
-            if todo:
+            if any(self._wants(peer, seed) for seed in range(seeds)):
                 self.left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
-            return
+            return False
         if not peer.color and self.train.images.ndim > 3:
             self.left_out.append(f"{peer.name} is left out: it takes images of one channel.")
-            return
-        for seed in todo:
-            choice = self._choice(peer, effort)
-            trained = peer.learn(self.train, effort._replace(seed=seed), choice)
-            if seed == 0:
-                self.record.keep_model(peer.name, trained.predict)
-            run = Run.of(trained, _errors(trained.predict, self.test))
-            self._keep(peer.name, peer.group or peer.name, seed, run)
-        model = self.record.model(peer.name)
-        if model is not None:
-            self.predictors[peer.name] = model
+            return False
+        return True
+
+    def _add_run(self, peer: Peer, effort: Effort) -> None:
+        trained = peer.learn(self.train, effort, self._choice(peer, effort))
+        if effort.seed == 0:
+            self.record.keep_model(peer.name, trained.predict)
+        run = Run.of(trained, _errors(trained.predict, self.test))
+        self._keep(peer.name, peer.group or peer.name, effort.seed, run)
 
     def _choice(self, peer: Peer, effort: Effort) -> Choice:
-        """Return the settings of a peer, chosen now or before."""
-        found = self.record.choice(peer.name)
+        """Return the settings of a peer's group, chosen now or before."""
+        group = peer.group or peer.name
+        found = self.record.choice(group)
         if found is not None:
             return found
-        with stopwatch() as seconds:
+        with processor_stopwatch() as seconds:
             chosen = peer.tune(self.train, effort)
         if chosen is None:
             return {}
-        self.record.keep_choice(peer.name, chosen, seconds[0])
+        self.record.keep_choice(group, chosen, seconds[0])
         return chosen
 
     def _keep(self, name: str, group: str, seed: int, run: Run) -> None:
@@ -250,8 +264,7 @@ def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
     work = Work(record, train, test)
     for (path, classifier), way in itertools.product(classifiers.values(), WAYS):
         work.add_ours(path, classifier, way)
-    for key in options.peers:
-        work.add_peer(peers[key], effort, options.seeds)
+    work.add_peers([peers[key] for key in options.peers], effort, options.seeds)
     done = {entry.name for entry in record.entries()}
     unasked = [p.name for k, p in peers.items() if k not in options.peers and p.name not in done]
     work.left_out += [f"Not asked for: {'; '.join(unasked)}."] if unasked else []

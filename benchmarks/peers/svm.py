@@ -16,9 +16,10 @@ from benchmarks.peers.peer import (
     Trained,
     inverse_of_variance,
     pixel_rows,
+    processor_stopwatch,
     two_parts,
 )
-from scripts.reproduce.results import listed, render, stopwatch
+from scripts.reproduce.results import listed, render
 from visionshare.datasets import ImageSet
 
 __all__ = ["PairwiseVotes", "SvmPredictor", "fit", "learn", "searched", "tune"]
@@ -139,7 +140,7 @@ def tune(train: ImageSet, effort: Effort) -> Choice:
 
 def learn(train: ImageSet, effort: Effort, choice: Choice) -> Trained:
     """Train on all images."""
-    with stopwatch() as seconds:
+    with processor_stopwatch() as seconds:
         predict = fit(train, pixel_rows, choice)
     votes = predict.votes
     settings = render(

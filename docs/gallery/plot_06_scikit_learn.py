@@ -16,7 +16,8 @@ from visionshare import ShareBoost
 # %%
 # Any table of numbers will do: rows are examples, columns are candidates.
 
-X, y = load_wine(return_X_y=True, as_frame=True)
+wine = load_wine()
+X, y = wine.data, wine.target
 print(X.shape)
 
 # %%
@@ -38,4 +39,4 @@ plt.show()
 # Which ones? In the order in which they were chosen:
 
 model = ShareBoost(rounds=4).fit(StandardScaler().fit_transform(X), y)
-print([X.columns[j] for j in model.support_])
+print([wine.feature_names[j] for j in model.support_])

@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from visionshare import GroupFeatureRegressor
 from visionshare.learners.regularization_path import regularization_path
 
-X, y = load_diabetes(return_X_y=True, as_frame=True)
-names = list(X.columns)
-X = StandardScaler().fit_transform(X)
-y = y.to_numpy() - y.mean()
+diabetes = load_diabetes()
+names = diabetes.feature_names
+X = StandardScaler().fit_transform(diabetes.data)
+y = diabetes.target - diabetes.target.mean()
 
 # %%
 # ``alpha`` falls from the value at which the first weight appears. Each solution starts from the one before.

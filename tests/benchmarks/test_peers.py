@@ -100,10 +100,10 @@ def test_what_is_done_is_not_done_again(file, tmp_path):
     running.main(_command(tmp_path, "--seeds", "1", "--peers", "convolutions"), peers)
     assert learned == ["tuned", 0]
     running.main(_command(tmp_path, "--seeds", "3", "--ours", str(file)), peers)
-    assert learned == ["tuned", 0, 1, 2, "tuned", 0]
+    assert learned == ["tuned", 0, "tuned", 0, 1, 2]
     before = json.loads((tmp_path / "digits.json").read_text())["results"]
     running.main(_command(tmp_path, "--seeds", "3"), peers)
-    assert learned == ["tuned", 0, 1, 2, "tuned", 0]
+    assert learned == ["tuned", 0, "tuned", 0, 1, 2]
     after = json.loads((tmp_path / "digits.json").read_text())["results"]
     assert {k: v["runs"] for k, v in before.items()} == {k: v["runs"] for k, v in after.items()}
     with pytest.raises(SystemExit, match="json: got"):

@@ -61,6 +61,8 @@ def test_train_writes_everything(tmp_path):
     assert metrics["test_error_rate"] == metrics["test_errors"] / metrics["test_images"]
     assert metrics["macs"] == result.classifier.macs
     assert set(metrics["seconds"]) >= {"data", "features", "columns", "learning", "evaluation"}
+    assert set(metrics["processor_seconds"]) == set(metrics["seconds"])
+    assert metrics["processor_seconds"]["learning"] > 0
     with open(tmp_path / "out" / "path.csv", newline="") as handle:
         rows = list(csv.DictReader(handle))
     assert float(rows[-1]["test_error"]) == pytest.approx(metrics["test_error_rate"])

@@ -269,6 +269,9 @@ def _tells_of_loss(error: Exception) -> bool:
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
+    # Of an actor that was lost while it started Dask has no error of its own.
+    if type(error) is RuntimeError and "Actor was lost" in str(error):
+        return True
     gone = (Missing, CancelledError, CommClosedError, KilledWorker, ConnectionError)
     # An actor says a plain OSError; those of files are of its subclasses.
     return isinstance(error, gone) or type(error) is OSError

@@ -28,6 +28,14 @@ _logger = logging.getLogger(__name__)
 class Clock:
     """Seconds that each stage took, summed over its calls.
 
+    Attributes
+    ----------
+    seconds : dict of str to float
+        By the clock.
+    processor_seconds : dict of str to float
+        Of all threads of this process: other programs on the machine do not add to them, and
+        worker processes are not in them.
+
     Examples
     --------
     >>> clock = Clock()
@@ -39,15 +47,18 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self.processor_seconds: dict[str, float] = {}
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Add the seconds of a ``with`` block to those of a stage, and show what runs."""
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         with stage(name):
             yield
         seconds = self.seconds.get(name, 0.0) + time.perf_counter() - start
         self.seconds[name] = round(seconds, 3)
+        processor = self.processor_seconds.get(name, 0.0) + time.process_time() - processor
+        self.processor_seconds[name] = round(processor, 3)
         _logger.info("%s: %.1f s", name, self.seconds[name])
 
 

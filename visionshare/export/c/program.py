@@ -142,6 +142,7 @@ def c_program(
         "units": writer.units,
         "probabilities": probabilities,
         "math": probabilities or any(unit.math for unit in writer.units),
+        "with_vectors": any(f"{name}_vector" in unit.source for unit in writer.units),
     }
     return CProgram(name, pixel, quantize, ram, _files(name, "program.c.j2", values))
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CellMaxima", "emit_cells"]
 
-# Positions whose sums are in registers at once, with 16 templates side by side.
-_MOST, _SIDE_BY_SIDE = 10, 16
+# By the lanes of a vector: sums in registers at once, of one or two vectors at each position.
+_SUMS = {16: 24, 8: 12}
+# Templates whose taps are side by side; on small cores they come by four.
+_TOGETHER, _WIDEST, _FOUR = 32, 16, 4
 
 
 class CellMaxima(NamedTuple):
@@ -45,55 +47,69 @@ class CellMaxima(NamedTuple):
     col_cells: np.ndarray
 
 
-class _Run(NamedTuple):
-    """Templates side by side: the first, how many, with those of zeros, and the first tap.
-
-    ``groups`` of as many follow each other.
-    """
+class _Group(NamedTuple):
+    """Templates side by side: the first, how many, with those of zeros, and the first tap."""
 
     begin: int
     n_templates: int
-    width: int
+    stride: int
     taps: int
-    groups: int
 
 
-def _runs(n: int, taps: int) -> list[_Run]:
-    """Return templates by sixteen, and what is left by eight and four.
+class _Shape(NamedTuple):
+    """For vectors of so many lanes: rows and columns of a block, and numbers of vectors."""
+
+    lanes: int
+    rows: int
+    cols: int
+    vectors: tuple[int, ...]
+
+
+def _groups(n: int, taps: int, multiple: int) -> list[_Group]:
+    """Return the groups of n templates; each has a multiple of templates with those of zeros.
 
     Examples
     --------
-    >>> [(run.begin, run.n_templates, run.width, run.groups) for run in _runs(43, 9)]
-    [(0, 32, 16, 2), (32, 8, 8, 1), (40, 3, 4, 1)]
+    >>> [tuple(group) for group in _groups(43, 9, 4)]
+    [(0, 32, 32, 0), (32, 11, 12, 288)]
     """
-    runs: list[_Run] = []
-    begin = 0
-    while begin < n:
-        left = n - begin
-        width = _SIDE_BY_SIDE if left > 12 else 8 if left > 4 else 4
-        groups = max(1, left // width)
-        count = min(left, groups * width)
-        runs.append(_Run(begin, count, width, begin * taps, groups))
-        begin += count
-    return runs
+    groups: list[_Group] = []
+    for begin in range(0, n, _TOGETHER):
+        count = min(_TOGETHER, n - begin)
+        groups.append(_Group(begin, count, -(-count // multiple) * multiple, begin * taps))
+    return groups
 
 
-def _block(rows: int, cols: int) -> tuple[int, int]:
+def _shapes(n: int, rows: int, cols: int) -> list[_Shape]:
+    """Return the blocks of n templates, for wide vectors and for others."""
+    found = []
+    for lanes, most in _SUMS.items():
+        # A last pair of vectors whose second would be empty is one vector.
+        counts = [min(_TOGETHER, n - begin) for begin in range(0, n, _TOGETHER)]
+        pairs = any(count > lanes for count in counts)
+        single = any(0 < count % (2 * lanes) <= lanes for count in counts)
+        vectors = ((2,) if pairs else ()) + ((1,) if single else ())
+        block = _block(rows, cols, most // vectors[0], 8 // vectors[0])
+        found.append(_Shape(lanes, *block, vectors))
+    return found
+
+
+def _block(rows: int, cols: int, most: int, least: int) -> tuple[int, int]:
     """Return the rows and columns of positions that are computed together.
 
     The last block of an axis ends with it and computes some positions twice.
 
     Examples
     --------
-    >>> _block(2, 10), _block(2, 26), _block(3, 3), _block(1, 1)
+    >>> _block(2, 10, 12, 4), _block(2, 26, 10, 8), _block(3, 3, 12, 4), _block(1, 1, 12, 4)
     ((1, 10), (1, 9), (3, 3), (1, 1))
     """
-    sides = [(r, c) for r in range(1, rows + 1) for c in range(1, cols + 1) if r * c <= _MOST]
+    sides = [(r, c) for r in range(1, rows + 1) for c in range(1, cols + 1) if r * c <= most]
 
     def time(block: tuple[int, int]) -> tuple[int, int]:
         # Sums of few positions wait for each other.
         count = -(-rows // block[0]) * -(-cols // block[1])
-        return count * max(8, block[0] * block[1]), -block[0] * block[1]
+        return count * max(least, block[0] * block[1]), -block[0] * block[1]
 
     return min(sides, key=time)
 
@@ -121,18 +137,19 @@ def emit_cells(
     height, width, channels = spec.image_shape
     (pad_y, pad_x), (n, q) = spec.pads, spec.templates.shape[:2]
     rows, cols = len(spec.row_cells), len(spec.col_cells)
-    block_rows, block_cols = _block(rows, cols)
-    runs = _runs(n, q * q * channels)
+    groups = _groups(n, q * q * channels, _WIDEST if writer.vectors else _FOUR)
     # An image of floats without margins is read where it is.
     copied = bool(pad_y or pad_x or writer.bytes)
     cell_rows, cell_cols = (int(c.max()) + 1 for c in (spec.row_cells, spec.col_cells))
+    # Vectors may end after the templates.
+    stride = -(-n // _WIDEST) * _WIDEST
     values = {
         "height": height, "width": width, "channels": channels, "pad_y": pad_y, "pad_x": pad_x,
         "size": q, "length": q * channels, "n": n, "bands": spec.bands, "rows": rows, "cols": cols,
-        "cell_rows": cell_rows, "cell_cols": cell_cols, "block_rows": block_rows,
-        "block_cols": block_cols, "runs": runs, "copied": copied,
+        "cell_rows": cell_rows, "cell_cols": cell_cols, "stride": stride, "groups": groups,
+        "shapes": _shapes(n, rows, cols), "copied": copied, "tap_type": "float",
         "some_without": bool(min(spec.row_cells.min(), spec.col_cells.min()) < 0),
-        "shapes": sorted({run.width for run in runs}), "tap_type": "float",
+        "vector": f"{writer.prefix}_vector", "unaligned": f"{writer.prefix}_unaligned",
         "line": (width + 2 * pad_x if copied else width) * channels,
         "part": inner.name if inner else "", "n_features": 0 if places is None else len(places),
         "unit": np.float32(1 / 255 if writer.bytes else 1),
@@ -143,19 +160,24 @@ def emit_cells(
         taps, scales = quantize_rows(taps, writer.bits)
         tables["scales"] = scales.astype(np.float32)
         values["tap_type"] = integer_type(taps)
-    tables["taps"] = np.concatenate([_side_by_side(taps, run) for run in runs])
+    sides = [_side_by_side(taps, group) for group in groups]
+    # The last vector may end after the last tap.
+    tables["taps"] = np.concatenate([*sides, np.zeros(_WIDEST, taps.dtype)])
     tables |= {"row_cells": spec.row_cells, "col_cells": spec.col_cells}
     if places is not None:
         tables["places"] = places
-    work = {"maxima": WorkArray("float", spec.bands * cell_rows * cell_cols * n)}
+    work = {
+        "maxima": WorkArray("float", spec.bands * cell_rows * cell_cols * n),
+        "best": WorkArray("float", cell_rows * cell_cols * stride),
+    }
     if copied:
         work["band"] = WorkArray("float", (rows + q - 1) * (width + 2 * pad_x) * channels)
     return writer.unit(__file__, kind, tables, values, work, (inner,) if inner else ())
 
 
-def _side_by_side(taps: np.ndarray, run: _Run) -> np.ndarray:
-    """Return the taps of a run one after the other, each of all templates side by side."""
-    own = taps[run.begin : run.begin + run.n_templates].reshape(run.n_templates, -1)
-    rows = np.zeros((run.groups * run.width, own.shape[1]), taps.dtype)
-    rows[: run.n_templates] = own
-    return rows.reshape(run.groups, run.width, -1).transpose(0, 2, 1).ravel()
+def _side_by_side(taps: np.ndarray, group: _Group) -> np.ndarray:
+    """Return the taps of a group one after the other, each of all templates side by side."""
+    own = taps[group.begin : group.begin + group.n_templates].reshape(group.n_templates, -1)
+    rows = np.zeros((group.stride, own.shape[1]), taps.dtype)
+    rows[: group.n_templates] = own
+    return rows.T.ravel()

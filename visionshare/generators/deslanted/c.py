@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["emit"]
 
+# Of whole numbers in 32 bits.
+_LARGEST = 2**31
+
 
 def emit(family: Deslanted, writer: Writer) -> Unit:
     """Return the unit that deslants, after the unit of the features."""
@@ -22,6 +25,10 @@ def emit(family: Deslanted, writer: Writer) -> Unit:
         "rows": rows, "cols": cols, "channels": channels, "part": part.name,
         # Bytes are rounded to the nearest.
         "half": 0.5 if writer.bytes else 0.0,
+        "whole": writer.bytes and 255 * channels * cols**2 < _LARGEST,
     }  # fmt: skip
-    work = {"straight": WorkArray(writer.pixel_type, math.prod(family.image_shape_))}
+    work = {
+        "straight": WorkArray(writer.pixel_type, math.prod(family.image_shape_)),
+        "line": WorkArray("float", (cols + 2) * channels),
+    }
     return writer.unit(__file__, "deslanted", {}, values, work, (part,))

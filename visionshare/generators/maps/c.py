@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["emit"]
 
-# Maps that share a pixel that was read, and positions of a vector.
-_TOGETHER, _LANES = 4, 8
-# As many maps fill vectors themselves.
-_MANY = 8
+# Maps and positions of a cell's row that share pixels in registers; the most cells of a vector.
+_TOGETHER, _POSITIONS, _LANES = 4, 3, 16
 
 
 class _Group(NamedTuple):
@@ -31,29 +29,40 @@ class _Group(NamedTuple):
     taps: int
 
 
+class _Phase(NamedTuple):
+    """Columns with one place in a cell: how many, the first in the image and in the band."""
+
+    count: int
+    begin: int
+    to: int
+
+
 def emit(family: LearnedMaps, writer: Writer) -> Unit:
     """Return the unit of the maps, after the unit of the features on them."""
     part = writer.add_on_floats(family.part_)
-    if family.n_maps >= _MANY:
-        return emit_cells(writer, "maps", _cells(family), inner=part)
     height, width, channels = family.raster_shape
     rows, cols, n_maps = family.map_shape_
     q, pool = family.size, family.pool
-    wide = -(-cols * pool // _LANES) * _LANES
-    band, stride = pool + q - 1, wide + q - 1
-    # Columns of an image beyond the last cell are not read.
-    seen = max(0, min(width, stride - family.padding))
+    if not _cells_side_by_side(n_maps, cols):
+        return emit_cells(writer, "maps", _cells(family), inner=part)
+    together = _TOGETHER * 2 if pool == 1 else _TOGETHER
+    length = _vectors(cols) + (pool + q - 2) // pool
     groups = [
-        _Group(begin, min(_TOGETHER, n_maps - begin), begin * channels * q * q)
-        for begin in range(0, n_maps, _TOGETHER)
+        _Group(begin, min(together, n_maps - begin), begin * channels * q * q)
+        for begin in range(0, n_maps, together)
     ]
+    columns = list(range(pool))
+    # Bytes that are far from each other are converted one by one.
+    spread = writer.bytes and pool * channels > 2
     values = {
         "part": part.name, "height": height, "width": width, "channels": channels,
         "rows": rows, "cols": cols, "n_maps": n_maps, "size": q, "pool": pool,
-        "padding": family.padding, "positions": cols * pool, "wide": wide, "band": band,
-        "stride": stride, "seen": seen, "groups": groups,
+        "padding": family.padding, "length": length, "spread": spread, "groups": groups,
+        "phases": [_phase(place, length, family) for place in range(pool)],
+        "chunks": [columns[i : i + _POSITIONS] for i in range(0, pool, _POSITIONS)],
         "counts": sorted({group.n_maps for group in groups}), "tap_type": "float",
-        "lanes": _LANES, "unit": np.float32(1 / 255 if writer.bytes else 1),
+        "vector": f"{writer.prefix}_vector", "unaligned": f"{writer.prefix}_unaligned",
+        "unit": np.float32(1 / 255 if writer.bytes else 1),
     }  # fmt: skip
     taps, tables = family.templates_, {"biases": family.biases_}
     if writer.bits is not None:
@@ -62,14 +71,40 @@ def emit(family: LearnedMaps, writer: Writer) -> Unit:
         tables["scales"] = scales.astype(np.float32)
         values["tap_type"] = integer_type(taps)
     tables["taps"] = np.concatenate(
-        [taps[g.begin : g.begin + g.n_maps].transpose(3, 1, 2, 0).ravel() for g in groups]
+        [taps[g.begin : g.begin + g.n_maps].transpose(1, 3, 2, 0).ravel() for g in groups]
     )
     work = {
         "maps": WorkArray("float", rows * cols * n_maps),
-        "band": WorkArray("float", channels * band * stride),
-        "best": WorkArray("float", min(n_maps, _TOGETHER) * wide),
+        "band": WorkArray("float", (pool + q - 1) * channels * pool * length),
     }
+    if spread:
+        work["line"] = WorkArray("float", width * channels)
     return writer.unit(__file__, "maps", tables, values, work, (part,))
+
+
+def _vectors(n: int) -> int:
+    """Return how many numbers there are in the vectors that n of them need."""
+    return -(-n // _LANES) * _LANES
+
+
+def _cells_side_by_side(n_maps: int, cols: int) -> bool:
+    """Return whether cells of a row fill vectors at least as well as templates.
+
+    Examples
+    --------
+    >>> _cells_side_by_side(8, 13), _cells_side_by_side(24, 5)
+    (True, False)
+    """
+    return n_maps * _vectors(cols) <= cols * _vectors(n_maps)
+
+
+def _phase(place: int, length: int, family: LearnedMaps) -> _Phase:
+    """Return the columns of the image that have a place in the cells."""
+    width, pool, padding = family.raster_shape[1], family.pool, family.padding
+    skipped = max(0, -(-(padding - place) // pool))
+    begin = skipped * pool + place - padding
+    count = max(0, min(-(-(width - begin) // pool), length - skipped))
+    return _Phase(count, begin, place * length + skipped)
 
 
 def _cells(family: LearnedMaps) -> CellMaxima:

@@ -43,6 +43,7 @@ def figures_of(
         "macs": classifier.macs,
         "nbytes": classifier.nbytes,
         "seconds": dict(run.clock.seconds),
+        "processor_seconds": dict(run.clock.processor_seconds),
         "peak_memory": peak_memory(),
     }
     if images.notes:
@@ -90,6 +91,7 @@ def write_results(
     with run.clock("report"):
         _write_report(run, out, classifier, images, figures)
     figures["seconds"] = dict(run.clock.seconds)
+    figures["processor_seconds"] = dict(run.clock.processor_seconds)
     figures["peak_memory"] = peak_memory()
     write_text(out / "metrics.json", json.dumps(figures, indent=2) + "\n")
     return figures

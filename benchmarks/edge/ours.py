@@ -15,7 +15,7 @@ from visionshare.export.targets import device_sources
 
 __all__ = ["our_contenders"]
 
-_TABLES = ("int8", "int4")
+_TABLES = ("int8", "int4", "none")
 
 
 def our_contenders(path: Path, set_name: str, data: Path) -> list[Contender]:
@@ -31,14 +31,16 @@ def our_contenders(path: Path, set_name: str, data: Path) -> list[Contender]:
         try:
             program = c_program(model, quantize=quantize, examples=examples)
         except VisionshareError:
-            # Some families have no tables of 4 bits.
+            # Some families have no tables of 4 bits; classifiers of few bits have theirs already.
+            continue
+        if quantize == "none" and program.score != "int32":
             continue
         sources = device_sources(model, program)
         source = f"{program.name}.c"
         if made and made[-1].sources.files[source] == sources.files[source]:
             # Without products of pairs there is nothing to store in 4 bits.
             continue
-        name = f"{path.parent.name}, {quantize}"
+        name = f"{path.parent.name}, {quantize if quantize != 'none' else 'few bits'}"
         made.append(Contender(name, sources, int(model.macs), images, labels))
     return made
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.edge import networks
 from benchmarks.edge.brought import brought
 from benchmarks.edge.contender import Contender
 from benchmarks.edge.emlearn_trees import SIZES, available, learn_trees
@@ -30,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--ours", type=Path, nargs="*", default=[], help="classifier files")
     parser.add_argument("--peer-c", type=Path, nargs="*", default=[], help="folders of C")
     parser.add_argument("--no-trees", action="store_true", help="leave emlearn out")
+    parser.add_argument("--networks", type=float, help="seconds to train each network of int8")
+    parser.add_argument("--recipe", default="mnist-quick", help="whose deformations they see")
+    parser.add_argument("--seed", type=int, default=0, help="of the networks")
     parser.add_argument("--targets", nargs="*", default=["cortex-m0plus", "cortex-m4"])
     parser.add_argument("--optimize", choices=OPTIMIZATIONS, default="speed")
     parser.add_argument("--count", type=int, default=100, help="images on each core")
@@ -59,6 +63,13 @@ def _contenders(options: argparse.Namespace) -> Iterator[Contender]:
         yield from our_contenders(path, options.set, options.data)
     for folder in options.peer_c:
         yield brought(folder, options.set, options.data)
+    if options.networks is not None:
+        if not networks.available():
+            raise ImportError("networks need torch, onnxruntime and emx-onnx-cgen")
+        for network in networks.NETWORKS:
+            yield networks.learn_network(
+                options.set, options.data, network, options.networks, options.recipe, options.seed
+            )
     if available() and not options.no_trees:
         for n_trees, n_leaves in SIZES:
             yield learn_trees(options.set, options.data, n_trees, n_leaves)

@@ -97,11 +97,11 @@ class NetworkPredictor:
     """The labels that a network of ONNX gives to images."""
 
     def __init__(self, network: bytes, inputs: Inputs) -> None:
-        self._parts, self._inputs = (network, inputs), inputs
+        self.parts, self._inputs = (network, inputs), inputs
         self._session = network_session(network)
 
     def __reduce__(self) -> Any:
-        return type(self), self._parts
+        return type(self), self.parts
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         (scores,) = self._session.run(None, {"image": self._inputs(images)})

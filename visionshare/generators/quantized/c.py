@@ -38,6 +38,8 @@ _LARGEST_SIZE = 65535
 _SHORTEST, _MOST_UNROLLED = 4, 6
 # Those of a turn where an instruction has two of them, of a template alone.
 _OF_PAIRS = 4
+# Beside smaller tables a second function of sums would be much of the flash.
+_SMALL_TABLES = 3000
 # Ternary numbers have no number of bits.
 _KINDS: dict[int | str, int] = {8: 8, 4: 4, 2: 2, "ternary": 1}
 
@@ -114,6 +116,8 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         _layer(layer, images[i : i + 2], loop.shape(pieces[i], images[i].line), plan.of_layer(i))
         for i, layer in enumerate(weighted)
     ]
+    adjacent = any(_adjacent(layer) for layer in weighted)
+    small = sum(layer.nbytes for layer in weighted) < _SMALL_TABLES
     bias_type = integer_type(np.concatenate([layer.biases for layer in weighted]))
     tables: list[tuple[str, np.ndarray, str]] = []
     for number, (layer, made) in enumerate(zip(weighted, layers, strict=True)):
@@ -129,7 +133,7 @@ def _emitted(family: QuantizedLayers, writer: Writer, scores: ScoreTable | None)
         "deslant": deslant is not None, "deslant_c": deslant_source(deslant, images[0]),
         "n_features": family.n_features_, "bias_type": bias_type,
         "paired": paired, "lanes": 1 + paired, "sum_type": "uint32_t" if paired else "int32_t",
-        "split": loop.split, "adjacent": any(_adjacent(layer) for layer in weighted),
+        "split": loop.split, "adjacent": adjacent, "single": not adjacent or not small,
         "last": plan.images[-1],
         "per_byte": {_KINDS[bits]: n for bits, n in PER_BYTE.items()},
         "unroll": loop.unroll, "rest": loop.rest,

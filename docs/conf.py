@@ -108,7 +108,7 @@ def list_pages(app, docname, source):
 
 # Literal text stays as it is; elsewhere these characters are those of a formula, not of markup.
 LITERAL = re.compile(r"(``.*?``|:[\w:]+:`[^`]+`)")
-MARKUP = re.compile(r"\||\*(?=\w)|(?<=\w)_(?!\w)")
+MARKUP = re.compile(r"\||\*(?=[\w.])|(?<=\w)_(?!\w)")
 
 
 def take_text_literally(app, what, name, thing, options, lines):

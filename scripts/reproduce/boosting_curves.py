@@ -85,10 +85,13 @@ def curve(history: Any, columns: ArrayColumns, test: Examples) -> Curve:
         measured["zeros"].append(1 - np.count_nonzero(step.W) / (k * columns.shape[1]))
         measured["n"].append(len(ids))
     return Curve(
-        np.cumsum([step.seconds for step in history]),
-        np.array([step.value for step in history]),
-        *(np.array(measured[name]) for name in ("error", "coverage", "zeros", "n")),
-        history[-1].gap,
+        seconds=np.cumsum([step.seconds for step in history]),
+        objective=np.array([step.value for step in history]),
+        error=np.array(measured["error"]),
+        coverage=np.array(measured["coverage"]),
+        sparsity=np.array(measured["zeros"]),
+        features=np.array(measured["n"]),
+        kkt=history[-1].gap,
     )
 
 

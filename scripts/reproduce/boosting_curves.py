@@ -21,7 +21,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.losses import coverage
 
 SOLVERS, PENALTY, FRACTION = ("adaboost", "gradboost"), "l1/linf", 0.02
-SWEEPS, ENTERING, ROUNDS = 10, 50, 400
+SWEEPS, ENTERING, ROUNDS = 10, 50, 80
 # How near to the optimum a run is said to have converged.
 NEAR = (1e-1, 1e-2, 1e-3)
 

@@ -11,16 +11,26 @@ of mistakes asks for. LandSat's products stand beside them in the comparison of 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.boosting_curves import Race, described, draw_races, landsat_race, mnist_race
+from scripts.reproduce.boosting_curves import (
+    ENTERING,
+    ROUNDS,
+    Race,
+    described,
+    draw_races,
+    landsat_race,
+    mnist_race,
+)
 from scripts.reproduce.results import (
     arguments,
     keep_runs,
+    plain,
     pyplot,
     spread,
     table,
@@ -29,15 +39,16 @@ from scripts.reproduce.results import (
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
+from visionshare.durable import write_text
 from visionshare.learners import regularization_path
 from visionshare.losses import coverage
 from visionshare.resources import thread_limit
 
 CLASSES, VALIDATION, BLOCK = 10, 5000, 500
-LENGTHS, LENGTH = (1.0, 2.0, 2.5, 3.0, 4.0), 2.5
+LENGTHS, LENGTH = (1.0, 2.0, 2.5, 3.0), 2.5
 SIZES, RACE_SIZE = (30, 100, 300), 100
-FRACTIONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
-RIDGES = tuple(10.0**e for e in range(3, -6, -1))
+FRACTIONS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+RIDGES = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01)
 PENALTIES = ("l1", "l1/l2", "l1/linf", "ridge")
 # Fractions of λ_max, or ridges, beyond the best that are still tried.
 PATIENCE = 2
@@ -66,7 +77,7 @@ class Fitted(NamedTuple):
     test_error: float
     test_coverage: float
     features: int
-    kkt: float
+    kkt: float | None
 
 
 class Chosen(NamedTuple):
@@ -131,15 +142,15 @@ def norm_path(penalty: str, H: np.ndarray, y: np.ndarray) -> Iterator[tuple[floa
         yield fraction, model, model.history_[-1].gap
 
 
-def ridge_path(H: np.ndarray, y: np.ndarray) -> Iterator[tuple[float, Any, float]]:
-    """Yield λ of λ/2‖W‖² on columns of variance 1, classifiers, and nan, from the largest λ on."""
+def ridge_path(H: np.ndarray, y: np.ndarray) -> Iterator[tuple[float, Any, None]]:
+    """Yield λ of λ/2‖W‖² on columns of variance 1, classifiers, and nothing, from the largest λ on."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     for alpha in RIDGES:
         regression = LogisticRegression(C=1 / alpha, max_iter=2000, tol=1e-4)
-        yield alpha, make_pipeline(StandardScaler(), regression).fit(H, y), float("nan")
+        yield alpha, make_pipeline(StandardScaler(), regression).fit(H, y), None
 
 
 def scores_of(model: Any, H: np.ndarray) -> np.ndarray:
@@ -157,6 +168,7 @@ def chosen(
 
     A path ends when ``PATIENCE`` weaker penalties in a row are no better.
     """
+    steps: Iterator[tuple[float, Any, float | None]]
     steps = ridge_path(*train) if penalty == "ridge" else norm_path(penalty, *train)
     path: list[Fitted] = []
     for strength, model, kkt in steps:
@@ -190,9 +202,19 @@ def runs(options: Any, digits: Digits, support: np.ndarray) -> Iterator[Chosen]:
         rows = np.concatenate([rng.choice(rows, size, replace=False) for rows in of_class])
         train = kernel(digits.X[rows], centers, LENGTH).astype(np.float32), digits.y[rows]
         for penalty in PENALTIES:
-            found = chosen(penalty, train, validation, test, (size, seed))
-            print(found.penalty, size, seed, found.best, flush=True)
-            yield found
+            kept = options.runs / f"{penalty.replace('/', '-')}-{size}-{seed}.json"
+            if not kept.is_file():
+                found = chosen(penalty, train, validation, test, (size, seed))
+                print(found.penalty, size, seed, found.best, flush=True)
+                write_text(kept, json.dumps(plain(found)))
+            yield _read(kept)
+
+
+def _read(kept: Path) -> Chosen:
+    """Return what was chosen by a run that is complete."""
+    content = json.loads(kept.read_text(encoding="utf-8"))
+    path = [Fitted(**step) for step in content["path"]]
+    return Chosen(**{**content, "best": Fitted(**content["best"]), "path": path})
 
 
 def by_size(found: list[Chosen], field: str, factor: float, digits: int) -> str:
@@ -268,7 +290,12 @@ def main() -> None:
     """Find the hypotheses, choose λ for every size and seed, run the boosters, write the page."""
     parser = arguments(__doc__)
     parser.add_argument("--seeds-of-largest", type=int, default=3, help="of 300 per class")
+    parser.add_argument(
+        "--runs", type=Path, default=Path("out/kernel_hypotheses"),
+        help="folder that keeps each run; what is there is not run again",
+    )  # fmt: skip
     options = parser.parse_args()
+    options.runs.mkdir(parents=True, exist_ok=True)
     with thread_limit(options.jobs):
         digits = load(options.data)
         seen = 3000 if options.quick else len(digits.X)
@@ -314,7 +341,9 @@ def write(
         coverages=by_size(found, "test_coverage", 1, 4),
         features=by_size(found, "features", 1, 0),
         differences=differences(found),
-        largest_kkt=f"{np.nanmax([run.best.kkt for run in found]):.2g}",
+        largest_kkt=f"{max(run.best.kkt or 0 for run in found):.2g}",
+        rounds=ROUNDS,
+        entering=ENTERING,
         boosters="\n\n".join(described(race) for race in races),
         strengths=strengths(found),
     )

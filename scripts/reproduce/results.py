@@ -1,4 +1,4 @@
-"""What the reproductions share: the data folder, tables and pages under docs/results.
+"""What the reproductions share: the data folder, tables, pages and runs under docs/results.
 
 The prose of a page is a Markdown template, ``pages/NAME.md.j2``, with names of figures and nothing
 else: no conditions, no loops. Parts that repeat or may be missing are templates of their own,
@@ -9,18 +9,25 @@ minute does not need, such as trials, stands on a page of its own, ``pages/appen
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
+import shlex
+import subprocess
+import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import numpy as np
+
+from visionshare.durable import write_text
 
 PAGES = Path(__file__).parent / "pages"
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -98,8 +105,8 @@ def render(page: str, **figures: Any) -> str:
 
 
 def write_page(out: Path, page: str, file_name: str | None = None, /, **figures: Any) -> None:
-    """Print and write a page, with the machine its figures were measured on, and its appendix."""
-    figures["machine"] = machine()
+    """Print and write a page and its appendix, with machine, commit and command of its figures."""
+    figures["machine"] = f"{machine()} Commit {commit()}: `{command()}`"
     text = render(page, **figures) + "\n"
     print(text)
     out.mkdir(parents=True, exist_ok=True)
@@ -108,6 +115,68 @@ def write_page(out: Path, page: str, file_name: str | None = None, /, **figures:
         text = render(f"appendix/{page}", **figures) + "\n"
         (out / "appendix").mkdir(exist_ok=True)
         (out / "appendix" / f"{file_name or page}.md").write_text(text, encoding="utf-8")
+
+
+def keep_runs(out: Path, page: str, runs: Any) -> None:
+    """Write the raw runs behind a page as JSON, with the commit and the command that made them.
+
+    Arrays become lists, records become objects; numbers keep six digits.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    content = {"command": command(), "commit": commit(), "machine": machine(), "runs": plain(runs)}
+    write_text(out / f"{page}.json", json.dumps(content, ensure_ascii=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it; what JSON has no form for is written as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        # JSON has no nan and no infinity.
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)
+
+
+def _key(key: Any) -> str:
+    return " | ".join(map(str, key)) if isinstance(key, tuple) else str(key)
+
+
+def command() -> str:
+    """Return the command of this process; where the data lie is no part of it."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    words = ["python", "-m", spec.name] if spec is not None else ["python", sys.argv[0]]
+    words += sys.argv[1:]
+    # Folders are those of a machine.
+    for option, name in (("--data", "DIR"), ("--out", "FOLDER"), ("--runs", "FOLDER")):
+        if option in words[:-1]:
+            words[words.index(option) + 1] = name
+    return shlex.join(words)
+
+
+@cache
+def commit() -> str:
+    """Return the commit of the code that runs, with "+" where files differ from it."""
+    root = Path(__file__).parents[2]
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        changed = git(
+            "status", "--porcelain", "--untracked-files=no", "--", "visionshare", "scripts"
+        )
+        return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 def machine() -> str:

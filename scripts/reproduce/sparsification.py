@@ -20,7 +20,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegressionCV, lars_path
 
 from scripts.reproduce import spambase
-from scripts.reproduce.results import arguments, pyplot, render, spread, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    keep_runs,
+    pyplot,
+    render,
+    spread,
+    table,
+    write_page,
+)
+from scripts.reproduce.sparsification_rates import described as described_rates
+from scripts.reproduce.sparsification_rates import low_norms, rates
 from visionshare import ForwardGreedyClassifier, ForwardGreedyRegressor
 from visionshare.apps import features_needed, sparsify
 from visionshare.datasets import load_dataset
@@ -284,12 +294,16 @@ def rows_of(measured: Measured, part: str, digits: int) -> list[list[Any]]:
 def write(out: Path, results: dict[str, tuple[Measured, Problem]], seeds: int) -> None:
     """Write page and picture of the problems that are complete."""
     draw(results, out / "sparsification.png")
+    found, low = rates(), low_norms()
+    measured = {name: points for name, (points, _) in results.items()}
+    keep_runs(out, "sparsification", {"measured": measured, "rates": found, "low ℓ2": low})
     write_page(
         out,
         "sparsification",
         rounds=ROUNDS,
         eps=", ".join(map(str, EPS)),
         last_seed=seeds - 1,
+        rates=described_rates(found, low),
         problems="\n\n".join(described(name, *result) for name, result in results.items()),
         risks="\n\n".join(risks(name, measured) for name, (measured, _) in results.items()),
     )

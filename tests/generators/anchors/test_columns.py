@@ -20,9 +20,9 @@ def digits():
     return digits.images[:600].astype(np.uint8) * 15, digits.target[:600]
 
 
-@pytest.fixture(scope="module")
-def family(digits):
-    return KernelAnchors(n_anchors=20, n_radii=6, n_components=8).fit(digits[0])
+@pytest.fixture(scope="module", params=["linear", "tapered"])
+def family(digits, request):
+    return KernelAnchors(request.param, n_anchors=20, n_radii=6, n_components=8).fit(digits[0])
 
 
 def _random(m=70, q=3, ties=False, seed=0):
@@ -39,8 +39,21 @@ def _random(m=70, q=3, ties=False, seed=0):
         (_random(m=300), {"n_anchors": 2, "n_radii": 255}),
         (_random(m=1200, q=1), {"n_anchors": 3, "n_radii": 2, "scaling": "none"}),
         (np.ones((5, 2)), {"n_anchors": 3, "n_radii": 2}),
+        (_random(), {"kind": "tapered", "n_anchors": 7, "n_radii": 4}),
+        (_random(ties=True), {"kind": "tapered", "n_anchors": 9, "n_radii": 6}),
+        (np.ones((5, 2)), {"kind": "tapered", "n_anchors": 3, "n_radii": 2}),
     ],
-    ids=["plain", "ties", "one pair", "255 radii", "many examples", "all the same"],
+    ids=[
+        "plain",
+        "ties",
+        "one pair",
+        "255 radii",
+        "many examples",
+        "all the same",
+        "tapered",
+        "tapered ties",
+        "tapered, all the same",
+    ],
 )
 def test_every_rule_of_columns(X, parameters):
     family = KernelAnchors(**parameters).fit(X)

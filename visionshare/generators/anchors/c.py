@@ -1,4 +1,4 @@
-"""Anchors in C: linear functions inside radii, and Gaussians."""
+"""Anchors in C: linear functions inside radii, whole or tapered, and Gaussians."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _anchors(family: KernelAnchors, bits: int | None) -> dict[str, np.ndarray]:
     tables["anchors"] = anchors.T
     pair, part = np.divmod(family.ids_, family._width)
     limits = family._limits[pair]
-    if family.kind == "gaussian":
-        limits = 1 / (2 * limits)
+    if family.kind != "linear":
+        limits = 1 / (limits if family.kind == "tapered" else 2 * limits)
     tables["limits"] = np.minimum(limits, _LARGEST).astype(np.float32)
     tables["anchor"] = family.pairs_[pair]
-    if family.kind == "linear":
+    if family.kind != "gaussian":
         tables["part"] = part
     return tables

@@ -2,8 +2,10 @@
 
 An anchor's radii cut the examples into rings, and a column is [v, 1] over the rings inside its
 radius. A sum over every column of an anchor is then a sum over each ring, added up from the
-innermost: what one radius costs, all of them cost. An anchor is one thread's, in an order of its
-examples, so that its result depends on nothing else.
+innermost: what one radius costs, all of them cost. Columns that fade to 0 at the radius are
+(1 − ‖v − a‖²/r²) · [v, 1] there: the sums of [v, 1] and of ‖v − a‖² · [v, 1] make those of all
+radii. An anchor is one thread's, in an order of its examples, so that its result depends on nothing
+else.
 """
 
 from __future__ import annotations
@@ -11,7 +13,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-__all__ = ["ball_columns", "ball_moments", "ball_products"]
+from visionshare.generators.anchors.kernels import taper
+
+__all__ = [
+    "anchor_squares",
+    "ball_columns",
+    "ball_moments",
+    "ball_products",
+    "tapered_columns",
+    "tapered_moments",
+    "tapered_products",
+]
 
 _ROWS = 256
 
@@ -138,3 +150,146 @@ def ball_columns(
         a, b = divmod(pair, n_radii)
         for i in range(V.shape[1]):
             out[j, i] = V[t, i] if rings[a, i] <= b else np.float32(0)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def anchor_squares(V: np.ndarray, anchors: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """Return ‖v − a‖² of some anchors and all examples, in the order of the family's own sums.
+
+    Parameters
+    ----------
+    V : ndarray of shape (m, w), float32
+        [v, 1] of each example.
+    anchors : ndarray of shape (w - 1, A), float64
+    which : ndarray of shape (n,), int64
+
+    Returns
+    -------
+    ndarray of shape (n, m), float64
+    """
+    out = np.empty((which.shape[0], V.shape[0]), np.float64)
+    for j in prange(which.shape[0]):
+        a = which[j]
+        for i in range(V.shape[0]):
+            square = 0.0
+            for t in range(anchors.shape[0]):
+                difference = np.float64(V[i, t]) - anchors[t, a]
+                square += difference * difference
+            out[j, i] = square
+    return out
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def tapered_products(
+    V: np.ndarray,
+    R: np.ndarray,
+    rings: np.ndarray,
+    squares: np.ndarray,
+    limits: np.ndarray,
+    anchors: np.ndarray,
+) -> np.ndarray:
+    """Return XᵀR of all tapered columns of given anchors.
+
+    Parameters
+    ----------
+    V, R, rings, anchors
+        As in :func:`ball_products`.
+    squares : ndarray of shape (n, m), float64
+        Of the given anchors, see :func:`anchor_squares`.
+    limits : ndarray of shape (A, n_radii), float64
+        Squared radii.
+
+    Returns
+    -------
+    ndarray of shape (n, n_radii, w, k), float64
+    """
+    width, k, n_radii = V.shape[1], R.shape[1], limits.shape[1]
+    G = np.empty((anchors.shape[0], n_radii, width, k), np.float64)
+    for a in prange(anchors.shape[0]):
+        order, starts = _sorted_by_ring(rings[anchors[a]], n_radii)
+        v, r = np.empty((_ROWS, width), np.float32), np.empty((_ROWS, 2 * k), np.float32)
+        total = np.zeros((2 * k, width), np.float64)
+        for b in range(n_radii):
+            for first in range(starts[b], starts[b + 1], _ROWS):
+                n = min(_ROWS, starts[b + 1] - first)
+                for j in range(n):
+                    i = order[first + j]
+                    for t in range(width):
+                        v[j, t] = V[i, t]
+                    for c in range(k):
+                        r[j, c] = R[i, c]
+                        r[j, k + c] = np.float32(R[i, c] * squares[a, i])
+                total += np.dot(r[:n].T, v[:n])
+            limit = limits[anchors[a], b]
+            for t in range(width):
+                for c in range(k):
+                    G[a, b, t, c] = total[c, t] - total[k + c, t] / limit
+    return G
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def tapered_moments(
+    V: np.ndarray, omega: np.ndarray, rings: np.ndarray, squares: np.ndarray, limits: np.ndarray
+) -> np.ndarray:
+    """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of all tapered columns of some anchors, float64.
+
+    Parameters
+    ----------
+    V, omega
+        As in :func:`ball_moments`.
+    rings : ndarray of shape (n, m), uint8
+    squares : ndarray of shape (n, m), float64
+    limits : ndarray of shape (n, n_radii), float64
+        Of those anchors alone.
+
+    Returns
+    -------
+    ndarray of shape (n, n_radii, w, 3)
+    """
+    n_radii, width = limits.shape[1], V.shape[1]
+    out = np.zeros((rings.shape[0], n_radii, width, 3), np.float64)
+    for a in prange(rings.shape[0]):
+        for i in range(V.shape[0]):
+            if omega[i] > 0:
+                for b in range(rings[a, i], n_radii):
+                    weight = taper(squares[a, i], limits[a, b])
+                    for t in range(width):
+                        # As columns have it.
+                        x = np.float64(np.float32(weight * np.float64(V[i, t])))
+                        weighted = omega[i] * x
+                        out[a, b, t, 0] += weighted
+                        out[a, b, t, 1] += weighted * x
+                        out[a, b, t, 2] = max(out[a, b, t, 2], abs(x))
+    return out
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def tapered_columns(
+    V: np.ndarray,
+    squares: np.ndarray,
+    limits: np.ndarray,
+    position: np.ndarray,
+    ids: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write tapered columns.
+
+    Parameters
+    ----------
+    V : ndarray of shape (w, m), float32
+        [v, 1] of each example, transposed.
+    squares : ndarray of shape (n, m), float64
+        Of some anchors.
+    limits : ndarray of shape (A, n_radii), float64
+    position : ndarray of shape (n_ids,), int64
+        Which of ``squares`` are those of each column's anchor.
+    ids, out
+        As in :func:`ball_columns`.
+    """
+    width, n_radii = V.shape[0], limits.shape[1]
+    for j in prange(ids.shape[0]):
+        pair, t = divmod(ids[j], width)
+        a, b = divmod(pair, n_radii)
+        for i in range(V.shape[1]):
+            weight = taper(squares[position[j], i], limits[a, b])
+            out[j, i] = np.float32(weight * np.float64(V[t, i]))

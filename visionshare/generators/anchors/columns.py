@@ -1,4 +1,4 @@
-"""Columns of piece-wise linear anchors: searched whole, never kept."""
+"""Columns of linear functions around anchors: searched whole, never kept."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ _SPAN_BYTES = 64 << 20
 
 
 class AnchorColumns(Columns):
-    """All columns 1[‖v − a‖ < r] · [v, 1] of a family of anchors, from v and the distances alone.
+    """All columns of linear functions around anchors, from v and the distances alone.
 
     1500 anchors with 35 radii and 50 numbers have 2.7 million columns; over 60 000 examples they
     would fill 640 GB. What is kept is v, and for each anchor and example the first radius that
     holds it, a byte: 100 MB. A product with all columns of an anchor costs what one of its radii
     would: each example is added once, to the ring between two radii, and rings are added up.
-    Values are those of ``ArrayColumns.from_family``; sums differ by float32 rounding.
+    Values are those of ``ArrayColumns.from_family``; sums differ by float32 rounding. Tapered
+    columns are searched likewise, from two sums over each ring instead of one.
 
     Parameters
     ----------
     family : KernelAnchors
-        Fitted, of kind "linear", with all its features.
+        Fitted, of kind "linear" or "tapered", with all its features.
     images : ndarray of shape (m, p), (m, H, W) or (m, H, W, C)
     n_jobs : int, default 1
         Threads; no result depends on it.
@@ -77,8 +78,12 @@ class AnchorColumns(Columns):
         self._V = np.ones((len(v), v.shape[1] + 1), np.float32)
         self._V[:, :-1] = v
         self._n_radii = len(family.pairs_) // family.n_anchors_
-        # Radii that hold every example make the same columns, whatever the anchor.
+        self._limits = family._limits.reshape(family.n_anchors_, self._n_radii)
+        # Radii that hold every example make the same columns, whatever the anchor; tapered ones
+        # those without a limit.
         self._full = np.arange(self._n_radii) >= self._rings.max(axis=1, initial=0)[:, None]
+        if family.kind == "tapered":
+            self._full = np.isinf(self._limits)
         self._one_ring = np.zeros((1, len(v)), np.uint8)
 
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
@@ -96,8 +101,6 @@ class AnchorColumns(Columns):
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield the columns, computed in batches."""
-        from visionshare.generators.anchors.column_kernels import ball_columns
-
         m, d = self.shape
         which = np.arange(d) if ids is None else ids
         V = np.ascontiguousarray(self._V.T)
@@ -105,21 +108,52 @@ class AnchorColumns(Columns):
         for start in range(0, len(which), step):
             part = which[start : start + step]
             values = np.empty((len(part), m), np.float32)
-            ball_columns(V, self._rings, self._n_radii, part, values)
+            self._write_columns(V, part, values)
             yield Span(values.reshape(-1), np.arange(len(part)) * m, slice(start, start + step))
 
+    def _write_columns(self, V: np.ndarray, ids: np.ndarray, values: np.ndarray) -> None:
+        """Write columns (n, m); V is that of all examples, transposed."""
+        from visionshare.generators.anchors.column_kernels import ball_columns, tapered_columns
+
+        if self._family.kind == "linear":
+            ball_columns(V, self._rings, self._n_radii, ids, values)
+            return
+        anchors, position = np.unique(
+            ids // (self._n_radii * self._V.shape[1]), return_inverse=True
+        )
+        squares = self._squares(anchors)
+        tapered_columns(V, squares, self._limits, position.reshape(-1), ids, values)
+
+    def _squares(self, anchors: np.ndarray) -> np.ndarray:
+        """Return the squared distances (n, m) of all examples to some anchors."""
+        from visionshare.generators.anchors.column_kernels import anchor_squares
+
+        return anchor_squares(self._V, self._family._anchors, anchors.astype(np.int64))
+
     def products(self, R: np.ndarray, ids: np.ndarray | None) -> np.ndarray:
-        from visionshare.generators.anchors.column_kernels import ball_products
+        from visionshare.generators.anchors.column_kernels import ball_products, tapered_products
 
         anchors, columns = self._anchors_of(ids)
         R = np.ascontiguousarray(R, np.float32)
         with thread_limit(self.n_jobs):
             whole = ball_products(self._V, R, self._one_ring, np.zeros(1, np.int64), 1)
-            G = ball_products(self._V, R, self._rings, anchors, self._n_radii)
+            if self._family.kind == "linear":
+                G = ball_products(self._V, R, self._rings, anchors, self._n_radii)
+            else:
+                held = self._rings, self._limits
+                G = np.concatenate([
+                    tapered_products(self._V, R, held[0], self._squares(some), held[1], some)
+                    for some in self._parts(anchors)
+                ])  # fmt: skip
         # The same columns get the same bits: ties go to the lowest number, not to rounding.
         G[self._full[anchors]] = whole[0, 0]
         G = G.reshape(-1, R.shape[1])
         return G if columns is None else G[columns]
+
+    def _parts(self, anchors: np.ndarray) -> list[np.ndarray]:
+        """Return anchors in parts whose distances take no more than a span; one part at least."""
+        step = max(1, self._span_bytes // max(1, 8 * self.shape[0]))
+        return [anchors[i : i + step] for i in range(0, max(1, len(anchors)), step)]
 
     def _anchors_of(self, ids: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the anchors of columns, ascending, and where the columns are among all of theirs.
@@ -135,10 +169,18 @@ class AnchorColumns(Columns):
         return np.flatnonzero(used), (np.cumsum(used) - 1)[anchor] * (d // n) + part
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
-        from visionshare.generators.anchors.column_kernels import ball_moments
+        from visionshare.generators.anchors.column_kernels import ball_moments, tapered_moments
 
         omega = np.ascontiguousarray(omega, np.float64)
         with thread_limit(self.n_jobs):
-            moments = ball_moments(self._V, omega, self._rings, self._n_radii)
+            if self._family.kind == "linear":
+                moments = ball_moments(self._V, omega, self._rings, self._n_radii)
+            else:
+                moments = np.concatenate([
+                    tapered_moments(
+                        self._V, omega, self._rings[some], self._squares(some), self._limits[some]
+                    )
+                    for some in self._parts(np.arange(len(self._rings)))
+                ])  # fmt: skip
             moments[self._full] = ball_moments(self._V, omega, self._one_ring, 1)[0, 0]
         return moments.reshape(-1, 3)

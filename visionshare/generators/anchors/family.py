@@ -1,4 +1,4 @@
-"""Anchors: linear functions, or Gaussians, near points of the training examples."""
+"""Anchors: linear functions, whole or tapered, or Gaussians, near points of the examples."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from visionshare.resources import run_blocks
 
 __all__ = ["KernelAnchors"]
 
-KINDS = ("linear", "gaussian")
+KINDS = ("linear", "tapered", "gaussian")
 _LARGEST_POOL = 1 << 25
 # Images of one call of a kernel.
 _AT_ONCE = 256
@@ -36,12 +36,13 @@ class KernelAnchors(FeatureFamily):
 
     An image's vector v is its inputs, scaled and, if wanted, projected by PCA. With kind "linear"
     a pair of an anchor a and a radius r is a group of q + 1 features, 1[‖v − a‖ < r] · [v, 1];
-    with kind "gaussian" a pair of an anchor and a width σ is a feature, exp(−‖v − a‖²/2σ²).
-    Pairs are numbered by anchor, then by radius or width.
+    with kind "tapered" they fade to 0 at the radius, max(0, 1 − ‖v − a‖²/r²) · [v, 1], and
+    fine-tuning can move anchors and radii; with kind "gaussian" a pair of an anchor and a width σ
+    is a feature, exp(−‖v − a‖²/2σ²). Pairs are numbered by anchor, then by radius or width.
 
     Parameters
     ----------
-    kind : {"linear", "gaussian"}, default "linear"
+    kind : {"linear", "tapered", "gaussian"}, default "linear"
     n_anchors : int, default 200
         Anchors at most: where no more different training examples exist, all of those are taken.
     n_radii : int, default 5
@@ -65,7 +66,7 @@ class KernelAnchors(FeatureFamily):
     radii_ : ndarray of shape (n_pairs,), float32
         Radius or σ of each pair; the largest float32 is a radius without limit.
     ids_ : ndarray of shape (n_features_,), int64
-        (q + 1) · pair + index in [v, 1] for "linear", the pair for "gaussian".
+        (q + 1) · pair + index in [v, 1], the pair for "gaussian".
     components_, mean_ : ndarray of shape (q, p) and (p,), float32, or None
         Of the PCA of scaled inputs.
     input_offset_, input_scale_ : ndarray of shape (p,), float32
@@ -122,13 +123,13 @@ class KernelAnchors(FeatureFamily):
 
     @property
     def groups(self) -> np.ndarray | None:
-        """Number of each feature's pair for "linear", None for "gaussian"."""
-        return self.ids_ // self._width if self.kind == "linear" else None
+        """Number of each feature's pair, None for "gaussian"."""
+        return self.ids_ // self._width if self.kind != "gaussian" else None
 
     @property
     def _width(self) -> int:
         """Number of features per pair."""
-        return self.anchors_.shape[1] + 1 if self.kind == "linear" else 1
+        return self.anchors_.shape[1] + 1 if self.kind != "gaussian" else 1
 
     def check_parameters(self) -> None:
         check_choice("kind", self.kind, KINDS)
@@ -161,9 +162,9 @@ class KernelAnchors(FeatureFamily):
         V = self.vectors(images)
         seed, n_radii = self.random_state, int(self.n_radii)
         anchors = fitting.anchors(V, int(self.n_anchors), self.centers, seed)
-        find = fitting.radii if self.kind == "linear" else fitting.widths
+        find = fitting.radii if self.kind != "gaussian" else fitting.widths
         pairs = np.repeat(np.arange(len(anchors)), n_radii)
-        width = V.shape[1] + 1 if self.kind == "linear" else 1
+        width = V.shape[1] + 1 if self.kind != "gaussian" else 1
         radii = find(V, anchors, n_radii)
         return self._with(anchors, pairs, radii, np.arange(len(pairs) * width))
 
@@ -172,7 +173,7 @@ class KernelAnchors(FeatureFamily):
         if self.n_components is not None and q > min(m, p):
             accepted = f"at most {min(m, p)}, for {m} examples of {p} inputs"
             raise InputError("n_components", q, accepted)
-        width = q + 1 if self.kind == "linear" else 1
+        width = q + 1 if self.kind != "gaussian" else 1
         if self.n_anchors * self.n_radii * width > _LARGEST_POOL:
             raise InputError("n_anchors", self.n_anchors, "few enough features to number")
 
@@ -238,7 +239,7 @@ class KernelAnchors(FeatureFamily):
         from visionshare.generators.anchors.kernels import bins
 
         n, radii = self.n_anchors_, len(self.pairs_) // max(1, self.n_anchors_)
-        whole = self.kind == "linear" and 0 < radii <= 255
+        whole = self.kind != "gaussian" and 0 < radii <= 255
         whole = whole and np.array_equal(self.pairs_, np.repeat(np.arange(n), radii))
         whole = whole and np.array_equal(self.ids_, np.arange(len(self.pairs_) * self._width))
         limits = self._limits.reshape(n, -1) if whole else np.empty((0, 0))
@@ -262,10 +263,9 @@ class KernelAnchors(FeatureFamily):
         from visionshare.generators.anchors import kernels
 
         out = np.empty((len(V), self.n_features_), np.float32)
-        around: tuple[np.ndarray, ...]
-        if self.kind == "linear":
-            kernel, around = kernels.piecewise_linear, (self._limits, self._pair, self._part)
-        else:
+        around: tuple[np.ndarray, ...] = (self._limits, self._pair, self._part)
+        kernel = {"linear": kernels.piecewise_linear, "tapered": kernels.tapered}.get(self.kind)
+        if kernel is None:
             kernel, around = kernels.gaussian, (2 * self._limits, self._pair)
 
         def block(start: int, stop: int) -> None:
@@ -338,8 +338,8 @@ class KernelAnchors(FeatureFamily):
     def describe(self, feature: int) -> dict[str, Any]:
         """Return the function, the anchor as an image, and the radius (None: no limit) or width.
 
-        A piece-wise linear feature has the index in v of the number that it lets through, None
-        for the constant.
+        A linear feature has the index in v of the number that it lets through, None for the
+        constant.
         """
         number = check_feature(feature, self.n_features_)
         pair, part = int(self._pair[number]), int(self._part[number])
@@ -361,6 +361,26 @@ class KernelAnchors(FeatureFamily):
         scale = self.input_scale_
         x = np.where(scale == 0, 0, v / np.where(scale == 0, 1, scale)) + self.input_offset_
         return x.astype(np.float32).reshape(self.image_shape_)
+
+    def check_tunable(self) -> None:
+        """Check that fine-tuning can move anchors and radii: a hard border has no gradient."""
+        check_choice("kind", self.kind, ("tapered", "gaussian"))
+
+    def with_own_anchors(
+        self, anchors: np.ndarray | None = None, radii: np.ndarray | None = None
+    ) -> KernelAnchors:
+        """Return the same features, each pair with an anchor of its own.
+
+        Parameters
+        ----------
+        anchors : ndarray of shape (n_pairs, q), optional
+            Those of the pairs; the same as before when omitted.
+        radii : ndarray of shape (n_pairs,), optional
+        """
+        other = self._like("input_offset_", "input_scale_", "components_", "mean_", "_inputs")
+        anchors = self.anchors_[self.pairs_] if anchors is None else anchors
+        radii = self.radii_ if radii is None else radii
+        return other._with(anchors.copy(), np.arange(len(radii)), radii.copy(), self.ids_)
 
     def take(self, features: np.ndarray) -> KernelAnchors:
         chosen = check_features(features, self.n_features_)
@@ -411,7 +431,7 @@ class KernelAnchors(FeatureFamily):
         """Take on what a file says, once it fits together."""
         if (radii <= 0).any():
             raise InputError("radii", float(radii.min()), "numbers above 0")
-        width = anchors.shape[1] + 1 if self.kind == "linear" else 1
+        width = anchors.shape[1] + 1 if self.kind != "gaussian" else 1
         counts = {"pairs": (pairs, len(anchors)), "ids": (ids, len(pairs) * width)}
         for name, (numbers, count) in counts.items():
             if numbers.dtype != np.int64 or (numbers < 0).any() or (numbers >= count).any():

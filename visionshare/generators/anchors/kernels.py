@@ -12,7 +12,15 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["bins", "gaussian", "piecewise_linear", "squared_distances", "vectors"]
+__all__ = [
+    "bins",
+    "gaussian",
+    "piecewise_linear",
+    "squared_distances",
+    "taper",
+    "tapered",
+    "vectors",
+]  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -127,6 +135,35 @@ def piecewise_linear(
             inside = square[pairs[j]] < limits[j]
             value = V[i, part[f]] if part[f] < q else np.float32(1)
             out[i, f] = value if inside else np.float32(0)
+
+
+@njit(cache=True, nogil=True)
+def taper(square: float, limit: float) -> float:
+    """Return max(0, 1 − square / limit); 1 without a limit."""
+    return max(0.0, 1.0 - square / limit)
+
+
+@njit(cache=True, nogil=True)
+def tapered(
+    V: np.ndarray,
+    anchors: np.ndarray,
+    pairs: np.ndarray,
+    limits: np.ndarray,
+    pair: np.ndarray,
+    part: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write max(0, 1 − ‖v − anchor‖²/limit) · [v, 1]; parameters as in :func:`piecewise_linear`."""
+    q = V.shape[1]
+    for i in range(V.shape[0]):
+        square = np.empty(anchors.shape[1], np.float64)
+        _squares(V[i], anchors, square)
+        weight = np.empty(pairs.shape[0], np.float64)
+        for j in range(pairs.shape[0]):
+            weight[j] = taper(square[pairs[j]], limits[j])
+        for f in range(out.shape[1]):
+            value = np.float64(V[i, part[f]]) if part[f] < q else 1.0
+            out[i, f] = np.float32(weight[pair[f]] * value)
 
 
 @njit(cache=True, nogil=True)

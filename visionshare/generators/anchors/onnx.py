@@ -1,4 +1,4 @@
-"""Anchors in ONNX: linear functions inside radii, and Gaussians."""
+"""Anchors in ONNX: linear functions inside radii, whole or tapered, and Gaussians."""
 
 from __future__ import annotations
 
@@ -35,7 +35,12 @@ def emit(family: KernelAnchors, graph: Graph) -> str:
     if family.kind == "gaussian":
         exponents = graph.node("Div", chosen, graph.constant(-2 * limits))
         return graph.floats(graph.node("Exp", exponents))
-    inside = graph.floats(graph.node("Less", chosen, graph.constant(limits)))
+    if family.kind == "tapered":
+        faded = graph.node("Mul", chosen, graph.constant(1 / limits))
+        inside = graph.node("Sub", graph.constant(np.float64(1)), faded)
+        inside = graph.floats(graph.node("Relu", inside))
+    else:
+        inside = graph.floats(graph.node("Less", chosen, graph.constant(limits)))
     # The constant is number q of [v, 1].
     if (part == q).any():
         one = graph.constant(np.float32(1))

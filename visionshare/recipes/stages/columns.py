@@ -186,4 +186,4 @@ def _check_room(where: str, needed: int, room: int) -> None:
 
 def _in_rings(family: Any) -> bool:
     """Return whether a pool is of piece-wise linear anchors: searched without their columns."""
-    return type(family).name == "anchors" and family.kind == "linear"
+    return type(family).name == "anchors" and family.kind != "gaussian"

@@ -32,7 +32,7 @@ class _Group(NamedTuple):
 class _Phase(NamedTuple):
     """Columns with one place in a cell: how many, the first in the image and in the band."""
 
-    count: int
+    n_columns: int
     begin: int
     to: int
 

@@ -85,11 +85,11 @@ def test_it_is_the_optimum_of_column_generation(q, digits):
         assert_allclose(model.decision_function(X), slow.decision_function(X), atol=2e-2)
 
 
-def test_of_one_score_it_is_the_lasso(digits):
+def test_of_one_score_it_is_the_lasso(digits, l1_alone):
     X, y = digits
     y = y > 4
     # scikit-learn's C is 1/λ; one score a column leaves nothing to mix.
-    theirs = LogisticRegression(C=0.5, l1_ratio=1.0, solver="saga", tol=1e-7, max_iter=50000)
+    theirs = LogisticRegression(C=0.5, solver="saga", tol=1e-7, max_iter=50000, **l1_alone)
     theirs.fit(X, y)
     for q in (2, np.inf):
         ours = MixedNormClassifier(q, alpha=2.0, **EXACT).fit(X, y)

@@ -105,13 +105,13 @@ def test_no_column_of_the_pool_is_left_that_could_help(penalty, dual):
 
 
 @pytest.mark.parametrize("solver", ["gradboost", "adaboost"])
-def test_two_classes_with_one_norm_are_scikit_learns_logistic_regression(solver):
+def test_two_classes_with_one_norm_are_scikit_learns_logistic_regression(solver, l1_alone):
     X, y = _classes(k=2)
     ours = StructuralBoostingClassifier(
         penalty="l1", alpha=3.0, solver=solver, scaling="none", **EXACT
     ).fit(X, y)
     # ℓ1 with C = 1/λ, and an intercept that is free in both.
-    theirs = LogisticRegression(C=1 / 3, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100000)
+    theirs = LogisticRegression(C=1 / 3, solver="saga", tol=1e-10, max_iter=100000, **l1_alone)
     theirs.fit(X, y)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
 

@@ -15,7 +15,7 @@ import numpy as np
 __all__ = ["COMMANDS", "Command", "call", "contents", "fresh"]
 
 # Values that no two runs share: seconds, memory, and where a run lay.
-_VARYING = ("seconds", "peak_memory")
+_VARYING = ("seconds", "processor_seconds", "peak_memory")
 
 
 @dataclass(frozen=True)

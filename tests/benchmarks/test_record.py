@@ -26,13 +26,13 @@ def test_what_is_kept_is_there_again(tmp_path):
     record = Record(file, CONDITIONS)
     assert not record.has("a", 0)
     assert record.choice("a") is None
-    record.keep_choice("a", {"rate": np.float64(0.5), "n": np.int64(3)}, 9.0)
+    record.keep_choice("group", {"rate": np.float64(0.5), "n": np.int64(3)}, 9.0)
     assert not record.entries()
     record.keep_run("a", "group", 0, _run(3))
     record.keep_run("a", "group", 1, Run(4, None, "b", 1, "s", None, "digest"))
     record.keep_times({"a": Times(1.0, 2.0)})
     again = Record(file, CONDITIONS)
-    assert again.choice("a") == {"rate": 0.5, "n": 3}
+    assert again.choice("group") == {"rate": 0.5, "n": 3}
     assert again.has("a", 0)
     assert again.has("a", 1, "digest")
     assert not again.has("a", 1, "another")

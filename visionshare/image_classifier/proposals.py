@@ -256,7 +256,7 @@ def widest(
     Examples
     --------
     >>> print(widest((28, 28, 1), 10, Limits(200_000), 2))
-    6 maps 3x3/2, 12 maps 3x3/2, 36 templates 3x3 in 3x3 cells
+    7 maps 3x3/2, 14 maps 3x3/2, 42 templates 3x3 in 3x3 cells
     """
     for width in _WIDTHS if bits is None else _WIDTHS_OF_FEW_BITS:
         structure = _shaped(raster, depth, width)

@@ -82,7 +82,7 @@ def plan_memory(sizes: Sequence[int], counts: Sequence[int], direct: bool) -> Pl
     Examples
     --------
     >>> plan_memory([64, 40, 30], [9, 18], direct=False)
-    Plan(words=35, images=[0, 100, 0], numbers=[16, 8])
+    Plan(words=36, images=[0, 104, 0], numbers=[16, 8])
     """
     sizes = [0 if direct and i == 0 else size for i, size in enumerate(sizes)]
     words, numbers = 0, []

@@ -152,7 +152,7 @@ def flash_of(structure: Structure, raster: tuple[int, int, int], n_classes: int,
     Examples
     --------
     >>> flash_of(Structure((), 3, 10, 2, "linear", 0, False), (8, 8, 1), 5, Bits(4, 4))
-    1245
+    1370
     """
     rasters, tables = structure.rasters(raster), []
     for layer, below in zip(structure.layers, rasters, strict=False):

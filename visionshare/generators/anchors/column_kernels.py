@@ -45,6 +45,16 @@ def _sorted_by_ring(rings: np.ndarray, n_radii: int) -> tuple[np.ndarray, np.nda
     return order, starts
 
 
+@njit(cache=True, nogil=True)
+def _gather(V: np.ndarray, R: np.ndarray, rows: np.ndarray, v: np.ndarray, r: np.ndarray) -> None:
+    """Write some examples' [v, 1] and residuals one after the other, from the first row on."""
+    for j in range(rows.shape[0]):
+        for t in range(V.shape[1]):
+            v[j, t] = V[rows[j], t]
+        for c in range(R.shape[1]):
+            r[j, c] = R[rows[j], c]
+
+
 @njit(cache=True, nogil=True, parallel=True)
 def ball_products(
     V: np.ndarray, R: np.ndarray, rings: np.ndarray, anchors: np.ndarray, n_radii: int
@@ -76,12 +86,7 @@ def ball_products(
         for b in range(n_radii):
             for first in range(starts[b], starts[b + 1], _ROWS):
                 n = min(_ROWS, starts[b + 1] - first)
-                for j in range(n):
-                    i = order[first + j]
-                    for t in range(width):
-                        v[j, t] = V[i, t]
-                    for c in range(k):
-                        r[j, c] = R[i, c]
+                _gather(V, R, order[first : first + n], v, r)
                 # This way round BLAS has the longer rows to run along.
                 total += np.dot(r[:n].T, v[:n])
             for t in range(width):
@@ -212,13 +217,11 @@ def tapered_products(
         for b in range(n_radii):
             for first in range(starts[b], starts[b + 1], _ROWS):
                 n = min(_ROWS, starts[b + 1] - first)
+                rows = order[first : first + n]
+                _gather(V, R, rows, v, r)
                 for j in range(n):
-                    i = order[first + j]
-                    for t in range(width):
-                        v[j, t] = V[i, t]
                     for c in range(k):
-                        r[j, c] = R[i, c]
-                        r[j, k + c] = np.float32(R[i, c] * squares[a, i])
+                        r[j, k + c] = np.float32(r[j, c] * squares[a, rows[j]])
                 total += np.dot(r[:n].T, v[:n])
             limit = limits[anchors[a], b]
             for t in range(width):

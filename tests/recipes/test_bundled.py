@@ -22,7 +22,8 @@ FEW = {
     "digits-one-against-rest": ["learner.rounds=2"],
     "digits-sparsified": ["learner.rounds=10", "sparsify.n=200"],
     "digits-structural": ["learner.rounds=4", "learner.calibrate=false"],
-    "textures": ["learner.rounds=4", "data.cut.per_class=60", "draws.n=10"],
+    "textures": ["learner.rounds=8", "data.cut.per_class=100", "fine_tuning.epochs=20"],
+    "textures-gabor": ["learner.rounds=4", "data.cut.per_class=60", "draws.n=10"],
     "transfer": ["learner.rounds=5", "sources.rounds=4"],
 }
 

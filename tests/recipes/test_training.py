@@ -280,7 +280,7 @@ def test_textures_train_and_map(tmp_path):
     from visionshare.apps import label_map
 
     settings = ["data.cut.per_class=60", "data.cut.size=12", "learner.rounds=5", "draws.n=10"]
-    result = train(load_recipe("textures", settings), tmp_path / "out")
+    result = train(load_recipe("textures-gabor", settings), tmp_path / "out")
     assert result.metrics["test_images"] == 180
     assert result.classifier.image_shape == (12, 12)
     assert result.metrics["test_error_rate"] < 0.5

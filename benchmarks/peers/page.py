@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.peers.findings import findings
 from benchmarks.peers.plot import draw
 from benchmarks.peers.record import Entry, Record
 from benchmarks.peers.timing import BATCH
@@ -104,6 +105,7 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
         quick="A quick run, to see it work." if conditions["quick"] else "",
         n_train=conditions["training images"],
         n_test=n_test,
+        findings=findings(entries, n_test),
         figures=table(header, [row(entry, n_test) for entry in entries]),
         picture=render("peers/picture", file=f"{name}.svg"),
         left_out="\n\n".join(measured.left_out),

@@ -85,12 +85,13 @@ def _titled(data_set: str, entries: Sequence[Entry]) -> str:
 
 
 def write(out: Path, record: Record, measured: Measured, name: str | None = None) -> None:
-    """Write page and picture of all that is in the record; their name says the set if omitted."""
+    """Write page, picture and raw figures of all that is in the record; their name says the set if omitted."""
     conditions, entries = record.conditions, record.entries()
     if name is None:
         name = "peers" if conditions["set"] == "mnist" else f"peers-{conditions['set']}"
     n_test = conditions["test images"]
     draw(entries, n_test, out / f"{name}.svg")
+    record.write_to(out / f"{name}.json")
     header = ["classifier", "training, s", "tuning, s", "error, %"]
     header += ["multiply-accumulates per image", "bytes", "µs per image, one at a time"]
     header += [f"µs per image, batches of {min(BATCH, n_test)}"]

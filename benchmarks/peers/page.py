@@ -85,7 +85,7 @@ def _titled(data_set: str, entries: Sequence[Entry]) -> str:
 
 
 def write(out: Path, record: Record, measured: Measured, name: str | None = None) -> None:
-    """Write page, picture and raw figures of all that is in the record; their name says the set if omitted."""
+    """Write page, picture and raw figures of a record; the set names them if omitted."""
     conditions, entries = record.conditions, record.entries()
     if name is None:
         name = "peers" if conditions["set"] == "mnist" else f"peers-{conditions['set']}"

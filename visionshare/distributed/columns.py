@@ -18,9 +18,10 @@ from visionshare.distributed.blocks import (
     bounds_of,
     partition_bounds,
 )
-from visionshare.distributed.cluster import Bounds, ClusterEngine
+from visionshare.distributed.cluster import ClusterEngine
 from visionshare.distributed.engine import Engine, LocalEngine, Rows
 from visionshare.distributed.host import Host
+from visionshare.distributed.placement import Bounds
 from visionshare.distributed.sources import blocks_of, current_client
 from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.errors import InputError
@@ -313,14 +314,13 @@ class DistributedColumns(PartitionedColumns):
         client = current_client(client)
         blocks, bounds = blocks_of(values, client, partitions, settings.family is None)
         engine = ClusterEngine(client, blocks, bounds, settings, waits)
-        shapes = [engine.shapes[number] for number in range(engine.n)]
-        check_shapes(shapes, bounds)
-        return cls(engine, shapes[0][1], settings)
+        check_shapes(engine.shapes, bounds)
+        return cls(engine, engine.shapes[0][1], settings)
 
     @property
     def client(self) -> Any:
         """The client of the cluster."""
-        return self.engine.client
+        return self.engine.placement.client
 
     @property
     def engine(self) -> ClusterEngine:
@@ -330,7 +330,7 @@ class DistributedColumns(PartitionedColumns):
     @property
     def workers(self) -> dict[str, int]:
         """How many partitions each worker has, by address."""
-        places = list(self.engine.place_of.values())
+        places = list(self.engine.placement.place_of.values())
         return {address: places.count(address) for address in sorted(set(places))}
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from visionshare.distributed.cluster import Bounds, connected
+from visionshare.distributed.placement import Bounds, connected
 from visionshare.errors import ClusterError, DataError
 
 __all__ = ["ClusterMap"]

@@ -23,6 +23,7 @@ from visionshare.distributed.blocks import ArrayBlock, ColumnSettings
 from visionshare.distributed.cluster import ClusterEngine
 from visionshare.distributed.host import COLUMNS, Host, Order, Slot
 from visionshare.losses import MulticlassLogistic
+from visionshare.resources import thread_limit
 from visionshare.search import Exhaustive
 from visionshare.solvers import ActiveSet
 
@@ -58,7 +59,12 @@ def _each(action: Callable[[], Any], by_processor: bool, times: int = 9) -> floa
 
 def _of_worker(by_processor: bool) -> dict[str, float]:
     """Return the constants of the arithmetic of a worker."""
-    rng, m, d, k, p = np.random.default_rng(0), 4096, 500, 10, 17
+    with thread_limit(1):
+        return _arithmetic(by_processor)
+
+
+def _arithmetic(by_processor: bool) -> dict[str, float]:
+    rng, m, d, k, p = np.random.default_rng(0), 16_384, 500, 10, 25
     columns = ArrayColumns(rng.normal(size=(m, d)), dtype="float32")
     R = rng.normal(size=(m, k)).astype(np.float32)
     search = _each(lambda: columns.correlate(R), by_processor)

@@ -219,7 +219,7 @@ def _measure() -> Constants:
         print("| images | candidates | orders | s | replayed now | on free cores | processor s |")
         print("|---|---|---|---|---|---|---|")
         for images, candidates in ((3000, 500), (20_000, 500), (60_000, 500), (60_000, 1500)):
-            _point(client, Work(images, candidates, weights=17), free, now)
+            _point(client, Work(images, candidates, weights=25), free, now)
     return free
 
 

@@ -14,7 +14,6 @@ from visionshare.distributed.blocks import (
     ArrayBlock,
     Block,
     ColumnSettings,
-    ImageBlock,
     bounds_of,
     partition_bounds,
 )
@@ -68,7 +67,7 @@ class PartitionedColumns(Columns):
     def from_family(
         cls,
         family: Any,
-        images: np.ndarray,
+        images: Any,
         *,
         partitions: int | None = None,
         dtype: str = "float32",
@@ -81,10 +80,11 @@ class PartitionedColumns(Columns):
         ----------
         family : FeatureFamily
             A finite family.
-        images : ndarray of shape (m, H, W[, C])
+        images : ndarray of shape (m, H, W[, C]), or StoredPictures
+            Of stored pictures each file is a partition.
         partitions : int, optional
-            Number of partitions; the result depends on it in the last bits. 16 when omitted, or
-            as many as make none longer than 65536 rows.
+            Number of partitions of an array; the result depends on it in the last bits. 16 when
+            omitted, or as many as make none longer than 65536 rows.
         dtype : {"float32", "float16"}, default "float32"
         memory : str or int, optional
             Bound for columns, half of it for those in memory; partitions that do not fit any more
@@ -92,8 +92,7 @@ class PartitionedColumns(Columns):
             omitted.
         n_jobs : int, default 1
         """
-        bounds = partition_bounds(len(images), partitions)
-        blocks = [ImageBlock(part) for part in np.split(images, bounds[1:-1])]
+        blocks, bounds = blocks_of(images, None, partitions, False)
         settings = ColumnSettings(family, dtype, _bytes(memory))
         return cls.from_blocks(blocks, bounds, settings, n_jobs)
 

@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.datasets import (
     ImageSet,
     Preprocessing,
+    StoredPictures,
     augmented_copies,
     list_datasets,
     load_images,
@@ -24,6 +25,7 @@ from visionshare.memory import check_fits, hold
 from visionshare.progress import stage
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
+from visionshare.recipes.stages.stored import names_storage, survey_storage
 
 __all__ = [
     "RunImages",
@@ -57,6 +59,9 @@ class RunImages:
         Where the test images come from.
     notes : tuple of str
         What a user should know of the pictures, as sentences.
+    stored : StoredPictures, optional
+        The training pictures, where they stay in storage; ``training`` is then a sample of them,
+        to which families are fitted.
     """
 
     training: ImageSet
@@ -64,6 +69,12 @@ class RunImages:
     n_originals: int
     test_origin: str = GIVEN
     notes: tuple[str, ...] = ()
+    stored: StoredPictures | None = None
+
+    @property
+    def pictures(self) -> ImageSet | StoredPictures:
+        """All training pictures, with their labels."""
+        return self.training if self.stored is None else self.stored
 
     @property
     def originals(self) -> np.ndarray:
@@ -139,6 +150,8 @@ def prepare_images(run: Run) -> RunImages:
         If the data is missing or does not fit the recipe.
     """
     recipe, data = run.recipe, run.recipe.data
+    if names_storage(data.source):
+        return _stored_images(run)
     split = load_split(recipe, run.data_dir, run.jobs)
     loaded, others, origin = split.training, split.test, split.test_origin
     hold("training images", loaded.images.nbytes)
@@ -173,6 +186,21 @@ def prepare_images(run: Run) -> RunImages:
     hold("training images", training.images.nbytes)
     hold("test images", test.images.nbytes)
     return RunImages(training, test, n_originals, origin, notes)
+
+
+def _stored_images(run: Run) -> RunImages:
+    """Return the training pictures of a run where they are, and what of them is read here."""
+    recipe, mapper = run.recipe, None
+    if run.client is not None:
+        from visionshare.distributed.mapping import ClusterMap
+
+        mapper = ClusterMap(run.client)
+    found = survey_storage(recipe.data, preprocessing_of(recipe), mapper, run.jobs)
+    hold("training images", found.sample.images.nbytes)
+    hold("test images", found.test.images.nbytes)
+    origin = GIVEN if len(found.test) else NONE
+    n = len(found.sample)
+    return RunImages(found.sample, found.test, n, origin, found.notes, found.stored)
 
 
 def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
@@ -262,13 +290,15 @@ def _write_copies(
             advance(len(copies))
 
 
-def search_images(recipe: Recipe, images: RunImages) -> ImageSet:
+def search_images(recipe: Recipe, images: RunImages) -> ImageSet | StoredPictures:
     """Return the training images that choose the features."""
-    training = images.training
+    training = images.pictures
     n = None if recipe.fine_tuning is None else recipe.fine_tuning.search_images
     if n is None or n >= len(training):
         return training
     chosen = stratified_mask(training.labels, n / len(training), recipe.seed)
+    if isinstance(training, StoredPictures):
+        return training.subset(chosen)
     return training.subset(np.flatnonzero(chosen))
 
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from visionshare.distributed.lockstep import in_lockstep, in_one_process
 from visionshare.distributed.placement import Bounds
 from visionshare.distributed.teams import Seat, TeamOfProcesses, listener
 from visionshare.errors import ClusterError, InputError
+from visionshare.recipes import load_recipe, train
 
 distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
 
@@ -48,7 +50,7 @@ def digits():
     pool = PatchTemplates(3, 20, grid=3, widths=(2.0,), n_patches=500).fit(images)
     greedy = ShareBoost(rounds=5).fit(pool.transform(images), y).to_classifier(pool)
     bounds = (0, 150, 350, 600)
-    rows = [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    rows = [slice(a, b) for a, b in pairwise(bounds)]
     return greedy, [images[part] for part in rows], [y[part] for part in rows]
 
 
@@ -112,6 +114,16 @@ def test_a_killed_worker_costs_no_bit(client, digits, local, tmp_path):
     parts = [*images[:2], Killing(images[2], str(tmp_path / "killed"))]
     _same(fine_tune(greedy, parts, y, SETTINGS, client=client), local)
     assert (tmp_path / "killed").exists()
+
+
+def test_a_recipe_is_fine_tuned_on_workers(client, tmp_path):
+    settings = ["deformations.copies=0", "fine_tuning.epochs=2", "fine_tuning.batch=100"]
+    settings += ["fine_tuning.deformed=true", "learner.rounds=3", "data.limit=200"]
+    recipe = load_recipe("digits", [*settings, "store.partitions=4"])
+    client.wait_for_workers(2, timeout=60)
+    one, other = (train(recipe, tmp_path / f"{c is None}", client=c) for c in (None, client))
+    _same(one.classifier, other.classifier)
+    assert "fine-tuning" in one.metrics["seconds"]
 
 
 def _counting(team, parts, most, n_jobs):

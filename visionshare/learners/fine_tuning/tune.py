@@ -129,7 +129,8 @@ def _parts_of(
         If labels are missing, or are no classes of the classifier.
     """
     several = isinstance(images, list)
-    parts, lists = (images, labels) if several else ([images], [labels])
+    parts: list[Any] = images if isinstance(images, list) else [images]
+    lists: list[Any] = list(labels) if several else [labels]
     if len(parts) != len(lists) or not parts:
         raise InputError("labels", f"{len(lists)} lists", f"{len(parts)}, one for each part")
     index = {c: q for q, c in enumerate(classifier.classes_.tolist())}

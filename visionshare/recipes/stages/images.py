@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.datasets import (
+    Augmentation,
     ImageSet,
     Preprocessing,
     StoredPictures,
@@ -29,6 +30,7 @@ from visionshare.recipes.stages.stored import names_storage, survey_storage
 
 __all__ = [
     "RunImages",
+    "copies_of",
     "deformed_copies",
     "load_split",
     "prepare_images",
@@ -248,7 +250,9 @@ def _with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
     check_fits("deformed copies", nbytes * (copies + 1), ways)
     images = np.empty((n * (copies + 1), *training.images.shape[1:]), training.images.dtype)
     images[:n] = training.images
-    _write_copies(training.images, recipe, 0, images[n:], jobs)
+    assert recipe.deformations is not None
+    augmentation = recipe.deformations.build()
+    _write_copies(training.images, augmentation, recipe.seed, 0, images[n:], jobs)
     labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
 
@@ -268,22 +272,34 @@ def deformed_copies(
     jobs : int, default 1
         Threads.
     """
+    assert recipe.deformations is not None
+    return copies_of(images, recipe.deformations.build(), recipe.seed, first, n, jobs)
+
+
+def copies_of(
+    images: np.ndarray, augmentation: Augmentation, seed: int, first: int, n: int, jobs: int = 1
+) -> np.ndarray:
+    """Return n copies of images from the ``first`` on, (n · images, …)."""
     out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
-    _write_copies(images, recipe, first, out, jobs)
+    _write_copies(images, augmentation, seed, first, out, jobs)
     return out
 
 
 def _write_copies(
-    images: np.ndarray, recipe: Recipe, first: int, out: np.ndarray, jobs: int
+    images: np.ndarray,
+    augmentation: Augmentation,
+    seed: int,
+    first: int,
+    out: np.ndarray,
+    jobs: int,
 ) -> None:
     """Write as many copies of images as there is room for."""
-    assert recipe.deformations is not None
-    n, settings = len(out) // max(1, len(images)), recipe.deformations.build()
+    n = len(out) // max(1, len(images))
     # Copies of at most so many images at a time, whatever their size.
     batch = min(4096, max(64, _COPIED_BYTES // max(1, images[:1].nbytes)))
     with stage("deforming", len(out)) as advance:
         for copy, rows, copies in augmented_copies(
-            images, settings, n, recipe.seed, batch, first, jobs
+            images, augmentation, n, seed, batch, first, jobs
         ):
             start = (copy - first) * len(images)
             out[start + rows.start : start + rows.stop] = copies

@@ -7,6 +7,7 @@ it, and keeps of each its size, digest, labels and what cannot be read in it.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import tempfile
@@ -191,6 +192,34 @@ class StoredPictures:
         parts = zip(self.shards, np.split(mask, ends[:-1]), strict=True)
         shards = [shard.taken(np.flatnonzero(part)) for shard, part in parts if part.any()]
         return replace(self, shards=tuple(shards))
+
+    def images(self, n_jobs: int = 1) -> np.ndarray:
+        """Read all pictures, one file after the other.
+
+        Parameters
+        ----------
+        n_jobs : int, default 1
+            Threads that decode.
+        """
+        return np.concatenate([shard.images(self.reading, None, n_jobs) for shard in self.shards])
+
+    def grouped(self, n: int) -> list[StoredPictures]:
+        """Return the files in at most n groups of neighbors, of nearly equally many each.
+
+        Parameters
+        ----------
+        n : int
+
+        Examples
+        --------
+        >>> shards = tuple(Shard(f"{i}.tar", 10, "00", (0,)) for i in range(5))
+        >>> groups = StoredPictures(shards, ("a",), Reading((8, 8))).grouped(2)
+        >>> [len(group.shards) for group in groups]
+        [3, 2]
+        """
+        n = min(n, len(self.shards))
+        ends = [-(-i * len(self.shards) // n) for i in range(n + 1)]
+        return [replace(self, shards=self.shards[a:b]) for a, b in itertools.pairwise(ends)]
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of what is read: the files' digests, labels and the preparation."""

@@ -15,9 +15,9 @@ from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.survey import survey_pictures
+from visionshare.datasets.shards import local_copy
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.recipes.reading import load_recipe
-from visionshare.datasets.shards import local_copy
 from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.stored import names_storage, split_files
 

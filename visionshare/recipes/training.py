@@ -12,6 +12,7 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
+from visionshare.errors import InputError
 from visionshare.memory import memory_limit
 from visionshare.progress import shown, stage
 from visionshare.recipes.folder import MANIFEST, WORK, run_folder
@@ -100,6 +101,8 @@ def train(
     folder = None if data_dir is None else Path(data_dir)
     run = Run(recipe, Path(out) / WORK, folder, jobs, client=client)
     sources = check_run(run)
+    if learning_curve and names_storage(recipe.data.source):
+        raise InputError("learning_curve", True, "False for pictures that stay in storage")
     with (
         shown(progress),
         memory_limit(run.memory, "store.memory"),

@@ -20,7 +20,14 @@ from visionshare.errors import DataError, RecipeError
 from visionshare.memory import check_fits
 from visionshare.storage import is_url
 
-__all__ = ["Survey", "check_stored", "names_storage", "split_files", "survey_storage"]
+__all__ = [
+    "StoredImages",
+    "Survey",
+    "check_stored",
+    "names_storage",
+    "split_files",
+    "survey_storage",
+]
 
 # Images that families are fitted to, and that reports show.
 _SAMPLE = 10_000
@@ -60,6 +67,30 @@ def split_files(source: str) -> tuple[list[str], list[str]]:
         missing = "files that train" if parts[True] else "such files"
         raise DataError(f"{source}: no {missing}")
     return parts[False], parts[True]
+
+
+class StoredImages:
+    """Images of some files: read when they are first asked for, then kept by that process.
+
+    Parameters
+    ----------
+    stored : StoredPictures
+    n_jobs : int
+        Threads that decode.
+    """
+
+    def __init__(self, stored: StoredPictures, n_jobs: int) -> None:
+        self._stored, self._n_jobs = stored, n_jobs
+        self._images: np.ndarray | None = None
+
+    def __call__(self, epoch: int) -> np.ndarray:
+        """Return the images, which are those of every epoch."""
+        if self._images is None:
+            self._images = self._stored.images(self._n_jobs)
+        return self._images
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_images": None}
 
 
 @dataclass(frozen=True)
@@ -163,16 +194,14 @@ def _sample(stored: StoredPictures, jobs: int) -> ImageSet:
         mask[rows[~stratified_mask(labels[rows], _SAMPLE / len(rows), 0)]] = False
     some = stored.subset(mask)
     _check_room("a sample of the pictures", some)
-    images = np.concatenate([shard.images(some.reading, None, jobs) for shard in some.shards])
-    return ImageSet(images, some.labels, stored.classes, "training")
+    return ImageSet(some.images(jobs), some.labels, stored.classes, "training")
 
 
 def _read(stored: StoredPictures, classes: Sequence[str], sample: ImageSet, jobs: int) -> ImageSet:
     """Return all pictures of some files, with the numbers of other classes."""
     _check_room("test pictures", stored)
-    images = np.concatenate([shard.images(stored.reading, None, jobs) for shard in stored.shards])
     table = np.array([list(classes).index(name) for name in stored.classes])
-    return ImageSet(images, table[stored.labels], tuple(classes), "test")
+    return ImageSet(stored.images(jobs), table[stored.labels], tuple(classes), "test")
 
 
 def _check_room(what: str, stored: StoredPictures) -> None:

@@ -19,6 +19,7 @@ from visionshare.recipes.schema import Recipe
 from visionshare.recipes.stages.estimates import tuning_bytes
 from visionshare.recipes.stages.flash import check_flash, within_flash
 from visionshare.recipes.stages.images import RunImages, copies_of
+from visionshare.recipes.stages.stored import StoredImages
 
 __all__ = ["check_tuning", "fine_tuned"]
 
@@ -77,29 +78,44 @@ def fine_tuned(
         return classifier
     settings = _settings(recipe)
     classifier = within_flash(recipe, settings, classifier, training.images)
-    truth = np.asarray(training.classes)[training.labels]
     options: dict[str, Any] = {"teacher": teacher, "n_jobs": run.jobs, "client": run.client}
     options["checkpoint"] = run.work / "epochs"
     deformed = recipe.fine_tuning.deformed
     needed = tuning_bytes(classifier, settings, training.images, deformed)
     ways = "smaller batches (fine_tuning.batch), fewer maps, smaller images (data.height)"
     check_fits("fine-tuning", needed, ways)
-    if deformed:
-        # Copies that trained the search are not those of the epochs.
-        pictures, truth = images.originals, truth[: images.n_originals]
-        epochs = _Copies.of(run, pictures)
-    else:
-        pictures, epochs = training.images, None
+    seen, truth = _seen(run, images, settings)
+    return check_flash(recipe, fine_tune(classifier, seen, truth, settings, **options))
+
+
+def _seen(run: Run, images: RunImages, settings: FineTuning) -> tuple[Any, Any]:
+    """Return the images of the epochs and their classes: of all, or of each part where some are."""
+    deformed, stored = run.recipe.fine_tuning.deformed, images.stored
+    names = np.asarray(images.training.classes)
+    if stored is not None:
+        groups = stored.grouped(_parts(run, settings))
+        files = [StoredImages(group, _threads(run)) for group in groups]
+        seen: list[Any] = [
+            _Copies.of(run, part).part(i) if deformed else part for i, part in enumerate(files)
+        ]
+        return seen, [names[group.labels] for group in groups]
+    # Copies that trained the search are not those of the epochs.
+    pictures = images.originals if deformed else images.training.images
+    truth = names[images.training.labels[: len(pictures)]]
     if not run.in_partitions:
-        whole = pictures if epochs is None else epochs
-        return check_flash(recipe, fine_tune(classifier, whole, truth, settings, **options))
+        return (_Copies.of(run, pictures) if deformed else pictures), truth
     bounds = partition_bounds(len(pictures), _parts(run, settings))
-    rows = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-    seen: list[Any] = [
-        pictures[r] if epochs is None else epochs.part(i, r) for i, r in enumerate(rows)
+    parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+    seen = [
+        _Copies.of(run, pictures[rows]).part(i) if deformed else pictures[rows]
+        for i, rows in enumerate(parts)
     ]
-    tuned = fine_tune(classifier, seen, [truth[r] for r in rows], settings, **options)
-    return check_flash(recipe, tuned)
+    return seen, [truth[rows] for rows in parts]
+
+
+def _threads(run: Run) -> int:
+    """Return the threads of whoever has a part: of this process, or of a worker."""
+    return run.jobs if run.client is None else min(run.client.nthreads().values())
 
 
 def _parts(run: Run, settings: FineTuning) -> int:
@@ -113,25 +129,24 @@ def _parts(run: Run, settings: FineTuning) -> int:
 class _Copies:
     """Images of a part, of which each epoch has deformed copies of its own."""
 
-    images: np.ndarray
+    images: np.ndarray | StoredImages
     augmentation: Augmentation
     seed: int
     first: int
     n_jobs: int
 
     @classmethod
-    def of(cls, run: Run, images: np.ndarray) -> _Copies:
+    def of(cls, run: Run, images: np.ndarray | StoredImages) -> _Copies:
         """Return the copies of a run's images."""
         settings = run.recipe.deformations
-        threads = run.jobs if run.client is None else min(run.client.nthreads().values())
-        return cls(images, settings.build(), run.recipe.seed, settings.copies, threads)
+        return cls(images, settings.build(), run.recipe.seed, settings.copies, _threads(run))
 
-    def part(self, number: int, rows: slice) -> _Copies:
-        """Return the copies of some images; those of the first part are drawn as without parts."""
-        seed = self.seed + (number << _SEED_BITS)
-        return replace(self, images=self.images[rows], seed=seed)
+    def part(self, number: int) -> _Copies:
+        """Return the copies of a part; those of the first are drawn as without parts."""
+        return replace(self, seed=self.seed + (number << _SEED_BITS))
 
     def __call__(self, epoch: int) -> np.ndarray:
         """Return the copies of an epoch."""
-        n = self.first + epoch
-        return copies_of(self.images, self.augmentation, self.seed, n, 1, self.n_jobs)
+        n, images = self.first + epoch, self.images
+        images = images(epoch) if isinstance(images, StoredImages) else images
+        return copies_of(images, self.augmentation, self.seed, n, 1, self.n_jobs)

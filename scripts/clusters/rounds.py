@@ -67,14 +67,14 @@ def _arithmetic(by_processor: bool) -> dict[str, float]:
     rng, m, d, k, p = np.random.default_rng(0), 16_384, 500, 10, 25
     columns = ArrayColumns(rng.normal(size=(m, d)), dtype="float32")
     R = rng.normal(size=(m, k)).astype(np.float32)
+    columns.correlate(R)
     search = _each(lambda: columns.correlate(R), by_processor)
-    active = ActiveSet(np.arange(m) % k, np.full(m, 1 / m), k)
-    active.append(rng.normal(size=(p - 1, m)).astype(np.float32))
+    rows = 3750
     W, loss = rng.normal(size=(k, p)) / 10, MulticlassLogistic(1.0)
-    Z = active.scores(W)
-    products = _each(lambda: active.scores(W), by_processor)
-    gradient = _each(lambda: active.gradient(loss, Z), by_processor) - products
-    value = _each(lambda: active.value(loss, Z), by_processor)
+    large, small = (_active(rng, n, k, p) for n in (rows, 16))
+    products = _each(lambda: large.scores(W), by_processor)
+    step = _each(lambda: _step(large, loss, W), by_processor)
+    of_few = _each(lambda: _step(small, loss, W), by_processor)
     n = 16
     host = Host(n, ColumnSettings(), 1)
     for number in range(n):
@@ -83,10 +83,24 @@ def _arithmetic(by_processor: bool) -> dict[str, float]:
     empty = _each(lambda: host.run(orders), by_processor)
     return {
         "search": 2.0 * m * d * k / search,
-        "products": 2.0 * m * k * p / products,
-        "loss": max(value, 0.5 * (value + gradient)) / (m * k),
-        "partition": empty / n,
+        "products": 2.0 * rows * k * p / products,
+        # A step has two orders, each with a product and a loss.
+        "loss": max(0.0, step - of_few - 2 * products) / (2 * rows * k),
+        "partition": empty / n + of_few / 2,
     }
+
+
+def _active(rng: np.random.Generator, m: int, k: int, p: int) -> ActiveSet:
+    active = ActiveSet(np.arange(m) % k, np.full(m, 1 / m), k)
+    active.append(rng.normal(size=(p - 1, m)).astype(np.float32))
+    return active
+
+
+def _step(active: ActiveSet, loss: MulticlassLogistic, W: np.ndarray) -> None:
+    """Do what both orders of an iteration of a refit ask a partition for."""
+    Z = active.scores(W)
+    active.value(loss, Z + np.float32(0.5) * Z)
+    active.gradient(loss, Z - np.float32(0.5) * Z)
 
 
 def _rows(columns: Any) -> float:

@@ -17,6 +17,11 @@ TUNED = [
     "deformations={copies=0, shift=1}",
 ]  # fmt: skip
 
+# Dask leaves some of its own sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
+)
+
 
 @pytest.fixture(scope="module")
 def digits():
@@ -52,7 +57,7 @@ def test_workers_learn_the_same_bits_from_storage(pattern, tmp_path):
     here = train(recipe_of(pattern), tmp_path / "here").classifier
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

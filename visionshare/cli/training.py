@@ -133,6 +133,7 @@ def train(
     from visionshare.resources import parse_size, resolve_jobs
 
     n_jobs = resolve_jobs(jobs, "--jobs")
+    _check_places(pipeline, out)
     changes = list(settings or [])
     if rounds is not None:
         changes.append(f"learner.rounds={rounds}")
@@ -160,6 +161,25 @@ def train(
     _show(result.metrics, folder)
     if addresses:
         typer.echo(f"workers      {len(addresses)}: {', '.join(addresses)}")
+
+
+def _check_places(pictures: str, out: Path | None) -> None:
+    """Refuse object storage, which the library trains from and this command does not."""
+    from visionshare.storage import is_url
+
+    if is_url(pictures):
+        accepted = (
+            "pictures of this machine; from storage DistributedColumns trains, see "
+            "docs/clusters.md, Files in storage"
+        )
+        raise InputError("pictures", pictures, accepted)
+    if out is None:
+        return
+    # As a path a URL has lost one of its slashes; a drive has one letter.
+    scheme, found, _ = out.as_posix().partition(":/")
+    if found and len(scheme) > 1 and "/" not in scheme:
+        accepted = "a folder of this machine: a run's work and its locks lie there"
+        raise InputError("--out", str(out), accepted)
 
 
 def _own_pictures(

@@ -151,6 +151,7 @@ def _partitioned(run: Run, family: Any, images: np.ndarray) -> Any:
     store = run.recipe.store
     options: dict[str, Any] = {"partitions": store.partitions, "dtype": store.dtype}
     if run.client is not None:
+        options["memory"] = run.memory
         return DistributedColumns.from_family(family, images, run.client, **options)
     size = len(images) * family.n_features_ * np.dtype(store.dtype).itemsize
     check_fits("columns in memory", size, "fewer features or images, or a cluster")

@@ -61,7 +61,8 @@ def check_local(out: Path | None) -> None:
     --------
     >>> check_local(Path("out/digits"))
     """
-    if out is not None and re.match(r"[a-z0-9+]+:/", out.as_posix()):
+    # As a path a URL has lost one of its slashes; a drive has one letter.
+    if out is not None and re.match(r"[a-z0-9+]{2,}:/", out.as_posix()):
         accepted = "a path of this machine; copy what it holds to storage afterwards"
         raise InputError("--out", str(out).replace(":/", "://", 1), accepted)
 

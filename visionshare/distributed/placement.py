@@ -10,7 +10,7 @@ from typing import Any
 from visionshare.distributed.host import Missing
 from visionshare.errors import ClusterError
 
-__all__ = ["Bounds", "Placement", "connected", "tells_of_loss"]
+__all__ = ["Bounds", "Placement", "awaited", "connected", "tells_of_loss"]
 
 
 @dataclass(frozen=True)
@@ -174,16 +174,14 @@ class Placement:
 
     def _awaited(self, futures: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
         """Return what futures of workers give, and the workers that were lost meanwhile."""
-        from distributed import TimeoutError as Late
-
         answers: dict[str, Any] = {}
         lost: set[str] = set()
         end = time.monotonic() + self.waits.answer
         for address, future in futures.items():
             while address not in answers and address not in lost:
                 try:
-                    answers[address] = future.result(timeout=self.waits.look)
-                except (TimeoutError, Late):
+                    answers[address] = awaited(future, self.waits.look)
+                except TimeoutError:
                     if self._gone(address):
                         lost.add(address)
                     elif time.monotonic() > end:
@@ -208,6 +206,24 @@ class _Actor:
 
     future: Any
     actor: Any
+
+
+def awaited(future: Any, seconds: float) -> Any:
+    """Return what a future of Dask gives.
+
+    Raises
+    ------
+    TimeoutError
+        If it is not there in time.
+    """
+    try:
+        return future.result(timeout=seconds)
+    except UnboundLocalError as error:
+        # On a busy machine Dask's own wait may be cancelled by its timeout: it then ends without
+        # a result of its own.
+        if "'result'" not in str(error):
+            raise
+        raise TimeoutError from None
 
 
 def tells_of_loss(error: Exception) -> bool:

@@ -155,15 +155,11 @@ def _partitioned(run: Run, family: Any, images: np.ndarray | StoredPictures) -> 
     store = run.recipe.store
     options: dict[str, Any] = {"partitions": store.partitions, "dtype": store.dtype}
     if run.client is not None:
-        # The bound of the recipe is that of each worker.
-        return DistributedColumns.from_family(
-            family, images, run.client, **options, memory=store.memory
-        )
+        options["memory"] = run.memory
+        return DistributedColumns.from_family(family, images, run.client, **options)
     if isinstance(images, StoredPictures):
-        memory = max(1, min(run.memory, memory_room()))
-        return PartitionedColumns.from_family(
-            family, images, **options, memory=memory, n_jobs=run.jobs
-        )
+        options["memory"] = max(1, min(run.memory, memory_room()))
+        return PartitionedColumns.from_family(family, images, **options, n_jobs=run.jobs)
     size = len(images) * family.n_features_ * np.dtype(store.dtype).itemsize
     check_fits("columns in memory", size, "fewer features or images, or a cluster")
     hold("columns", size)

@@ -88,7 +88,7 @@ def test_files_that_test_are_told_by_their_names(pattern, tmp_path):
 
 
 def test_the_first_file_says_how_pictures_are_prepared(pattern):
-    own = recipe_for_pictures(pattern, PictureOptions(recipe="glyphs"))
+    own = recipe_for_pictures(pattern, PictureOptions(recipe="glyphs", size=(8, 8)))
     assert own.recipe.data.source == pattern
     assert (own.recipe.data.height, own.recipe.data.mode) == (8, "gray")
     with pytest.raises(InputError, match="--test-fraction"):

@@ -54,14 +54,14 @@ class Constants:
         Bytes a second that the client adds up.
     """
 
-    search: float = 3.88e9
-    products: float = 5.69e9
-    loss: float = 1.5e-8
-    partition: float = 5e-5
-    send: float = 1.2e-3
-    receive: float = 1.2e-3
-    answer: float = 2.4e-3
-    join: float = 2.14e10
+    search: float = 2.13e10
+    products: float = 2.33e10
+    loss: float = 6.44e-9
+    partition: float = 2.55e-5
+    send: float = 6.16e-4
+    receive: float = 6.16e-4
+    answer: float = 3.87e-3
+    join: float = 1.79e10
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Integers:
         """Return a constant."""
         return cls(graph, graph.constant(np.asarray(values, np.int64)))
 
-    def of(self, operator: str, *others: Integers | int | str, **attributes: int | str) -> Integers:
+    def of(self, operator: str, *others: Integers | int | str, **attributes: Any) -> Integers:
         """Return what an operator makes of this and of others, or of inputs by their names."""
         names = [other if isinstance(other, str) else self._like(other).name for other in others]
         return Integers(self.graph, self.graph.node(operator, self.name, *names, **attributes))

@@ -15,7 +15,19 @@ __all__ = [
     "SkipPreprocessing", "Workers", "check_local", "image_size",
 ]  # fmt: skip
 
-Classifier = Annotated[Path, typer.Argument(help="A classifier file.")]
+_FILE = "classifier.safetensors"
+
+
+def _classifier_file(path: Path) -> Path:
+    """Return the classifier file of a run's folder, and any other path as it is."""
+    file = path / _FILE
+    return file if path.is_dir() and file.is_file() else path
+
+
+Classifier = Annotated[
+    Path,
+    typer.Argument(help="A classifier file, or the folder of a run.", callback=_classifier_file),
+]
 Color = Annotated[
     bool | None,
     typer.Option("--color/--gray", help="Images in color, or gray; default: as the pictures are."),

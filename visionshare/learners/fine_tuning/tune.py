@@ -100,6 +100,7 @@ def fine_tune(
     True
     """
     settings = FineTuning() if settings is None else settings
+    classifier.family.check_tunable()
     parts = _parts_of(classifier, images, labels)
     tuning = _tuning_of(classifier, parts, settings, teacher)
     if client is None:
@@ -155,7 +156,6 @@ def _tuning_of(
     teacher: Teacher | None,
 ) -> Tuning:
     """Return what all processes know, once it is known to fit."""
-    classifier.family.check_tunable()
     sizes, class_weights = check_parts(parts, settings), None
     if teacher is not None:
         order_of(teacher.classes_, classifier.classes_)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from benchmarks.edge import networks
 from benchmarks.edge.agreement import agreement
@@ -28,30 +29,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Rows of the file that are not measured anew stay.
     """
     options = _options(arguments)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for contender in _contenders(options):
         for optimize in options.optimize:
             rows.append(measured(contender, options.targets, optimize, options.count))
             print(json.dumps(rows[-1]), flush=True)
-    agreed = [
-        agreement(path, options.set, options.data, options.agree_targets, options.agree_count)
-        for path in options.agree
-    ]
-    before = json.loads(options.json.read_text("utf-8")) if options.json.is_file() else {}
-    run = {
-        "set": options.set,
-        "compiler": f"ziglang {version('ziglang')} and unicorn {version('unicorn')}",
-        "rows": kept_and_new(before.get("rows", []), of_seeds(rows), "name", "optimize"),
-        "agreement": kept_and_new(before.get("agreement", []), agreed, "name"),
-    }
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    _store(options, of_seeds(rows), [])
+    for path in options.agree:
+        found = agreement(
+            path, options.set, options.data, options.agree_targets, options.agree_count
+        )
+        print(json.dumps(found), flush=True)
+        _store(options, [], [found])
     if options.out is not None:
         runs = [
             json.loads(file.read_text(encoding="utf-8"))
             for file in sorted(options.json.parent.glob("*.json"), reverse=True)
         ]
         write(options.out, runs)
+
+
+def _store(
+    options: argparse.Namespace, rows: list[dict[str, Any]], agreed: list[dict[str, Any]]
+) -> None:
+    """Write new entries into the file, beside those that it has."""
+    before = json.loads(options.json.read_text("utf-8")) if options.json.is_file() else {}
+    run = {
+        "set": options.set,
+        "compiler": f"ziglang {version('ziglang')} and unicorn {version('unicorn')}",
+        "rows": kept_and_new(before.get("rows", []), rows, "name", "optimize"),
+        "agreement": kept_and_new(before.get("agreement", []), agreed, "name"),
+    }
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -21,7 +21,7 @@ _MEMORY_BYTES, _STACK_BYTES, _PAGE = 4 << 20, 1 << 18, 1 << 16
 # A stack is filled with it: what differs afterwards was written to.
 _UNTOUCHED = 0xA5
 # Enough for any classifier; one that has run away would never end.
-_MICROSECONDS = 300_000_000
+_MICROSECONDS = 3_600_000_000
 # Counters that the hooks write to, and what they need: the stack's register and where it is read
 # to, and the core.
 _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)

@@ -92,7 +92,7 @@ def test_evaluation_writes_a_report_and_the_mistakes(trained, tmp_path, capsys):
     ]
     assert float(rows[0]["confidence"]) + float(rows[0]["probability_of_true"]) == pytest.approx(1)
     page = report.read_text("utf-8")
-    assert "<small>right/=0.png</small>" in page
+    assert "<small>right/<wbr>=0.png</small>" in page
     assert "not known here" in page
     assert main([*call, "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

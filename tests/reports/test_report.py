@@ -91,7 +91,7 @@ def test_it_says_where_the_images_come_from(report, tmp_path, origin):
     assert ("kept aside" in page, "came with the data" in page, "not known here" in page) == (
         origin == "held out", origin == "given", origin == "unknown",
     )  # fmt: skip
-    assert "<small>a/1.png</small>" in page
+    assert "<small>a/<wbr>1.png</small>" in page
     assert "<c>" not in page
 
 

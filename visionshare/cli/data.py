@@ -173,9 +173,9 @@ def _show(made: PictureCheck, sheet: Path) -> None:
         kinds = ", ".join(f"{kind} {n}" for kind, n in counter.most_common(10))
         typer.echo(f"{name:12} {kinds}")
     _show_problem("broken", "", [(text,) for text in made.broken])
-    _show_problem("copies", "groups of equal pictures", made.copies)
-    _show_problem("leaks", "groups of equal pictures train and test", made.leaked)
-    _show_problem("ambiguous", "groups of equal pictures in several classes", made.ambiguous)
+    _show_problem("copies", "group of equal pictures", made.copies)
+    _show_problem("leaks", "group of equal pictures train and test", made.leaked)
+    _show_problem("ambiguous", "group of equal pictures in several classes", made.ambiguous)
     for note in made.notes:
         typer.echo(f"note         {note}")
     for reason in made.preparation.reasons:
@@ -184,7 +184,8 @@ def _show(made: PictureCheck, sheet: Path) -> None:
 
 
 def _show_problem(name: str, what: str, groups: Any) -> None:
-    typer.echo(f"{name:12} {len(groups)} {what}".rstrip())
+    said = what if len(groups) == 1 else what.replace("group", "groups", 1)
+    typer.echo(f"{name:12} {len(groups)} {said}".rstrip())
     for group in groups[:_SHOWN]:
         typer.echo(f"             {' = '.join(group[:_SHOWN])}")
     if len(groups) > _SHOWN:

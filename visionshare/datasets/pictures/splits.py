@@ -125,7 +125,12 @@ def split_pictures(
         notes += _fraction_notes(fraction, testing)
     notes += _set_notes(pictures, labels, training, testing, groups)
     if read.broken:
-        notes.append(f"{len(read.broken)} broken pictures are left out, such as {read.broken[0]}")
+        first = read.broken[0]
+        notes.append(
+            f"a broken picture is left out: {first}"
+            if len(read.broken) == 1
+            else f"{len(read.broken)} broken pictures are left out, such as {first}"
+        )
     parts = _parted(read.images, training, testing)
     classes, name = pictures.classes, pictures.name
     names = (tuple(compress(read.short_names, mask)) for mask in (training, testing))
@@ -239,10 +244,15 @@ def _set_notes(
         )
     several = len(np.unique(np.stack([groups, labels]), axis=1).T) - len(np.unique(groups))
     if several:
-        notes.append(f"{several} pictures stand in more than one class")
+        notes.append(
+            "a picture stands in more than one class"
+            if several == 1
+            else f"{several} pictures stand in more than one class"
+        )
     if testing.any():
         tested = np.bincount(labels[testing], minlength=len(pictures.classes)) > 0
         if untested := [c for c, seen in zip(pictures.classes, tested, strict=True) if not seen]:
             shown = ", ".join(untested[:5])
-            notes.append(f"{len(untested)} classes have no test picture: {shown}")
+            have = "1 class has" if len(untested) == 1 else f"{len(untested)} classes have"
+            notes.append(f"{have} no test picture: {shown}")
     return notes

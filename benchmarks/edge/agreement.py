@@ -19,7 +19,7 @@ __all__ = ["agreement"]
 
 
 def agreement(
-    path: Path, set_name: str, data: Path, targets: Sequence[str], count: int
+    path: Path, set_name: str, data: Path, targets: Sequence[str], emulated: int
 ) -> dict[str, Any]:
     """Return how many labels and scores differ from Python's, for each way to compute them.
 
@@ -31,8 +31,8 @@ def agreement(
     data : Path
     targets : sequence of str
         Cores that are emulated, without counting.
-    count : int
-        Of test images, evenly drawn where there are more.
+    emulated : int
+        Test images on each core, evenly drawn where there are more; all others take them all.
 
     Raises
     ------
@@ -40,30 +40,32 @@ def agreement(
         If the classifier computes in floats, whose last bits are a machine's own.
     """
     model = load(path)
-    images, _ = classifier_images(model, set_name, data, "test")
-    chosen = images[np.linspace(0, len(images) - 1, min(count, len(images))).astype(np.int64)]
     program = c_program(model)
     if program.reference is None:
         raise InputError("--agree", str(path), "a classifier whose C is of whole numbers")
-    expected = program.reference(chosen)
+    images, _ = classifier_images(model, set_name, data, "test")
+    few = np.linspace(0, len(images) - 1, min(emulated, len(images))).astype(np.int64)
+    expected = program.reference(images)
     ways = []
-    for name, compute in _ways(model, targets):
-        labels, scores = compute(chosen)
+    for name, on_core, compute in _ways(model, targets):
+        chosen = few if on_core else np.arange(len(images))
+        labels, scores = compute(images[chosen])
         ways.append(
             {
                 "name": name,
-                "labels": int(np.count_nonzero(labels != expected.argmax(axis=1))),
-                "scores": int(np.count_nonzero(scores != expected)),
+                "images": len(chosen),
+                "labels": int(np.count_nonzero(labels != expected[chosen].argmax(axis=1))),
+                "scores": int(np.count_nonzero(scores != expected[chosen])),
             }
         )
-    return {"name": classifier_name(path), "images": len(chosen), "ways": ways}
+    return {"name": classifier_name(path), "ways": ways}
 
 
 _Compute = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def _ways(model: CompactClassifier, targets: Sequence[str]) -> Iterator[tuple[str, _Compute]]:
-    """Yield names, and functions that return labels and scores of images."""
+def _ways(model: CompactClassifier, targets: Sequence[str]) -> Iterator[tuple[str, bool, _Compute]]:
+    """Yield names, whether a core is emulated, and functions of images: labels and scores."""
     program = c_program(model)
     sources = device_sources(model, program)
 
@@ -80,17 +82,17 @@ def _ways(model: CompactClassifier, targets: Sequence[str]) -> Iterator[tuple[st
         return labels, _labeled(made.scores, program.score_scale)[1]
 
     if model.family.in_whole_numbers:
-        yield "Python, the classifier's own scores", python
-        yield "ONNX, onnxruntime", onnx
-    yield "C on this machine", lambda images: native_scores(sources, images)
-    yield "C in vectors of bytes on this machine", vectors
+        yield "Python, the classifier's own scores", False, python
+        yield "ONNX, onnxruntime", False, onnx
+    yield "C on this machine", False, lambda images: native_scores(sources, images)
+    yield "C in vectors of bytes on this machine", False, vectors
     for name in targets:
         target = find_target(name)
 
         def emulated(images: np.ndarray, target: Any = target) -> tuple[np.ndarray, np.ndarray]:
             return classify_on_core(sources, target, images, "size")
 
-        yield f"C, {name}, emulated", emulated
+        yield f"C, {name}, emulated", True, emulated
 
 
 def _labeled(scores: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:

@@ -73,7 +73,7 @@ def _agreement(found: Sequence[dict[str, Any]]) -> str:
         "scores that differ",
     ]
     cells = [
-        [one["name"], f"{one['images']:,}", way["name"], way["labels"], way["scores"]]
+        [one["name"], way["name"], f"{way['images']:,}", way["labels"], way["scores"]]
         for one in found
         for way in one["ways"]
     ]

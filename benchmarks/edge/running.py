@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _store(options, of_seeds(rows), [])
     for path in options.agree:
         found = agreement(
-            path, options.set, options.data, options.agree_targets, options.agree_count
+            path, options.set, options.data, options.agree_targets, options.agree_emulated
         )
         print(json.dumps(found), flush=True)
         _store(options, [], [found])
@@ -85,7 +85,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="classifier files of whole numbers, whose scores are compared everywhere",
     )  # fmt: skip
     parser.add_argument("--agree-targets", nargs="*", default=["cortex-m0plus", "cortex-m4"])
-    parser.add_argument("--agree-count", type=int, default=10_000, help="images for --agree")
+    parser.add_argument(
+        "--agree-emulated", type=int, default=10_000, help="images on each core for --agree"
+    )
     parser.add_argument("--json", type=Path, required=True, help="file for the figures")
     parser.add_argument("--out", type=Path, help="folder for a page of all files beside --json")
     return parser.parse_args(arguments)

@@ -12,9 +12,10 @@ from PIL import Image
 
 from visionshare import Pixels
 from visionshare.classifier import CompactClassifier
+from visionshare.cli.main import main
 
 # Each takes longer to import than everything that prediction needs.
-HEAVY = {"sklearn", "pandas", "pyarrow", "scipy.stats", "tqdm"}
+HEAVY = {"sklearn", "pandas", "pyarrow", "scipy.linalg", "tqdm"}
 
 
 @pytest.fixture
@@ -40,3 +41,12 @@ def test_what_answers_at_once_imports_nothing_heavy(classifier: Path, command: s
     assert done.returncode == 0, done.stderr
     assert sorted(HEAVY & set(done.stderr.split())) == []
     assert done.stdout
+
+
+def test_the_folder_of_a_run_stands_for_its_classifier(classifier: Path, capsys) -> None:
+    picture = str(classifier.parent / "a.png")
+    assert main(["predict", str(classifier), picture]) == 0
+    of_file = capsys.readouterr().out
+    assert main(["predict", str(classifier.parent), picture]) == 0
+    assert capsys.readouterr().out == of_file
+    assert main(["inspect", str(classifier.parent / "none")]) == 2

@@ -4,6 +4,7 @@ import platform
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from visionshare.classifier import averaged
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
 from visionshare.export.targets import device_sources, find_target, measure
+from visionshare.export.targets.compiling import WARNINGS, compile_objects
+from visionshare.export.targets.table import Target
 from visionshare.generators.quantized.examples import EXAMPLES
 from visionshare.scores import softmax
 
@@ -90,6 +93,22 @@ def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, ima
     squares = any(getattr(layer, "square", False) for layer in model.family.layers_)
     assert ("immintrin.h" in program.files["classifier.c"]) != squares
     assert "immintrin.h" not in c_program(model).files["classifier.c"]
+
+
+@needs_tools
+@pytest.mark.parametrize(("kind", "bits"), [("quantized", 8), ("quantized-maps", 4)])
+def test_dot_products_of_arm_give_the_same_scores(kind, bits, whole, images, tmp_path):
+    """Of signed bytes in emulation; those of bytes by numbers, which it lacks, compile."""
+    model, test = whole(kind, bits, 17), edge_images(images[1])[-5:]
+    sources = device_sources(model, c_program(model, vectors=True))
+    arm = Target("arm64", "", "aarch64-freestanding", "generic+dotprod", "arm64",
+                 "UC_CPU_ARM64_MAX")  # fmt: skip
+    measured = measure(sources, arm, test)
+    assert np.array_equal(measured.scores.astype(np.int64), by_hand(model, test))
+    for number, cpu in enumerate(("generic+dotprod", "generic+i8mm")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        compile_objects(sources, replace(arm, cpu=cpu), folder, flags=WARNINGS)
 
 
 def _check_scores(model, test, program, flags, tmp_path):

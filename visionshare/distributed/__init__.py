@@ -3,7 +3,6 @@
 Only orders, weights and sums over the examples travel; images and columns stay where they are.
 """
 
-from visionshare.distributed.clients import cluster_client
-from visionshare.distributed.columns import DistributedColumns, PartitionedColumns
+import lazy_loader
 
-__all__ = ["DistributedColumns", "PartitionedColumns", "cluster_client"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -164,10 +164,11 @@ class EmulatedCore:
         }
         core = unicorn.Uc(*kinds[target.machine])
         if target.model is not None:
-            from unicorn import arm_const
+            from unicorn import arm64_const, arm_const
 
-            core.ctl_set_cpu_model(getattr(arm_const, target.model))
-            if target.model != "UC_CPU_ARM_CORTEX_M0":
+            models = arm64_const if target.machine == "arm64" else arm_const
+            core.ctl_set_cpu_model(getattr(models, target.model))
+            if target.machine == "arm" and target.model != "UC_CPU_ARM_CORTEX_M0":
                 # The floating-point unit is off after a reset: on for everybody.
                 core.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
                 core.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)

@@ -32,9 +32,14 @@ def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
     ]
     same = [_agreement(run["agreement"]) for run in runs if run.get("agreement")]
     write_page(
-        out, "edge", fewest=min(counts), most=max(counts), sets="\n\n".join(sets),
+        out, "edge", count=_range(counts), sets="\n\n".join(sets),
         same="\n\n".join(same), compiler=runs[0]["compiler"],
     )  # fmt: skip
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
@@ -67,8 +72,8 @@ def _number(value: float | None) -> str:
 def _agreement(found: Sequence[dict[str, Any]]) -> str:
     header = [
         "classifier",
-        "test images",
         "computed by",
+        "test images",
         "labels that differ",
         "scores that differ",
     ]

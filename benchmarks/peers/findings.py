@@ -63,6 +63,14 @@ def most_accurate_peers(entries: Sequence[Entry], n_test: int) -> list[str]:
     return [e.name for e in sorted(below, key=error)]
 
 
+def _short(name: str) -> str:
+    return name.removeprefix(f"{OURS}, ").removesuffix(", deformed")
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "; ".join(map(_short, names))
+
+
 def findings(entries: Sequence[Entry], n_test: int) -> str:
     """Return the sentences that a page begins with; empty where there are none of ours."""
     if not any(e.name.startswith(OURS) for e in entries):
@@ -70,7 +78,7 @@ def findings(entries: Sequence[Entry], n_test: int) -> str:
     costs: list[dict[str, Any]] = []
     for panel, said in _COSTS.items():
         found = better_peers(entries, panel, n_test)
-        rows = [{"name": one.name, "peers": ", ".join(one.peers)} for one in found]
+        rows = [{"name": _short(one.name), "peers": _joined(one.peers)} for one in found]
         costs.append({"said": said, "found": rows})
     best = most_accurate_peers(entries, n_test)
-    return render("peers/findings", costs=costs, best=", ".join(best))
+    return render("peers/findings", costs=costs, best=_joined(best))

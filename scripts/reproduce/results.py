@@ -152,13 +152,20 @@ def _key(key: Any) -> str:
 def command() -> str:
     """Return the command of this process; where the data lie is no part of it."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    words = ["python", "-m", spec.name] if spec is not None else ["python", sys.argv[0]]
+    module = "" if spec is None else spec.name.removesuffix(".__main__")
+    words = ["python", "-m", module] if module else ["python", sys.argv[0]]
     words += sys.argv[1:]
     # Folders are those of a machine.
     for option, name in (("--data", "DIR"), ("--out", "FOLDER"), ("--runs", "FOLDER")):
         if option in words[:-1]:
             words[words.index(option) + 1] = name
-    return shlex.join(words)
+    return shlex.join(_without_root(word) for word in words)
+
+
+def _without_root(word: str) -> str:
+    """Return the last two parts of an absolute path below FOLDER; other words as they are."""
+    path = Path(word)
+    return str(Path("FOLDER", *path.parts[-2:])) if path.is_absolute() else word
 
 
 @cache

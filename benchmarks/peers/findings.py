@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.peers.plot import OURS, PANELS, Point, points
 from benchmarks.peers.record import Entry
@@ -64,21 +64,23 @@ def most_accurate_peers(entries: Sequence[Entry], n_test: int) -> list[str]:
 
 
 def _short(name: str) -> str:
-    return name.removeprefix(f"{OURS}, ").removesuffix(", deformed")
-
-
-def _joined(names: Sequence[str]) -> str:
-    return "; ".join(map(_short, names))
+    """Return a name in quotes, without what all names of a page have."""
+    return f"`{name.removeprefix(f'{OURS}, ').removesuffix(', deformed')}`"
 
 
 def findings(entries: Sequence[Entry], n_test: int) -> str:
     """Return the sentences that a page begins with; empty where there are none of ours."""
     if not any(e.name.startswith(OURS) for e in entries):
         return ""
-    costs: list[dict[str, Any]] = []
-    for panel, said in _COSTS.items():
-        found = better_peers(entries, panel, n_test)
-        rows = [{"name": _short(one.name), "peers": _joined(one.peers)} for one in found]
-        costs.append({"said": said, "found": rows})
+    sentences = []
+    for panel, cost in _COSTS.items():
+        found = "; ".join(
+            f"{', '.join(map(_short, one.peers))} than {_short(one.name)}"
+            for one in better_peers(entries, panel, n_test)
+        )
+        part = "better" if found else "none-better"
+        sentences.append(render(f"peers/{part}", cost=cost, found=found))
     best = most_accurate_peers(entries, n_test)
-    return render("peers/findings", costs=costs, best=_joined(best))
+    part = "most-accurate" if best else "none-more-accurate"
+    sentences.append(render(f"peers/{part}", peers=", ".join(map(_short, best))))
+    return "\n".join(sentences)

@@ -151,7 +151,7 @@ def test_peers_better_in_error_and_cost_are_named():
     assert most_accurate_peers(entries, 1000) == []
     text = findings(entries, 1000)
     assert "No peer is better than one of ours in error and multiply-accumulates both." in text
-    assert "error and µs of one image both:\nthan small, C: net." in text
+    assert "error and µs of one image both: `net` than `small, C`." in text
     assert "None errs less than the best of ours." in text
 
 
@@ -159,6 +159,6 @@ def test_peers_of_fewer_errors_than_all_of_ours_are_named():
     entries = _compared(*OURS, ("net", "net", [2], 400, 20.0), ("forest", "forest", [1], 900, 1.0))
     assert most_accurate_peers(entries, 1000) == ["forest", "net"]
     text = findings(entries, 1000)
-    assert "multiply-accumulates both:\nthan large, C: net." in text
-    assert "Fewer errors than all of ours: forest; net." in text
+    assert "multiply-accumulates both: `net` than `large, C`." in text
+    assert "Fewer errors than all of ours: `forest`, `net`." in text
     assert findings(entries[2:], 1000) == ""

@@ -68,19 +68,27 @@ def _short(name: str) -> str:
     return f"`{name.removeprefix(f'{OURS}, ').removesuffix(', deformed')}`"
 
 
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(_short, names))
+
+
 def findings(entries: Sequence[Entry], n_test: int) -> str:
     """Return the sentences that a page begins with; empty where there are none of ours."""
     if not any(e.name.startswith(OURS) for e in entries):
         return ""
     sentences = []
     for panel, cost in _COSTS.items():
-        found = "; ".join(
-            f"{', '.join(map(_short, one.peers))} than {_short(one.name)}"
-            for one in better_peers(entries, panel, n_test)
+        better = better_peers(entries, panel, n_test)
+        found = "; ".join(f"{_listed(one.peers)} than {_short(one.name)}" for one in better)
+        sentences.append(
+            render("peers/better", cost=cost, found=found)
+            if better
+            else render("peers/none-better", cost=cost)
         )
-        part = "better" if found else "none-better"
-        sentences.append(render(f"peers/{part}", cost=cost, found=found))
     best = most_accurate_peers(entries, n_test)
-    part = "most-accurate" if best else "none-more-accurate"
-    sentences.append(render(f"peers/{part}", peers=", ".join(map(_short, best))))
+    sentences.append(
+        render("peers/most-accurate", peers=_listed(best))
+        if best
+        else render("peers/none-more-accurate")
+    )
     return "\n".join(sentences)

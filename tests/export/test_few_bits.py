@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from visionshare import CompactClassifier
+from visionshare.classifier import averaged
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
 from visionshare.export.targets import device_sources, find_target, measure
 from visionshare.export.targets.compiling import WARNINGS, compile_objects
 from visionshare.export.targets.table import Target
 from visionshare.generators.quantized.examples import EXAMPLES
+from visionshare.scores import softmax
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -162,6 +164,21 @@ def test_onnx_gives_the_same_scores(kind, whole, images):
     model, test = whole(kind), edge_images(images[1])
     outputs = run_onnx(onnx_program(model), test)
     assert np.array_equal(outputs.scores, by_hand(model, test))
+
+
+@needs_gcc
+@pytest.mark.parametrize("kinds", [("quantized", "quantized"), ("quantized-maps", "quantized")])
+def test_means_have_whole_scores(kinds, images, whole, tmp_path):
+    members, test = [whole(kind) for kind in kinds], edge_images(images[1])
+    model = averaged(members)
+    expected = sum(by_hand(member, test) for member in members)
+    _check_scores(model, test, c_program(model), [], tmp_path)
+    compiled = compile_classifier(model, cache_dir=tmp_path / "cache")
+    outputs = run_onnx(onnx_program(model), test)
+    assert np.array_equal(compiled.decision_function(test), expected)
+    assert np.array_equal(outputs.scores, expected)
+    mean = np.mean([member.decision_function(test) for member in members], axis=0)
+    assert np.allclose(model.predict_proba(test), softmax(mean, 900.0))
 
 
 def test_weights_that_are_not_whole_make_a_program_of_floats(whole):

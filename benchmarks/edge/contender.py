@@ -18,7 +18,8 @@ class Contender:
     Parameters
     ----------
     name : str
-        What the table calls it.
+        What the table calls it; classifiers of one name, such as those of several seeds, share a
+        row.
     sources : DeviceSources
     macs : int or None
         Multiply-accumulates an image, where that is what it does.
@@ -27,7 +28,9 @@ class Contender:
     labels : ndarray of shape (n,)
         Indexes of their classes.
     seconds : float or None
-        Of training here.
+        Of training.
+    memory : int or None
+        Bytes that training took at most.
     """
 
     name: str
@@ -36,3 +39,4 @@ class Contender:
     images: np.ndarray
     labels: np.ndarray
     seconds: float | None = None
+    memory: int | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from visionshare.export.targets import DeviceSources
 from visionshare.export.toolchain import run_compiler
 
-__all__ = ["native_labels"]
+__all__ = ["native_labels", "native_scores"]
 
 _LOOP = """#include "{name}.h"
 void many(const {pixel} *images, int count, {score} *scores, int *labels);
@@ -21,6 +21,7 @@ void many(const {pixel} *images, int count, {score} *scores, int *labels)
     int i;
     for (i = 0; i < count; i++) {{
         labels[i] = {name}_classify(images + (long)i * {n_pixels}, &work, scores);
+        scores += {n_classes};
     }}
 }}
 """
@@ -28,14 +29,19 @@ void many(const {pixel} *images, int count, {score} *scores, int *labels)
 
 def native_labels(sources: DeviceSources, images: np.ndarray) -> np.ndarray:
     """Return the index of each image's class, int32."""
+    return native_scores(sources, images)[0]
+
+
+def native_scores(sources: DeviceSources, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the index of each image's class, int32, and its scores (n, n_classes)."""
     loop = _LOOP.format(
-        name=sources.name, n_pixels=sources.n_pixels,
+        name=sources.name, n_pixels=sources.n_pixels, n_classes=sources.n_classes,
         pixel={"uint8": "uint8_t", "float32": "float"}[sources.pixel],
         score={"int32": "int32_t", "float32": "float"}[sources.score],
     )  # fmt: skip
     images = np.ascontiguousarray(images)
     labels = np.empty(len(images), np.int32)
-    scores = np.empty(sources.n_classes, sources.score)
+    scores = np.empty((len(images), sources.n_classes), sources.score)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, text in {**sources.files, "many.c": loop}.items():
@@ -47,4 +53,4 @@ def native_labels(sources: DeviceSources, images: np.ndarray) -> np.ndarray:
         many.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
         many.restype = None
         many(images.ctypes.data, len(images), scores.ctypes.data, labels.ctypes.data)
-    return labels
+    return labels, scores

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from visionshare.errors import VisionshareError
 from visionshare.export import c_program
 from visionshare.export.targets import device_sources
 
-__all__ = ["our_contenders"]
+__all__ = ["classifier_images", "classifier_name", "our_contenders"]
 
 _TABLES = ("int8", "int4", "none")
 
@@ -21,11 +23,14 @@ _TABLES = ("int8", "int4", "none")
 def our_contenders(path: Path, set_name: str, data: Path) -> list[Contender]:
     """Return a classifier in tables of 8 bits and, where it has products of pairs, of 4.
 
-    Weights are rounded on training images.
+    Weights are rounded on training images. What training took is read from ``metrics.json`` beside
+    the classifier.
     """
     model = load(path)
-    images, labels = _images(model, set_name, data, "test")
-    examples, _ = _images(model, set_name, data, "train")
+    images, labels = classifier_images(model, set_name, data, "test")
+    examples, _ = classifier_images(model, set_name, data, "train")
+    taken = _metrics(path)
+    seconds = sum(taken["seconds"].values()) if taken else None
     made: list[Contender] = []
     for quantize in _TABLES:
         try:
@@ -40,16 +45,33 @@ def our_contenders(path: Path, set_name: str, data: Path) -> list[Contender]:
         if made and made[-1].sources.files[source] == sources.files[source]:
             # Without products of pairs there is nothing to store in 4 bits.
             continue
-        name = f"{path.parent.name}, {quantize if quantize != 'none' else 'few bits'}"
-        made.append(Contender(name, sources, int(model.macs), images, labels))
+        name = f"{classifier_name(path)}, {quantize if quantize != 'none' else 'few bits'}"
+        made.append(
+            Contender(
+                name, sources, int(model.macs), images, labels, seconds, taken.get("peak_memory")
+            )
+        )
     return made
 
 
-def _images(
+def classifier_name(path: Path) -> str:
+    """Return the pipeline that a classifier is of, or the name of its folder."""
+    name: str = _metrics(path).get("pipeline", path.parent.name)
+    return name
+
+
+def classifier_images(
     model: CompactClassifier, set_name: str, data: Path, split: str
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Return images of a data set as a classifier takes them, and places of their classes."""
     size, mode = model.picture_size, model.picture_mode
     loaded = load_images(set_name, split, data, size, mode, model.preprocessing)
     position = {str(name): i for i, name in enumerate(model.classes_)}
     of_class = np.array([position.get(name, -1) for name in loaded.classes])
     return loaded.images, of_class[loaded.labels]
+
+
+def _metrics(path: Path) -> dict[str, Any]:
+    file = path.parent / "metrics.json"
+    found: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    return found

@@ -21,23 +21,65 @@ def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
     out : Path
         Folder of the page.
     runs : sequence of dict
-        As in the files of JSON: set, optimize, count, compiler and rows.
+        As in the files of JSON: set, compiler, rows and agreement.
     """
     sets = [render("edge/set", name=run["set"], figures=_table(run["rows"])) for run in runs]
-    first = runs[0]
+    counts = [
+        figures["images"]
+        for run in runs
+        for row in run["rows"]
+        for figures in row["cores"].values()
+    ]
+    same = [_agreement(run["agreement"]) for run in runs if run.get("agreement")]
     write_page(
-        out, "edge", optimize=first["optimize"], count=first["count"], sets="\n\n".join(sets),
-        compiler=first["compiler"],
+        out, "edge", count=_range(counts), sets="\n\n".join(sets),
+        same="\n\n".join(same), compiler=runs[0]["compiler"],
     )  # fmt: skip
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
     cores = list(rows[0]["cores"])
-    header = ["classifier", "error, %", "MACs"]
+    header = ["classifier", "compiled", "error, %", "MACs", "training, s", "its memory, MB"]
     header += [f"{core}: {name}" if name == "flash" else name for core in cores for name in _NAMES]
     cells = []
     for row in rows:
-        macs = "–" if row["macs"] is None else f"{row['macs']:,}"
-        figures = [f"{row['cores'][core][name]:,}" for core in cores for name in _NAMES]
-        cells.append([row["name"], f"{row['error']:.2f}", macs, *figures])
+        # A core that an earlier run had, and a later one has not.
+        figures = [
+            f"{row['cores'][core][name]:,}" if core in row["cores"] else "–"
+            for core in cores
+            for name in _NAMES
+        ]
+        memory = None if row["memory"] is None else row["memory"] / 1e6
+        taken = [_number(row["macs"]), _number(row["seconds"]), _number(memory)]
+        cells.append([row["name"], row["optimize"], _errors(row["errors"]), *taken, *figures])
+    return table(header, cells)
+
+
+def _errors(errors: Sequence[float]) -> str:
+    mean = f"{sum(errors) / len(errors):.2f}"
+    return f"{mean} ({', '.join(f'{e:.2f}' for e in errors)})" if len(errors) > 1 else mean
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def _agreement(found: Sequence[dict[str, Any]]) -> str:
+    header = [
+        "classifier",
+        "computed by",
+        "test images",
+        "labels that differ",
+        "scores that differ",
+    ]
+    cells = [
+        [one["name"], way["name"], f"{way['images']:,}", way["labels"], way["scores"]]
+        for one in found
+        for way in one["ways"]
+    ]
     return table(header, cells)

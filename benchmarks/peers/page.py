@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.peers.findings import findings
 from benchmarks.peers.plot import draw
 from benchmarks.peers.record import Entry, Record
 from benchmarks.peers.timing import BATCH
@@ -84,12 +85,13 @@ def _titled(data_set: str, entries: Sequence[Entry]) -> str:
 
 
 def write(out: Path, record: Record, measured: Measured, name: str | None = None) -> None:
-    """Write page and picture of all that is in the record; their name says the set if omitted."""
+    """Write page, picture and raw figures of a record; the set names them if omitted."""
     conditions, entries = record.conditions, record.entries()
     if name is None:
         name = "peers" if conditions["set"] == "mnist" else f"peers-{conditions['set']}"
     n_test = conditions["test images"]
     draw(entries, n_test, out / f"{name}.svg")
+    record.write_to(out / f"{name}.json")
     header = ["classifier", "training, s", "tuning, s", "error, %"]
     header += ["multiply-accumulates per image", "bytes", "µs per image, one at a time"]
     header += [f"µs per image, batches of {min(BATCH, n_test)}"]
@@ -104,6 +106,7 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
         quick="A quick run, to see it work." if conditions["quick"] else "",
         n_train=conditions["training images"],
         n_test=n_test,
+        findings=findings(entries, n_test),
         figures=table(header, [row(entry, n_test) for entry in entries]),
         picture=render("peers/picture", file=f"{name}.svg"),
         left_out="\n\n".join(measured.left_out),

@@ -136,6 +136,10 @@ class Record:
         self._content["machine"] = dict(values)
         self._save()
 
+    def write_to(self, file: Path) -> None:
+        """Write all measurements to a file of JSON beside a page."""
+        write_text(file, json.dumps(self._content, indent=1, default=_plain) + "\n")
+
     def keep_model(self, name: str, predict: Callable[[np.ndarray], np.ndarray]) -> None:
         """Keep a predictor, to be timed beside those that are trained later."""
         self._models.mkdir(parents=True, exist_ok=True)
@@ -157,7 +161,7 @@ class Record:
 
     def _save(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        write_text(self._file, json.dumps(self._content, indent=1, default=_plain) + "\n")
+        self.write_to(self._file)
 
 
 def _plain(value: Any) -> Any:

@@ -29,11 +29,13 @@ from visionshare import PatchTemplates
 from visionshare.apps import extract_features
 from visionshare.distributed import cluster_client
 from visionshare.distributed.mapping import ClusterMap
+from visionshare.errors import VisionshareError
 from visionshare.recipes import load_recipe, train
 
 __all__ = ["STAGES", "extraction", "main", "training"]
 
-_RECIPE = ["learner.rounds=8", "store.partitions=4"]
+# Small: a kill falls into any stage, the search, the refits or the epochs.
+_RECIPE = ["data.limit=600", "learner.rounds=6", "store.partitions=4", "fine_tuning.epochs=4"]
 # Seconds that a killed worker may take to be back.
 _BACK = 60.0
 # What a stage gives for a client, or None for this process: a hash.
@@ -41,7 +43,7 @@ Stage = Callable[[Any, Path], str]
 
 
 def training(client: Any, folder: Path) -> str:
-    """Return the hash of the classifier that the recipe ``digits`` learns in 8 rounds."""
+    """Return the hash of the classifier that a small ``digits`` learns and fine-tunes."""
     classifier = train(load_recipe("digits", _RECIPE), folder / "run", client=client).classifier
     arrays = [classifier.weights, classifier.intercept, np.array([classifier.temperature])]
     arrays += [step.weights for step in classifier.path]
@@ -134,9 +136,12 @@ class _Tries:
         """Run the stage once and kill a worker meanwhile."""
         after, victim = float(self.rng.uniform(0, self.longest)), int(self.rng.choice(pids))
         with tempfile.TemporaryDirectory(dir=self.folder) as here:
-            begun = time.monotonic()
+            begun, found = time.monotonic(), ""
             with _killing(victim, after) as moments:
-                found = STAGES[self.name](client, Path(here))
+                try:
+                    found = STAGES[self.name](client, Path(here))
+                except (VisionshareError, OSError, RuntimeError) as error:
+                    print(f"{self.name}: {error!r}", flush=True)
             seconds = time.monotonic() - begun
         if not moments:
             # The run was over before: it says how long a run is now.

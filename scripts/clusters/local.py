@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["local_cluster", "main"]
+__all__ = ["await_port", "free_port", "local_cluster", "main"]
 
 # Seconds: until the scheduler listens, and until a process that was told to end has ended.
 _START, _END = 60.0, 10.0
@@ -33,7 +33,7 @@ def local_cluster(workers: int, folder: Path) -> Iterator[str]:
     RuntimeError
         If the scheduler does not listen in time.
     """
-    port = _free_port()
+    port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     with contextlib.ExitStack() as stack:
         started = ["scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
@@ -41,7 +41,7 @@ def local_cluster(workers: int, folder: Path) -> Iterator[str]:
         for number in range(1, workers + 1):
             options = ["--nthreads", "1", "--no-dashboard", "--local-directory", str(folder)]
             _start(stack, folder / f"worker-{number}.log", "worker", address, *options)
-        _await_port(port, scheduler)
+        await_port(port, scheduler)
         yield address
 
 
@@ -65,19 +65,27 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
 
 
-def _await_port(port: int, scheduler: subprocess.Popen[bytes]) -> None:
+def await_port(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Wait until a process listens at a port of this machine.
+
+    Raises
+    ------
+    RuntimeError
+        If it does not in time, or has ended.
+    """
     end = time.monotonic() + _START
-    while time.monotonic() < end and scheduler.poll() is None:
+    while time.monotonic() < end and server.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.1)
-    raise RuntimeError(f"no scheduler listens at port {port}")
+    raise RuntimeError(f"nothing listens at port {port}")
 
 
 def main(arguments: list[str]) -> int:

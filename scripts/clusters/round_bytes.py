@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,14 +19,24 @@ from typing import Any
 import numpy as np
 
 from scripts.clusters.local import local_cluster
+from scripts.clusters.rounds import noted
 from visionshare import ShareBoost
 from visionshare.distributed import DistributedColumns, cluster_client
 from visionshare.search import Exhaustive
 
-__all__ = ["Traffic", "main", "modeled", "round_traffic"]
+__all__ = ["Round", "Shape", "Traffic", "main", "modeled", "round_traffic"]
 
 # Bytes of an answer besides its arrays.
 _ENVELOPE = 480
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Candidates and classes of a training, and the number of the round that is looked at."""
+
+    candidates: int
+    classes: int
+    round: int
 
 
 class Traffic:
@@ -63,48 +74,81 @@ class Traffic:
 
 @dataclass
 class _Marking(Exhaustive):
-    """Notes the traffic whenever a round begins its search."""
+    """Notes the traffic, and the number of orders, whenever a round begins its search."""
 
     traffic: Traffic = field(default_factory=Traffic)
-    marks: list[np.ndarray] = field(default_factory=list)
+    orders: list[str] = field(default_factory=list)
+    marks: list[tuple[np.ndarray, int]] = field(default_factory=list)
 
     def best(self, pool: Any, state: Any, criterion: Any, excluded: Any, n: int = 1) -> Any:
-        self.marks.append(self.traffic.figures())
+        self.marks.append((self.traffic.figures(), len(self.orders)))
         return super().best(pool, state, criterion, excluded, n)
 
 
-def round_traffic(client: Any, m: int, d: int, k: int, number: int) -> np.ndarray:
-    """Return bytes sent, bytes received and messages of one round.
+@dataclass(frozen=True)
+class Round:
+    """What a round sent, received and asked for.
+
+    Attributes
+    ----------
+    sent, received, messages : int
+        Of the client.
+    orders : tuple of str
+        The functions whose sums it asked for, in their order.
+    """
+
+    sent: int
+    received: int
+    messages: int
+    orders: tuple[str, ...]
+
+
+def round_traffic(client: Any, m: int, shape: Shape, distinct: int) -> Round:
+    """Return what one round did.
 
     Parameters
     ----------
     client : distributed.Client
-    m, d, k : int
-        Images, candidates and classes.
-    number : int
-        Of the round.
+    m : int
+        Images.
+    shape : Shape
+    distinct : int
+        Images that differ, repeated: where m is a multiple, the refit has the same iterations.
     """
-    rng = np.random.default_rng(0)
-    y = np.arange(m) % k
-    X = rng.normal(size=(m, d)).astype(np.float32)
+    rng, k, d = np.random.default_rng(0), shape.classes, shape.candidates
+    y = np.arange(distinct) % k
+    X = rng.normal(size=(distinct, d)).astype(np.float32)
     X[:, :k] += 2 * np.eye(k, dtype=np.float32)[y]
+    X, y = np.resize(X, (m, d)), np.resize(y, m)
+    orders: list[str] = []
     traffic = Traffic()
-    search = _Marking(traffic, [])
-    with DistributedColumns.from_array(X, client) as columns, traffic.counted():
-        ShareBoost(number + 1, search=search).fit(columns, y)
-    return np.asarray(search.marks[number] - search.marks[number - 1])
+    search = _Marking(traffic, orders)
+    with DistributedColumns.from_array(X, client) as columns, traffic.counted(), noted(orders):
+        ShareBoost(shape.round + 1, search=search).fit(columns, y)
+    (before, first), (after, end) = search.marks[shape.round - 1 : shape.round + 1]
+    sent, received, messages = map(int, after - before)
+    return Round(sent, received, messages, tuple(orders[first:end]))
 
 
-def modeled(workers: int, d: int, k: int, number: int, messages: int) -> int:
+def modeled(workers: int, shape: Shape, orders: Sequence[str]) -> int:
     """Return the bytes that a client receives in a round beyond the 16th: see docs/scaling.md.
 
-    One metric; two messages an iteration to each worker, of which one brings a gradient.
+    Parameters
+    ----------
+    workers : int
+    shape : Shape
+    orders : sequence of str
+        Of :class:`Round`.
     """
-    p = number + 1
-    answers = messages // workers
-    iterations = max(1, (answers - 4) // 2)
-    arrays = 8 * (d * k + k * p * p + iterations * k * p)
-    return workers * (arrays + answers * _ENVELOPE)
+    k, p = shape.classes, shape.round + 1
+    arrays = {
+        "_products": 8 * k * (shape.candidates + 1),
+        "curvature_grams": 8 * k * p * p,
+        "gradient": 8 * (k * p + 1),
+        "_errors": 40,
+    }
+    # Every other order is of the value of the objective.
+    return workers * sum(arrays.get(order, 8) + _ENVELOPE for order in orders)
 
 
 def main(arguments: list[str]) -> int:
@@ -115,19 +159,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--round", type=int, default=25)
     given = parser.parse_args(arguments)
+    shape = Shape(given.candidates, given.classes, given.round)
     with (
         tempfile.TemporaryDirectory() as folder,
         local_cluster(2, Path(folder)) as address,
         cluster_client(scheduler=address) as client,
     ):
         client.wait_for_workers(2, timeout=60)
-        print("images   sent  received  modeled  messages")
+        print("| images | sent | received | model of what is received | messages | orders |")
+        print("|---|---|---|---|---|---|")
         for m in given.images:
-            sent, received, messages = round_traffic(
-                client, m, given.candidates, given.classes, given.round
-            )
-            said = modeled(2, given.candidates, given.classes, given.round, int(messages))
-            print(f"{m:6d} {sent:6d} {received:9d} {said:8d} {messages:9d}", flush=True)
+            one = round_traffic(client, m, shape, min(given.images))
+            counts = ", ".join(f"{name} {n}" for name, n in Counter(one.orders).items())
+            said = modeled(2, shape, one.orders)
+            cells = [m, one.sent, one.received, said, one.messages, counts]
+            print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     return 0
 
 

@@ -13,22 +13,17 @@ import argparse
 import heapq
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scripts.clusters.local import local_cluster
-from visionshare import ShareBoost
-from visionshare.columns import ArrayColumns
-from visionshare.distributed import DistributedColumns, cluster_client
+from scripts.clusters.rounds import measured_constants, measured_rounds
+from visionshare.distributed import cluster_client
 from visionshare.distributed.blocks import partition_bounds
-from visionshare.losses import MulticlassLogistic
-from visionshare.search import Exhaustive
-from visionshare.solvers import ActiveSet
 
 __all__ = ["NETWORKS", "Constants", "Network", "Work", "main", "replayed_order", "replayed_round"]
 
@@ -40,29 +35,33 @@ _ORDER, _ENVELOPE = 2048, 480
 
 @dataclass(frozen=True)
 class Constants:
-    """What a core does, as ``--measure`` found it on two busy cores.
-
-    The time of an order without arithmetic was measured whole. That a quarter of it each is
-    sending and receiving, and half is the worker's, is assumed.
+    """What a core does, in seconds of a processor, as ``--measure`` found it.
 
     Attributes
     ----------
-    search, refit : float
-        Operations a second of XᵀR, and of a refit's products.
+    search, products : float
+        Operations a second of XᵀR, and of a refit's products of columns and weights.
+    loss : float
+        Seconds of the loss of an image's score of a class.
+    partition : float
+        Seconds of an order in a partition, besides its arithmetic.
     send, receive : float
-        Seconds of the client for a message to a worker, and for an answer.
+        Seconds of the client, or of the scheduler where that takes longer, for a message to a
+        worker and for an answer: while one has a message, the other has the next.
     answer : float
         Seconds from an order's arrival at a worker to its answer, without its arithmetic.
     join : float
         Bytes a second that the client adds up.
     """
 
-    search: float = 3.88e9
-    refit: float = 5.69e9
-    send: float = 1.2e-3
-    receive: float = 1.2e-3
-    answer: float = 2.4e-3
-    join: float = 2.14e10
+    search: float = 2.13e10
+    products: float = 2.33e10
+    loss: float = 6.44e-9
+    partition: float = 2.55e-5
+    send: float = 6.16e-4
+    receive: float = 6.16e-4
+    answer: float = 3.87e-3
+    join: float = 1.79e10
 
 
 @dataclass(frozen=True)
@@ -93,42 +92,56 @@ class Work:
 
 @dataclass(frozen=True)
 class Order:
-    """Operations of all images, their kind, and bytes of a sum and of what is sent."""
+    """Operations of all images, scores whose loss is asked for, and bytes of a sum and an order."""
 
     operations: float
     kind: str
+    losses: float
     answer: float
     sent: float
 
 
-def orders_of(work: Work) -> Iterator[Order]:
-    """Yield the orders of a round, as docs/scaling.md has them."""
+def orders_of(work: Work, names: Sequence[str] = ()) -> Iterator[Order]:
+    """Yield the orders of a round, as docs/scaling.md has them.
+
+    Parameters
+    ----------
+    work : Work
+    names : sequence of str
+        Functions whose sums a round asked for; those of so many iterations when omitted.
+    """
     m, d, k, p = work.images, work.candidates, work.classes, work.weights
-    yield Order(2.0 * m * d * k, "search", 8.0 * d * k, 8.0 * k * p)
-    rows = min(m, _METRIC_ROWS)
-    yield Order(2.0 * rows * k * p * p, "refit", 8.0 * k * p * p, 8.0 * k * p)
-    for _ in range(work.iterations):
-        yield Order(2.0 * m * k * p, "refit", 8.0 * k * p, 8.0 * k * p)
-        yield Order(2.0 * m * k * p, "refit", 8.0, 8.0 * k * p)
-    yield Order(2.0 * m * k * p, "refit", 40.0, 8.0 * k * p)
+    once, rows = 2.0 * m * k * p, min(m, _METRIC_ROWS)
+    sent, scores = 8.0 * k * p, float(m * k)
+    kinds = {
+        "_products": Order(2.0 * m * d * k, "search", 0.0, 8.0 * d * k, sent),
+        "curvature_grams": Order(2.0 * rows * k * p * p, "products", 0.0, 8.0 * k * p * p, sent),
+        "gradient": Order(once, "products", scores, 8.0 * k * p, sent),
+        "value": Order(once, "products", scores, 8.0, sent),
+        "_errors": Order(once, "products", 0.0, 40.0, sent),
+        "_item": Order(once, "products", scores, 8.0, sent),
+    }
+    steps = ("gradient", "value") * work.iterations
+    for name in names or ("_products", "curvature_grams", *steps, "_errors", "_item"):
+        yield kinds[name]
 
 
-def shares_of(partitions: int, workers: int) -> np.ndarray:
-    """Return the fraction of the images that each worker with a partition has.
+def counts_of(partitions: int, workers: int) -> np.ndarray:
+    """Return the partitions of each worker that has any.
 
     Examples
     --------
-    >>> shares_of(16, 3).tolist()
-    [0.375, 0.3125, 0.3125]
+    >>> counts_of(16, 3).tolist()
+    [6, 5, 5]
     """
     counts = np.full(min(workers, partitions), partitions // workers or 1)
     counts[: partitions % workers if partitions > workers else 0] += 1
-    return np.asarray(counts / partitions)
+    return counts
 
 
 def replayed_order(
     order: Order,
-    shares: np.ndarray,
+    counts: np.ndarray,
     constants: Constants,
     network: Network,
     slower: np.ndarray,
@@ -138,14 +151,16 @@ def replayed_order(
     Parameters
     ----------
     order : Order
-    shares : ndarray
-        Of :func:`shares_of`.
+    counts : ndarray
+        Of :func:`counts_of`.
     constants, network
     slower : ndarray
         How many times as long each worker computes.
     """
-    rate = constants.search if order.kind == "search" else constants.refit
-    computing = order.operations * shares / rate * slower + constants.answer
+    shares = counts / counts.sum()
+    rate = constants.search if order.kind == "search" else constants.products
+    computing = (order.operations / rate + order.losses * constants.loss) * shares * slower
+    computing = computing + constants.partition * counts + constants.answer
     sending = constants.send + (order.sent + _ORDER) / network.bandwidth
     arrivals = [
         (i + 1) * sending + network.latency + seconds + network.latency
@@ -162,98 +177,67 @@ def replayed_order(
 
 
 def replayed_round(
-    work: Work, workers: int, constants: Constants, network: Network, spread: float = 0.1
+    work: Work,
+    workers: int,
+    constants: Constants,
+    network: Network,
+    spread: float = 0.1,
+    names: Sequence[str] = (),
 ) -> float:
     """Return the seconds of a round; workers differ by a spread, drawn anew for each order."""
     rng = np.random.default_rng(0)
-    shares = shares_of(len(partition_bounds(work.images)) - 1, workers)
+    counts = counts_of(len(partition_bounds(work.images)) - 1, workers)
     return sum(
-        replayed_order(order, shares, constants, network, rng.lognormal(0, spread, len(shares)))
-        for order in orders_of(work)
+        replayed_order(order, counts, constants, network, rng.lognormal(0, spread, len(counts)))
+        for order in orders_of(work, names)
     )
 
 
-def _fastest(action: Callable[[], Any], times: int = 5) -> float:
-    seconds = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - begun)
-    return min(seconds)
-
-
-def measured_constants(client: Any) -> Constants:
-    """Return the constants of this machine: the fastest of some tries each."""
-    rng, m, d, k, p = np.random.default_rng(0), 16_384, 500, 10, 51
-    columns = ArrayColumns(rng.normal(size=(m, d)), dtype="float16")
-    R = rng.normal(size=(m, k)).astype(np.float32)
-    search = 2.0 * m * d * k / _fastest(lambda: columns.correlate(R))
-    active = ActiveSet(np.arange(m) % k, np.full(m, 1 / m), k)
-    active.append(rng.normal(size=(p - 1, m)).astype(np.float32))
-    W = rng.normal(size=(k, p)) / 10
-    loss = MulticlassLogistic(1.0)
-
-    def products() -> None:
-        active.gradient(loss, active.scores(W))
-
-    refit = 4.0 * m * k * p / _fastest(products)
-    answer = np.zeros((16_000, k))
-    join = answer.nbytes / _fastest(lambda: np.add(answer, answer))
-    # An order to two workers without arithmetic: all of it is messages.
-    with DistributedColumns.from_array(np.ones((16, 1), np.float32), client) as small:
-        each = _fastest(lambda: small.total(_nothing), 30) / 2
-    return replace(
-        Constants(), search=search, refit=refit, join=join,
-        send=each / 4, receive=each / 4, answer=each / 2,
-    )  # fmt: skip
-
-
-def _nothing() -> float:
-    return 0.0
-
-
-@dataclass
-class _Watched(Exhaustive):
-    """Notes when each round begins its search."""
-
-    moments: list[float] | None = None
-
-    def best(self, *args: Any, **options: Any) -> Any:
-        if self.moments is not None:
-            self.moments.append(time.perf_counter())
-        return super().best(*args, **options)
-
-
-def measured_round(client: Any, work: Work) -> float:
-    """Return the median seconds of the last rounds that a training of this size took."""
-    rng, k = np.random.default_rng(0), work.classes
-    y = np.arange(work.images) % k
-    X = rng.normal(size=(work.images, work.candidates)).astype(np.float32)
-    X[:, :k] += 2 * np.eye(k, dtype=np.float32)[y]
-    search = _Watched(moments=[])
-    with DistributedColumns.from_array(X, client) as columns:
-        ShareBoost(work.weights, search=search).fit(columns, y)
-    return float(np.median(np.diff(search.moments or [])[-5:]))
+def processor_seconds(work: Work, constants: Constants, names: Sequence[str]) -> float:
+    """Return the processor seconds of a worker in a round, of two."""
+    n = len(partition_bounds(work.images)) - 1
+    seconds = 0.0
+    for order in orders_of(work, names):
+        rate = constants.search if order.kind == "search" else constants.products
+        seconds += (order.operations / rate + order.losses * constants.loss) / 2
+        seconds += constants.partition * n / 2 + constants.answer
+    return seconds
 
 
 def _measure() -> Constants:
+    """Print and return the constants of free cores; print rounds beside their replay."""
     with (
         tempfile.TemporaryDirectory() as folder,
         local_cluster(2, Path(folder)) as address,
         cluster_client(scheduler=address) as client,
     ):
-        client.wait_for_workers(2, timeout=60)
-        constants = measured_constants(client)
-        print("constants  " + ", ".join(f"{k} {v:.3g}" for k, v in asdict(constants).items()))
-        print("| images | candidates | measured, s a round | replayed |")
-        print("|---|---|---|---|")
-        here = Network(2e-5, 2e9)
+        client.wait_for_workers(2, timeout=120)
+        free, now = (Constants(**found) for found in measured_constants(client))
+        for name, constants in (("free cores", free), ("now", now)):
+            said = ", ".join(f"{k} {v:.3g}" for k, v in asdict(constants).items())
+            print(f"{name}: {said}", flush=True)
+        print("| images | candidates | orders | s | replayed now | on free cores | processor s |")
+        print("|---|---|---|---|---|---|---|")
         for images, candidates in ((3000, 500), (20_000, 500), (60_000, 500), (60_000, 1500)):
-            work = Work(images, candidates, weights=17, iterations=12)
-            seconds = measured_round(client, work)
-            said = replayed_round(work, 2, constants, here)
-            print(f"| {images} | {candidates} | {seconds:.2f} | {said:.2f} |", flush=True)
-    return constants
+            _point(client, Work(images, candidates, weights=25), free, now)
+    return free
+
+
+def _point(client: Any, work: Work, free: Constants, now: Constants) -> None:
+    """Print what rounds of a size took, and what the replay of their orders says."""
+    found = measured_rounds(client, work.images, work.candidates, work.classes, work.weights)
+    here = Network(2e-5, 2e9)
+
+    def replayed(constants: Constants) -> float:
+        seconds = [replayed_round(work, 2, constants, here, 0.1, one) for one in found.orders]
+        return float(np.mean(seconds))
+
+    of_worker = np.mean([processor_seconds(work, free, one) for one in found.orders])
+    orders = np.mean([len(one) for one in found.orders])
+    processors = f"{found.processors[2]:.3f} ({of_worker:.3f})"
+    cells = [f"{work.images}", f"{work.candidates}", f"{orders:.1f}", f"{found.seconds:.2f}"]
+    cells += [f"{replayed(now):.2f}", f"{replayed(free):.2f}", processors]
+    print("| " + " | ".join(cells) + " |", flush=True)
 
 
 def _table(constants: Constants, network: str, workers: Sequence[int], given: Any) -> None:

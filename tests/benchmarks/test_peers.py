@@ -70,6 +70,9 @@ def test_the_page(file, tmp_path):
     rows = _rows(page)
     assert (tmp_path / "peers-digits.svg").is_file()
     assert "](peers-digits.svg)" in page
+    assert "](peers-digits.json)" in page
+    results = json.loads((tmp_path / "peers-digits.json").read_text())["results"]
+    assert set(rows) <= set(results)
     assert "a peer of the future is left out: no no_such_package here." in appendix
     assert re.search(r"Not asked for: .*3 nearest neighbors\.", appendix)
     for peer in (peers[key] for key in asked):

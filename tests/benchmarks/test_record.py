@@ -7,10 +7,11 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from benchmarks.peers.findings import better_peers, findings, most_accurate_peers
 from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.neighbors import NearestNeighbors
 from benchmarks.peers.plot import PANELS, draw, points, short
-from benchmarks.peers.record import Record, Run
+from benchmarks.peers.record import Entry, Record, Run
 from benchmarks.peers.timing import Times
 from visionshare.errors import InputError
 
@@ -125,3 +126,39 @@ def test_names_cover_neither_each_other_nor_points():
     for i, box in enumerate(optional):
         assert not any(box.overlaps(other) for other in optional[:i])
         assert not any(box.contains(*center) for center in centers)
+
+
+def _compared(*rows):
+    """Return entries of (name, group, errors of each seed, multiply-accumulates, µs)."""
+    return [
+        Entry(name, group, {i: _run(e, macs) for i, e in enumerate(errors)}, None, Times(us, us))
+        for name, group, errors, macs, us in rows
+    ]
+
+
+OURS = [
+    ("visionshare, small, C", "visionshare, C", [5, 7], 100, 2.0),
+    ("visionshare, large, C", "visionshare, C", [3, 3], 500, 9.0),
+]
+
+
+def test_peers_better_in_error_and_cost_are_named():
+    peers = [("net", "net", [4, 6], 400, 1.0), ("tree", "tree", [9, 9], None, 0.5)]
+    entries = _compared(*OURS, *peers)
+    assert better_peers(entries, "multiply-accumulates per image", 1000) == []
+    ((name, better),) = better_peers(entries, "µs of one image", 1000)
+    assert (name, better) == ("visionshare, small, C", ["net"])
+    assert most_accurate_peers(entries, 1000) == []
+    text = findings(entries, 1000)
+    assert "No peer is better than one of ours in error and multiply-accumulates both." in text
+    assert "error and µs of one image both: than visionshare, small, C, net." in text
+    assert "None errs less than the best of ours." in text
+
+
+def test_peers_of_fewer_errors_than_all_of_ours_are_named():
+    entries = _compared(*OURS, ("net", "net", [2], 400, 20.0), ("forest", "forest", [1], 900, 1.0))
+    assert most_accurate_peers(entries, 1000) == ["forest", "net"]
+    text = findings(entries, 1000)
+    assert "multiply-accumulates both: than visionshare, large, C, net." in text
+    assert "Fewer errors than all of ours: forest, net." in text
+    assert findings(entries[2:], 1000) == ""

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from visionshare import DaskShareBoost, PatchTemplates, ShareBoost
 from visionshare.cli.main import main
 from visionshare.distributed import DistributedColumns, PartitionedColumns, cluster_client
-from visionshare.distributed.cluster import _tells_of_loss
+from visionshare.distributed.placement import awaited, tells_of_loss
 from visionshare.errors import ClusterError, InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.search import Exhaustive
@@ -164,10 +164,26 @@ def test_a_learner_that_takes_no_partitions_is_refused_before_work(client, tmp_p
 
 def test_which_errors_tell_of_a_loss():
     # What Dask raises where a worker is killed while its actor starts.
-    assert _tells_of_loss(RuntimeError("Worker holding Actor was lost"))
-    assert _tells_of_loss(OSError("Unable to contact Actor's worker"))
-    assert not _tells_of_loss(RuntimeError("of an order"))
-    assert not _tells_of_loss(FileNotFoundError("of an order"))
+    assert tells_of_loss(RuntimeError("Worker holding Actor was lost"))
+    assert tells_of_loss(OSError("Unable to contact Actor's worker"))
+    assert not tells_of_loss(RuntimeError("of an order"))
+    assert not tells_of_loss(FileNotFoundError("of an order"))
+
+
+class Cancelled:
+    """A future whose wait ends as Dask's does where it is cancelled by its own timeout."""
+
+    def result(self, timeout):
+        if timeout < 1:
+            raise UnboundLocalError("cannot access local variable 'result'")
+        raise UnboundLocalError("cannot access local variable 'of_an_order'")
+
+
+def test_a_wait_that_dask_cancels_is_a_timeout():
+    with pytest.raises(TimeoutError):
+        awaited(Cancelled(), 0.5)
+    with pytest.raises(UnboundLocalError, match="of_an_order"):
+        awaited(Cancelled(), 1)
 
 
 def test_no_scheduler_is_a_typed_error():

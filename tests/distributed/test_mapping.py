@@ -15,8 +15,8 @@ from visionshare.apps.mapping import itself, map_here
 from visionshare.apps.scoring import score_images
 from visionshare.cli.main import main
 from visionshare.distributed import cluster_client
-from visionshare.distributed.cluster import Bounds
 from visionshare.distributed.mapping import ClusterMap
+from visionshare.distributed.placement import Bounds
 from visionshare.errors import ClusterError, DataError
 from visionshare.store import open_store
 

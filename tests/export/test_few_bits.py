@@ -4,6 +4,7 @@ import platform
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,10 +12,14 @@ import numpy as np
 import pytest
 
 from visionshare import CompactClassifier
+from visionshare.classifier import averaged
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
 from visionshare.export.targets import device_sources, find_target, measure
+from visionshare.export.targets.compiling import WARNINGS, compile_objects
+from visionshare.export.targets.table import Target
 from visionshare.generators.quantized.examples import EXAMPLES
+from visionshare.scores import softmax
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -90,6 +95,22 @@ def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, ima
     assert "immintrin.h" not in c_program(model).files["classifier.c"]
 
 
+@needs_tools
+@pytest.mark.parametrize(("kind", "bits"), [("quantized", 8), ("quantized-maps", 4)])
+def test_dot_products_of_arm_give_the_same_scores(kind, bits, whole, images, tmp_path):
+    """Of signed bytes in emulation; those of bytes by numbers, which it lacks, compile."""
+    model, test = whole(kind, bits, 17), edge_images(images[1])[-5:]
+    sources = device_sources(model, c_program(model, vectors=True))
+    arm = Target("arm64", "", "aarch64-freestanding", "generic+dotprod", "arm64",
+                 "UC_CPU_ARM64_MAX")  # fmt: skip
+    measured = measure(sources, arm, test)
+    assert np.array_equal(measured.scores.astype(np.int64), by_hand(model, test))
+    for number, cpu in enumerate(("generic+dotprod", "generic+i8mm")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        compile_objects(sources, replace(arm, cpu=cpu), folder, flags=WARNINGS)
+
+
 def _check_scores(model, test, program, flags, tmp_path):
     assert program.score == "int32"
     assert "float" not in program.files["classifier.c"].replace("/* Features", "")
@@ -143,6 +164,21 @@ def test_onnx_gives_the_same_scores(kind, whole, images):
     model, test = whole(kind), edge_images(images[1])
     outputs = run_onnx(onnx_program(model), test)
     assert np.array_equal(outputs.scores, by_hand(model, test))
+
+
+@needs_gcc
+@pytest.mark.parametrize("kinds", [("quantized", "quantized"), ("quantized-maps", "quantized")])
+def test_means_have_whole_scores(kinds, images, whole, tmp_path):
+    members, test = [whole(kind) for kind in kinds], edge_images(images[1])
+    model = averaged(members)
+    expected = sum(by_hand(member, test) for member in members)
+    _check_scores(model, test, c_program(model), [], tmp_path)
+    compiled = compile_classifier(model, cache_dir=tmp_path / "cache")
+    outputs = run_onnx(onnx_program(model), test)
+    assert np.array_equal(compiled.decision_function(test), expected)
+    assert np.array_equal(outputs.scores, expected)
+    mean = np.mean([member.decision_function(test) for member in members], axis=0)
+    assert np.allclose(model.predict_proba(test), softmax(mean, 900.0))
 
 
 def test_weights_that_are_not_whole_make_a_program_of_floats(whole):

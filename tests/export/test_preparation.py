@@ -162,7 +162,7 @@ def test_the_command_writes_and_checks_it(tmp_path, capsys):
     assert main([*arguments, "--out", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["frames_prepared_as_in_python"] == 40
     assert {"classifier_prepare.c", "classifier_prepare.h"} < {path.name for path in out.iterdir()}
-    assert main([*arguments, "--to", "onnx", "--out", str(tmp_path / "m.onnx")]) == 2
+    assert main([*arguments, "--package", "arduino", "--out", str(tmp_path / "p")]) == 2
     floats = replace(_model({}), preprocessing=Preprocessing())
     floats.save(tmp_path / "floats.safetensors")
     refused = ["export", str(tmp_path / "floats.safetensors"), "--preparation", "--out", str(out)]

@@ -5,17 +5,19 @@ import pytest
 
 from tests.export.test_c_families import gcc, mean_change, run_example  # noqa: F401
 from visionshare import CompactClassifier, Monomials, PatchTemplates, Pixels
+from visionshare.classifier import averaged
 from visionshare.codegen.quantization import quantize_clipped
 from visionshare.codegen.rounding import round_on_examples
 from visionshare.codegen.whole_numbers import class_scales
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier
+from visionshare.generators.monomials.chosen_pairs import pair_masks
 from visionshare.generators.patches.whole import whole_patches
 
 
-def model_of(images, n_classes=5, n_features=9, products=True, **parameters):
+def model_of(images, n_classes=5, n_features=9, products=True, seed=4, **parameters):
     """Return a classifier of patches, or of all products of their pairs, its weights random."""
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(seed)
     parameters = {"patch_size": 4, "n_templates": 6, "grid": 2, "widths": (2.0,), **parameters}
     family = PatchTemplates(n_patches=1000, **parameters).fit(images)
     family = family.take(rng.permutation(family.n_features_)[:n_features])
@@ -33,6 +35,13 @@ def of_products(images):
     return model_of(images[0])
 
 
+def edges(images):
+    """Return images, the first three black, white and of one row."""
+    test = images.copy()
+    test[0], test[1], test[2, 1:] = 0, 255, 0
+    return test
+
+
 def program_of(model, images, quantize):
     return c_program(model, quantize=quantize, examples=images[0])
 
@@ -40,8 +49,7 @@ def program_of(model, images, quantize):
 @pytest.mark.parametrize("quantize", ["int4", "int8"])
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_c_says_what_python_says(n_classes, quantize, gcc, images, tmp_path):  # noqa: F811
-    model, test = model_of(images[0], n_classes), images[1].copy()
-    test[0], test[1], test[2, 1:] = 0, 255, 0
+    model, test = model_of(images[0], n_classes), edges(images[1])
     program = program_of(model, images, quantize)
     expected = program.reference(test)
     for one_by_one in (0, 1):
@@ -50,6 +58,47 @@ def test_c_says_what_python_says(n_classes, quantize, gcc, images, tmp_path):  #
         assert np.rint(scores / program.score_scale).tolist() == expected.tolist()
     assert mean_change(expected[3:] * program.score_scale, model, test[3:]) <= 0.2
     assert "float features" not in program.files["classifier.h"]
+
+
+def some_products(images, seed, n_products):
+    """Return a classifier of features and of some products of their pairs."""
+    model, rng = model_of(images, seed=seed), np.random.default_rng(seed)
+    chosen = np.r_[:9, 9 + np.sort(rng.permutation(45)[:n_products])]
+    family = model.family.take(chosen)
+    return CompactClassifier(
+        family, model.weights[:, chosen], model.intercept, model.classes_, model.temperature
+    )
+
+
+@pytest.mark.parametrize("quantize", ["int4", "int8"])
+@pytest.mark.parametrize("members", [1, 3])
+def test_chosen_products_and_means(members, quantize, gcc, images, tmp_path):  # noqa: F811
+    model = averaged([some_products(images[0], seed, 8 + seed) for seed in range(members)])
+    program, test = program_of(model, images, quantize), edges(images[1])
+    expected = program.reference(test)
+    for one_by_one in (0, 1):
+        flags = [f"-DCLASSIFIER_ONE_BY_ONE={one_by_one}"]
+        scores, _ = run_example(tmp_path, program, test, gcc, flags)
+        assert np.rint(scores / program.score_scale).tolist() == expected.tolist()
+    assert mean_change(expected[3:] * program.score_scale, model, test[3:]) <= 0.2
+    # One function computes the patches of all members.
+    assert program.files["classifier.c"].count("_responses(\n") == 1
+    assert "chosen" in program.files["classifier.c"]
+
+
+def test_masks_of_pairs():
+    rng = np.random.default_rng(7)
+    for n in (1, 8, 21):
+        i, j = np.tril_indices(n)
+        kept = rng.random(len(i)) < 0.3
+        masks, found, at = pair_masks(np.stack([i[kept], j[kept]], axis=1), n), [], 0
+        for row in range(n):
+            size = masks[at]
+            bits = np.unpackbits(masks[at + 1 : at + 1 + size].astype(np.uint8), bitorder="little")
+            found += [(row, row - d) for d in np.flatnonzero(bits)]
+            at += 1 + size
+        assert at == len(masks)
+        assert sorted(found) == sorted(zip(i[kept].tolist(), j[kept].tolist(), strict=True))
 
 
 def test_patches_of_color(gcc, images, tmp_path):  # noqa: F811
@@ -126,10 +175,12 @@ def test_rounding_on_examples_beats_rounding(images, of_products):
 def test_what_is_not_whole_stays_float(images):
     rng = np.random.default_rng(1)
     patches = model_of(images[0], products=False).family
-    few = Monomials.of(patches, [(0,), (1, 2), (0, 3)])
+    unlike = averaged(
+        [model_of(images[0], patch_size=size, products=False) for size in (3, 4)]
+    ).family
     long = Monomials.of(patches, [(0, 1, 2), *((i, j) for i in range(9) for j in range(9))])
     pixels = Pixels().fit(images[0]).take([3, 9])
-    for family in (few, long, pixels):
+    for family in (unlike, long, pixels):
         weights = rng.normal(size=(3, family.n_features_)).astype(np.float32)
         model = CompactClassifier(family, weights, np.zeros(3, np.float32), np.arange(3))
         program = c_program(model, quantize="int8")

@@ -19,7 +19,9 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     """Return one classifier whose scores are the mean of those of several, at the cost of all.
 
     Scores are not rescaled: the classifiers should be trained with the same settings, with
-    different seeds or images.
+    different seeds or images. Where all weights are whole numbers of features in whole numbers,
+    scores are sums, and the temperature is as many times as large: labels and probabilities are
+    those of the mean, and everything stays whole.
 
     Parameters
     ----------
@@ -61,9 +63,11 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     if n == 1:
         return first
     family = UnionOfFamilies.of([c.family for c in members])
-    weights = np.concatenate([c.weights for c in members], axis=1) / np.float32(n)
-    intercept = np.asarray(np.stack([c.intercept for c in members]).mean(axis=0), np.float32)
-    temperature = float(np.mean([c.temperature for c in members]))
+    divisor = 1 if all(map(_is_whole, members)) else n
+    weights = np.concatenate([c.weights for c in members], axis=1) / np.float32(divisor)
+    total = np.stack([c.intercept for c in members]).sum(axis=0, dtype=np.float64)
+    intercept = np.asarray(total / divisor, np.float32)
+    temperature = sum(c.temperature for c in members) / divisor
     steps = [c.path[-1] for c in members if c.path]
     loss, error = (
         float(np.mean(v)) if v else 0.0
@@ -77,3 +81,11 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
         first, family=family, weights=weights, intercept=intercept, temperature=temperature,
         path=(step,), metadata=metadata, exit_rule=None,
     )  # fmt: skip
+
+
+def _is_whole(classifier: CompactClassifier) -> bool:
+    """Return whether scores are whole numbers."""
+    return classifier.family.in_whole_numbers and all(
+        np.array_equal(numbers, np.rint(numbers))
+        for numbers in (classifier.weights, classifier.intercept)
+    )

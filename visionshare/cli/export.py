@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.classifier import CompactClassifier
-    from visionshare.export import CProgram
+    from visionshare.export import CProgram, OnnxProgram
 
 __all__ = ["register"]
 
@@ -70,7 +71,8 @@ def export(
         bool,
         typer.Option(
             "--preparation",
-            help="Add C that makes images of a camera's frames, in integer arithmetic.",
+            help="Add C that makes images of a camera's frames, in integer arithmetic; in ONNX, "
+            "take pictures of any size.",
         ),
     ] = False,
     early_exit: Annotated[
@@ -154,8 +156,8 @@ def export(
         raise InputError("--calibrate", None, "training images, with --quantize int4")
     if calibrate is not None and quantize not in ("int4", "int8"):
         raise InputError("--calibrate", calibrate, "nothing without --quantize int4 or int8")
-    if preparation and (to == "onnx" or package is not None):
-        raise InputError("--preparation", "set", "--to c, without --package")
+    if preparation and package is not None:
+        raise InputError("--preparation", "set", "no --package")
     if to == "onnx" and early_exit:
         raise InputError("--early-exit", "set", "--to c; for ONNX, --rounds")
     if out is None and target is None:
@@ -177,7 +179,7 @@ def export(
         model = model.at(rounds)
     labeled = None if measure is None else _Labeled(measure, data, split)
     if to == "onnx" and out is not None:
-        figures = _export_onnx(model, out, identifier_prefix, pixel, labeled)
+        figures = _export_onnx(model, out, (identifier_prefix, pixel, preparation), labeled)
         _print_figures(figures, to, as_json)
         return
     examples = None
@@ -332,15 +334,23 @@ def _export_c(
 
 
 def _export_onnx(
-    model: CompactClassifier, out: Path, name: str, pixel: str | None, labeled: _Labeled | None
+    model: CompactClassifier,
+    out: Path,
+    options: tuple[str, str | None, bool],
+    labeled: _Labeled | None,
 ) -> dict[str, Any]:
-    """Write an ONNX model and return its figures."""
+    """Write an ONNX model of options as :func:`onnx_program` takes them; return its figures."""
     from visionshare.export import onnx_program, run_onnx, write_onnx
 
-    program = onnx_program(model, name, pixel)
+    program = onnx_program(model, *options)
+    prepared = _check_pictures(model, program) if program.prepares else None
     measured: dict[str, Any] = {}
     if labeled is not None:
-        exported = _Exported(lambda images: run_onnx(program, images).labels, "onnx", program.pixel)
+        # Images of data sets are prepared: the same model is measured without its preparation.
+        measurable = onnx_program(model, *options[:2]) if program.prepares else program
+        exported = _Exported(
+            lambda images: run_onnx(measurable, images).labels, "onnx", program.pixel
+        )
         measured["measured"] = _measure(model, model.predict, exported, labeled)
     path = write_onnx(program, out, "--out")
     return {
@@ -348,8 +358,18 @@ def _export_onnx(
         "features": model.n_features,
         "bytes": len(program.content),
         "opset": program.opset,
+        **({} if prepared is None else {"pictures_prepared_as_in_python": prepared}),
         **measured,
     }
+
+
+def _check_pictures(model: CompactClassifier, program: OnnxProgram) -> int | None:
+    """Return how many pictures a model prepares as Python does; None without onnxruntime."""
+    from visionshare.export.preparation import check_onnx_preparation
+
+    if find_spec("onnxruntime") is None:
+        return None
+    return check_onnx_preparation(model, program)
 
 
 def _measure(
@@ -383,6 +403,9 @@ def _print_figures(figures: dict[str, Any], form: str, as_json: bool) -> None:
     if form == "onnx":
         typer.echo(f"features   {figures['features']}")
         typer.echo(f"model      {figures['bytes']:,} bytes, opset {figures['opset']}")
+        if "pictures_prepared_as_in_python" in figures:
+            count = figures["pictures_prepared_as_in_python"]
+            typer.echo(f"prepared   {count} pictures, each as Python prepares it")
     else:
         _print_sizes(figures)
     if "measured" in figures:

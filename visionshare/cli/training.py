@@ -15,6 +15,7 @@ from visionshare.cli.options import (
     Jobs,
     Scheduler,
     Workers,
+    check_local,
     image_size,
 )  # fmt: skip
 from visionshare.cli.searching import SearchOptions, chosen_recipe
@@ -40,7 +41,8 @@ def train(
     pipeline: Annotated[
         str,
         typer.Argument(
-            help="Your pictures (a folder of class folders, .csv, .jsonl, .npz, .parquet, .tar); "
+            help="Your pictures (a folder of class folders, .csv, .jsonl, .npz, .parquet, .tar; "
+            '"s3://bucket/*.tar" and other patterns of files, .zarr); '
             "or the name of a pipeline, or a recipe file (.toml).",
             metavar="PICTURES|PIPELINE",
         ),
@@ -126,12 +128,16 @@ def train(
     Example: visionshare train mnist --data ~/data --memory 2GiB
 
     Example: visionshare train digits --workers 2
+
+    Example: visionshare train "s3://bucket/train-*.tar" --workers 4
     """
     from visionshare.distributed import cluster_client
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import PictureOptions, names_pictures
+    from visionshare.recipes.stages.stored import names_storage
     from visionshare.resources import parse_size, resolve_jobs
 
+    check_local(out)
     n_jobs = resolve_jobs(jobs, "--jobs")
     changes = list(settings or [])
     if rounds is not None:
@@ -147,7 +153,7 @@ def train(
         own = _own_pictures(pipeline, data, options, search, changes, n_jobs)
         chosen = own.recipe
         folder = out if out is not None else Path("out") / chosen.name
-        if recipe is None:
+        if recipe is None and not names_storage(pipeline):
             chosen = chosen_recipe(chosen, folder, search, resume, n_jobs)
     else:
         chosen = _pipeline(pipeline, data, options, search, changes)
@@ -172,6 +178,7 @@ def _own_pictures(
 ) -> OwnPictures:
     """Return the recipe for pictures, which a search changes; say what was found in them."""
     from visionshare.recipes.own_pictures import recipe_for_pictures
+    from visionshare.recipes.stages.stored import names_storage
 
     if data is not None:
         accepted = f"nothing beside {source}, which is read from its own place"
@@ -179,14 +186,18 @@ def _own_pictures(
     if options.recipe is not None and search.given:
         accepted = f"the search: visionshare train {source} without --recipe"
         raise InputError(", ".join(search.given), f"--recipe {options.recipe}", accepted)
-    if options.recipe is None:
+    if names_storage(source):
+        if search.given:
+            accepted = "pictures of this machine: a search reads them all, again and again"
+            raise InputError(", ".join(search.given), source, accepted)
+    elif options.recipe is None:
         from visionshare.image_classifier.recipe_search import check_settings
 
         check_settings(changes)
     own = recipe_for_pictures(source, options, changes, jobs)
     for reason in own.reasons:
         typer.echo(reason)
-    if options.recipe is not None:
+    if options.recipe is not None or names_storage(source):
         typer.echo(own.base)
     return own
 

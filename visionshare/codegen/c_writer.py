@@ -172,6 +172,7 @@ class Writer:
             f"{self.prefix}_pixel": 1 if self.pixel == "uint8_t" else 4,
             "uint8_t": 1,
             "uint16_t": 2,
+            "int64_t": 8,
         }
         members = [(sizes.get(kind, 4), length) for kind, length in unit.work.values()]
         parts = [(size * length, size) for size, length in members]

@@ -7,6 +7,7 @@ it, and keeps of each its size, digest, labels and what cannot be read in it.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import tempfile
@@ -22,11 +23,12 @@ from visionshare.datasets.idx import is_idx
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.zarr_arrays import is_zarr, read_zarr_rows, zarr_blocks
 from visionshare.durable import write_text
 from visionshare.errors import DataError, InputError
 from visionshare.storage import is_url, matching_files, open_file
 
-__all__ = ["Reading", "Shard", "StoredPictures", "survey_shards"]
+__all__ = ["Reading", "Shard", "StoredPictures", "local_copy", "stored_files", "survey_shards"]
 
 _VERSION, _BLOCK = 1, 8 << 20
 
@@ -65,6 +67,8 @@ class Shard:
         Of the pictures that can be read, in order.
     broken : int
         Pictures that cannot be read.
+    rows : tuple of int, optional
+        Which of the pictures that can be read are taken; all when omitted.
     """
 
     file: str
@@ -72,6 +76,24 @@ class Shard:
     sha256: str
     labels: tuple[int, ...]
     broken: int = 0
+    rows: tuple[int, ...] | None = None
+
+    def taken(self, rows: np.ndarray) -> Shard:
+        """Return the shard with some of its pictures.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Which of those that it has.
+
+        Examples
+        --------
+        >>> Shard("a.tar", 10, "00", (1, 0, 2)).taken(np.array([0, 2])).labels
+        (1, 2)
+        """
+        among = np.arange(len(self.labels)) if self.rows is None else np.array(self.rows)
+        labels = np.array(self.labels, np.int64)[rows]
+        return replace(self, labels=tuple(labels.tolist()), rows=tuple(among[rows].tolist()))
 
     def images(self, reading: Reading, folder: Path | None = None, n_jobs: int = 1) -> np.ndarray:
         """Read the file's pictures.
@@ -89,10 +111,12 @@ class Shard:
         DataError
             If the file cannot be read, or is another than it was when it was surveyed.
         """
-        with _copy(self.file, folder) as (path, n_bytes, sha256):
+        with local_copy(self.file, folder) as (path, n_bytes, sha256):
             if (n_bytes, sha256) != (self.n_bytes, self.sha256):
                 raise DataError(f"{self.file}: changed since it was surveyed; survey it again")
             images = _read(path, self.file, reading, n_jobs)[0].images
+        if self.rows is not None:
+            images = images[np.array(self.rows, np.int64)]
         if len(images) != len(self.labels):
             raise DataError(f"{self.file}: {len(images)} images, not {len(self.labels)}")
         return images
@@ -157,6 +181,57 @@ class StoredPictures:
             parts.append(images[np.unique(np.linspace(0, len(images) - 1, part).astype(int))])
         return np.concatenate(parts)
 
+    def subset(self, mask: np.ndarray) -> StoredPictures:
+        """Return some of the pictures, in the files that have any of them.
+
+        Parameters
+        ----------
+        mask : ndarray of bool, shape (m,)
+        """
+        ends = np.cumsum([len(shard.labels) for shard in self.shards])
+        parts = zip(self.shards, np.split(mask, ends[:-1]), strict=True)
+        shards = [shard.taken(np.flatnonzero(part)) for shard, part in parts if part.any()]
+        return replace(self, shards=tuple(shards))
+
+    def images(self, n_jobs: int = 1) -> np.ndarray:
+        """Read all pictures, one file after the other.
+
+        Parameters
+        ----------
+        n_jobs : int, default 1
+            Threads that decode.
+        """
+        return np.concatenate([shard.images(self.reading, None, n_jobs) for shard in self.shards])
+
+    def grouped(self, n: int) -> list[StoredPictures]:
+        """Return the files in at most n groups of neighbors, of nearly equally many each.
+
+        Parameters
+        ----------
+        n : int
+
+        Examples
+        --------
+        >>> shards = tuple(Shard(f"{i}.tar", 10, "00", (0,)) for i in range(5))
+        >>> groups = StoredPictures(shards, ("a",), Reading((8, 8))).grouped(2)
+        >>> [len(group.shards) for group in groups]
+        [3, 2]
+        """
+        n = min(n, len(self.shards))
+        ends = [-(-i * len(self.shards) // n) for i in range(n + 1)]
+        return [replace(self, shards=self.shards[a:b]) for a, b in itertools.pairwise(ends)]
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of what is read: the files' digests, labels and the preparation."""
+        values = [
+            self.classes,
+            self.reading.size,
+            self.reading.mode,
+            self.reading.steps.to_values(),
+        ]
+        read = [(shard.sha256, shard.labels, shard.rows) for shard in self.shards]
+        return hashlib.sha256(json.dumps([values, read]).encode()).hexdigest()
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a manifest, as JSON, atomically."""
         reading = self.reading
@@ -192,7 +267,10 @@ class StoredPictures:
             height, width = map(int, reading["size"])
             shards = [Shard(**shard) for shard in values["shards"]]
             return cls(
-                tuple(replace(s, labels=tuple(map(int, s.labels))) for s in shards),
+                tuple(
+                    replace(s, labels=tuple(map(int, s.labels)), rows=s.rows and tuple(s.rows))
+                    for s in shards
+                ),
                 tuple(map(str, values["classes"])),
                 Reading((height, width), reading["mode"], steps, reading["skip_broken"]),
                 tuple(map(str, values["skipped"])),
@@ -229,7 +307,8 @@ def survey_shards(
     pattern : str or sequence of str
         Paths or URLs, such as "s3://bucket/train-*.parquet": tars, Parquet, HDF5, ``.npz`` or IDX
         files, see :func:`visionshare.datasets.pictures.sources.find_pictures`. Each file is a
-        partition: it should fit a worker's memory when it is decoded.
+        partition: it should fit a worker's memory when it is decoded. Of a Zarr group
+        (``NAME.zarr`` with arrays ``images`` and ``labels``) blocks of about 64 MiB are.
     size : tuple of int
         Height and width of the images.
     mode : {"gray", "color"}, default "gray"
@@ -254,7 +333,8 @@ def survey_shards(
     >>> len(pictures), len(pictures.shards), pictures.classes
     (6, 2, ('0', '1'))
     """
-    names = matching_files(pattern) if isinstance(pattern, str) else list(pattern)
+    names = stored_files(pattern) if isinstance(pattern, str) else list(pattern)
+    names = [part for name in names for part in (zarr_blocks(name) if _is_group(name) else [name])]
     if not names:
         raise DataError(f"{pattern}: no such files")
     if mode not in ("gray", "color"):
@@ -281,6 +361,21 @@ def survey_shards(
     return _sorted(StoredPictures(tuple(shards), tuple(numbers), reading, tuple(skipped)))
 
 
+def stored_files(pattern: str) -> list[str]:
+    """Return the files, and the Zarr groups, that a pattern stands for.
+
+    Examples
+    --------
+    >>> stored_files("s3://bucket/train.zarr")
+    ['s3://bucket/train.zarr']
+    """
+    return [pattern] if is_zarr(pattern) else matching_files(pattern)
+
+
+def _is_group(name: str) -> bool:
+    return is_zarr(name) and "#" not in name
+
+
 def _sorted(pictures: StoredPictures) -> StoredPictures:
     """Return pictures whose classes are in the order of their names, numbers by their size."""
     order = sorted(
@@ -294,7 +389,7 @@ def _sorted(pictures: StoredPictures) -> StoredPictures:
 def _surveyed(reading: Reading, name: str) -> tuple[Shard, tuple[str, ...]] | str:
     """Return what is in a file and its classes, or why it is skipped."""
     try:
-        with _copy(name, None) as (path, n_bytes, sha256):
+        with local_copy(name) as (path, n_bytes, sha256):
             read, classes, labels = _read(path, name, reading, 1)
     except DataError as error:
         if not reading.skip_broken:
@@ -319,8 +414,36 @@ def _read(
 
 
 @contextmanager
-def _copy(name: str, folder: Path | None) -> Iterator[tuple[Path, int, str]]:
-    """Give a file as one of this machine, with its bytes and their digest."""
+def local_copy(name: str, folder: Path | None = None) -> Iterator[tuple[Path, int, str]]:
+    """Give a file of storage as one of this machine, with its bytes and their digest.
+
+    Parameters
+    ----------
+    name : str
+        Path, URL, or a block of rows of a Zarr group, which becomes a ``.npz`` file.
+    folder : pathlib.Path, optional
+        For the copy; the system's when omitted.
+
+    Yields
+    ------
+    path : pathlib.Path
+    n_bytes : int
+    sha256 : str
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    if is_zarr(name):
+        images, labels = read_zarr_rows(name)
+        digest = hashlib.sha256(np.ascontiguousarray(images).tobytes())
+        digest.update(np.ascontiguousarray(labels).tobytes())
+        with tempfile.TemporaryDirectory(prefix="visionshare-shard-", dir=folder) as home:
+            path = Path(home, "rows.npz")
+            np.savez(path, images=images, labels=labels)
+            yield path, images.nbytes + labels.nbytes, digest.hexdigest()
+        return
     if not is_url(name):
         with open_file(name) as file:
             found = _digested(file, None)

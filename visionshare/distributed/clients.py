@@ -11,6 +11,10 @@ from visionshare.errors import ClusterError, InputError
 
 __all__ = ["cluster_client"]
 
+# So long after a worker was lost Dask looks whether it is back, and otherwise takes its nanny away
+# for good. After the usual 15 seconds the look may fall into another restart.
+_LOST = {"distributed.deploy.lost-worker-timeout": "10000 hours"}
+
 
 @contextmanager
 def cluster_client(
@@ -58,6 +62,7 @@ def cluster_client(
     if workers is not None and workers < 1:
         raise InputError("--workers", workers, "an integer of at least 1")
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         given = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
@@ -66,6 +71,7 @@ def cluster_client(
     if workers is not None:
         threads = max(1, jobs // workers)
         with (
+            dask.config.set(_LOST),
             LocalCluster(
                 n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
             ) as cluster,

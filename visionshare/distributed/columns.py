@@ -14,13 +14,13 @@ from visionshare.distributed.blocks import (
     ArrayBlock,
     Block,
     ColumnSettings,
-    ImageBlock,
     bounds_of,
     partition_bounds,
 )
-from visionshare.distributed.cluster import Bounds, ClusterEngine
+from visionshare.distributed.cluster import ClusterEngine
 from visionshare.distributed.engine import Engine, LocalEngine, Rows
 from visionshare.distributed.host import Host
+from visionshare.distributed.placement import Bounds
 from visionshare.distributed.sources import blocks_of, current_client
 from visionshare.distributed.tasks import PartitionedTasks
 from visionshare.errors import InputError
@@ -67,7 +67,7 @@ class PartitionedColumns(Columns):
     def from_family(
         cls,
         family: Any,
-        images: np.ndarray,
+        images: Any,
         *,
         partitions: int | None = None,
         dtype: str = "float32",
@@ -80,10 +80,11 @@ class PartitionedColumns(Columns):
         ----------
         family : FeatureFamily
             A finite family.
-        images : ndarray of shape (m, H, W[, C])
+        images : ndarray of shape (m, H, W[, C]), or StoredPictures
+            Of stored pictures each file is a partition.
         partitions : int, optional
-            Number of partitions; the result depends on it in the last bits. 16 when omitted, or
-            as many as make none longer than 65536 rows.
+            Number of partitions of an array; the result depends on it in the last bits. 16 when
+            omitted, or as many as make none longer than 65536 rows.
         dtype : {"float32", "float16"}, default "float32"
         memory : str or int, optional
             Bound for columns, half of it for those in memory; partitions that do not fit any more
@@ -91,8 +92,7 @@ class PartitionedColumns(Columns):
             omitted.
         n_jobs : int, default 1
         """
-        bounds = partition_bounds(len(images), partitions)
-        blocks = [ImageBlock(part) for part in np.split(images, bounds[1:-1])]
+        blocks, bounds = blocks_of(images, None, partitions, False)
         settings = ColumnSettings(family, dtype, _bytes(memory))
         return cls.from_blocks(blocks, bounds, settings, n_jobs)
 
@@ -313,14 +313,13 @@ class DistributedColumns(PartitionedColumns):
         client = current_client(client)
         blocks, bounds = blocks_of(values, client, partitions, settings.family is None)
         engine = ClusterEngine(client, blocks, bounds, settings, waits)
-        shapes = [engine.shapes[number] for number in range(engine.n)]
-        check_shapes(shapes, bounds)
-        return cls(engine, shapes[0][1], settings)
+        check_shapes(engine.shapes, bounds)
+        return cls(engine, engine.shapes[0][1], settings)
 
     @property
     def client(self) -> Any:
         """The client of the cluster."""
-        return self.engine.client
+        return self.engine.placement.client
 
     @property
     def engine(self) -> ClusterEngine:
@@ -330,7 +329,7 @@ class DistributedColumns(PartitionedColumns):
     @property
     def workers(self) -> dict[str, int]:
         """How many partitions each worker has, by address."""
-        places = list(self.engine.place_of.values())
+        places = list(self.engine.placement.place_of.values())
         return {address: places.count(address) for address in sorted(set(places))}
 
     def close(self) -> None:

@@ -166,6 +166,9 @@ class Host:
         if isinstance(arg, Piece):
             return arg.parts[number]
         if isinstance(arg, _Threads):
+            # One thread is this one: to hand tiles over would cost more than most of them.
+            if self.n_jobs == 1:
+                return None
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self.n_jobs)
             return self._pool

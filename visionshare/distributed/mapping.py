@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from visionshare.distributed.cluster import Bounds, connected
+from visionshare.distributed.placement import Bounds, awaited, connected
 from visionshare.errors import ClusterError, DataError
 
 __all__ = ["ClusterMap"]
@@ -91,15 +91,14 @@ class ClusterMap:
     def _awaited(self, future: Any) -> Any:
         from concurrent.futures import CancelledError
 
-        from distributed import TimeoutError as Late
         from distributed.comm import CommClosedError
         from distributed.scheduler import KilledWorker
 
         end = time.monotonic() + self.waits.answer
         while True:
             try:
-                return future.result(timeout=self.waits.look)
-            except (TimeoutError, Late):
+                return awaited(future, self.waits.look)
+            except TimeoutError:
                 self._workers()
                 if time.monotonic() > end:
                     said = f"no answer for {self.waits.answer:g} seconds"

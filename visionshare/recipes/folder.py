@@ -15,7 +15,7 @@ from visionshare.store.writer_lock import writer_lock
 from visionshare.tensor_file import tensor_file_format
 
 __all__ = [
-    "IDENTITY", "LOCK", "MARK", "RESULTS", "WORK", "check_run_folder", "locked_folder",
+    "IDENTITY", "LOCK", "MANIFEST", "MARK", "RESULTS", "WORK", "check_run_folder", "locked_folder",
     "run_folder",
 ]  # fmt: skip
 
@@ -23,6 +23,7 @@ MARK = "run.json"
 LOCK = "run.lock"
 WORK = "work"
 IDENTITY = "recipe.json"
+MANIFEST = "pictures.json"
 RESULTS = ("classifier.safetensors", "classifier.md", "metrics.json", "path.csv", "report.html")
 
 _FORMAT = "visionshare-run"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.survey import survey_pictures
+from visionshare.datasets.shards import local_copy
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.schema import Recipe
+from visionshare.recipes.stages.stored import names_storage, split_files
 
 __all__ = [
     "OwnPictures", "PictureOptions", "check_data_folder", "choose_recipe", "names_pictures",
@@ -84,9 +86,11 @@ def names_pictures(name: str) -> bool:
 
     Examples
     --------
-    >>> names_pictures("digits"), names_pictures("no/such/folder")
-    (False, False)
+    >>> [names_pictures(name) for name in ("digits", "no/such/folder", "s3://bucket/*.tar")]
+    [False, False, True]
     """
+    if names_storage(name):
+        return True
     if not os.path.exists(name) or name.lower().endswith(".toml"):
         return False
     return name not in bundled("pipelines") or not load_recipe(name).data.source
@@ -131,6 +135,8 @@ def recipe_for_pictures(
     options = PictureOptions() if options is None else options
     if options.recipe is not None:
         load_recipe(options.recipe)
+    if names_storage(source):
+        return _recipe_for_storage(source, options, settings, jobs)
     pictures = find_pictures(source)
     if len(pictures.classes) < 2:
         given = pictures.classes[0] if pictures.classes else "none"
@@ -138,6 +144,20 @@ def recipe_for_pictures(
     if options.test_fraction is not None and pictures.roles is not None:
         accepted = f"nothing: {source} says itself which pictures test"
         raise InputError("--test-fraction", options.test_fraction, accepted)
+    made = _prepared(pictures, source, options, jobs)
+    n_training = int((pictures.roles == TRAIN).sum()) if pictures.roles is not None else None
+    n = n_training if n_training is not None else round(0.8 * len(pictures))
+    base = options.recipe or choose_recipe(made)
+    changes = _changes(source, pictures, made, options, load_recipe(base), n)
+    why = "" if options.recipe else f": the one for {_KINDS.get(base, base)}"
+    reasons = _reasons(pictures, made, options)
+    return OwnPictures(load_recipe(base, settings, changes), reasons, f"recipe {base}{why}")
+
+
+def _prepared(
+    pictures: PictureSet, source: str, options: PictureOptions, jobs: int
+) -> Preparation | None:
+    """Return how pictures are prepared; None where they are arrays to be taken as they are."""
     survey = survey_pictures(pictures, jobs)
     if survey.broken and not options.skip_broken:
         first = next(iter(survey.broken.values()))
@@ -146,21 +166,37 @@ def recipe_for_pictures(
             f"--skip-broken leaves them out; `visionshare data check {source}` lists them"
         )
     try:
-        made = propose_preparation(
+        return propose_preparation(
             pictures, size=options.size, color=options.color, sizes=survey.sizes
         )
     except DataError as error:
         if pictures.kind == "files":
             raise DataError(f"{source}: {error}") from None
         # Arrays of vectors or of other numbers are taken as they are.
-        made = None
-    n_training = int((pictures.roles == TRAIN).sum()) if pictures.roles is not None else None
-    n = n_training if n_training is not None else round(0.8 * len(pictures))
+        return None
+
+
+def _recipe_for_storage(
+    source: str, options: PictureOptions, settings: Sequence[str], jobs: int
+) -> OwnPictures:
+    """Return the recipe for pictures that stay in storage: their first file says what it needs."""
+    if options.test_fraction is not None:
+        accepted = 'nothing: files with the word "test" in their names test'
+        raise InputError("--test-fraction", options.test_fraction, accepted)
+    first = split_files(source)[0][0]
+    with local_copy(first) as (path, _, _):
+        try:
+            pictures = find_pictures(path)
+            made = _prepared(pictures, first, options, jobs)
+        except DataError as error:
+            raise DataError(str(error).replace(str(path), first)) from None
     base = options.recipe or choose_recipe(made)
-    changes = _changes(source, pictures, made, options, load_recipe(base), n)
-    why = "" if options.recipe else f": the one for {_KINDS.get(base, base)}"
-    reasons = _reasons(pictures, made, options)
-    return OwnPictures(load_recipe(base, settings, changes), reasons, f"recipe {base}{why}")
+    # How long it learns is the recipe's: of how many pictures there are a file says nothing.
+    named = replace(options, recipe=base)
+    changes = _changes(source, pictures, made, named, load_recipe(base), len(pictures))
+    changes["description"] = f"{base} on {source}"
+    reasons = (f"prepared as the pictures of {first}", *_reasons(pictures, made, options)[1:])
+    return OwnPictures(load_recipe(base, settings, changes), reasons, f"recipe {base}")
 
 
 def choose_recipe(made: Preparation | None) -> str:

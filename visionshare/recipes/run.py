@@ -11,16 +11,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from visionshare.datasets import ImageSet
+from visionshare.datasets import ImageSet, StoredPictures
 from visionshare.durable import remove_folder, write_text
 from visionshare.errors import RecipeError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.progress import stage
 from visionshare.recipes.folder import IDENTITY
 from visionshare.recipes.schema import Recipe, as_settings
+from visionshare.recipes.stages.stored import names_storage
 from visionshare.resources import parse_size
 
-__all__ = ["Clock", "Run", "claim_work_folder"]
+__all__ = ["Clock", "Run", "claim_work_folder", "fingerprint_of"]
 
 _logger = logging.getLogger(__name__)
 
@@ -90,7 +91,9 @@ class Run:
     @property
     def in_partitions(self) -> bool:
         """Whether the columns are divided by examples."""
-        return self.client is not None or self.recipe.store.partitions is not None
+        recipe = self.recipe
+        here = recipe.store.partitions is None and not names_storage(recipe.data.source)
+        return self.client is not None or not here
 
     @property
     def memory(self) -> int:
@@ -111,7 +114,7 @@ class Run:
         return replace(self, recipe=recipe, work=work)
 
 
-def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
+def claim_work_folder(run: Run, training: ImageSet | StoredPictures, resume: bool) -> None:
     """Make the work folder this run's: empty, or that of the same recipe where it resumes.
 
     Raises
@@ -131,7 +134,7 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
                 for name, value in settings["learner"].items()
                 if name != "rounds" or run.recipe.teacher is not None
             },
-            "images": array_fingerprint(training.images, training.labels),
+            "images": fingerprint_of(training),
         },
         sort_keys=True,
     )
@@ -141,6 +144,13 @@ def claim_work_folder(run: Run, training: ImageSet, resume: bool) -> None:
     elif file.exists() and file.read_bytes() != identity.encode():
         raise RecipeError(f"{run.work}: holds another run; leave --resume out to restart")
     write_text(file, identity)
+
+
+def fingerprint_of(pictures: ImageSet | StoredPictures) -> str:
+    """Return what tells pictures and their labels from others."""
+    if isinstance(pictures, StoredPictures):
+        return pictures.fingerprint()
+    return array_fingerprint(pictures.images, pictures.labels)
 
 
 def _partitions(run: Run) -> dict[str, object]:

@@ -268,7 +268,9 @@ class Recipe(Section):
         if self.quantization is not None and self.fine_tuning is None:
             raise ValueError("quantization: needs [fine_tuning], which learns in few bits")
         if self.members > 1 and getattr(self.quantization, "max_flash", None) is not None:
-            raise ValueError("quantization.max_flash: not with members, whose mean has floats")
+            raise ValueError(
+                "quantization.max_flash: not with members, which are learned one by one"
+            )
         if self.teacher is not None and self.learner.kind != "shareboost":
             given = self.learner.kind
             raise ValueError(f'teacher: needs learner.kind = "shareboost" (got {given!r})')

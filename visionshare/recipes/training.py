@@ -12,9 +12,10 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
+from visionshare.errors import InputError
 from visionshare.memory import memory_limit
 from visionshare.progress import shown, stage
-from visionshare.recipes.folder import WORK, run_folder
+from visionshare.recipes.folder import MANIFEST, WORK, run_folder
 from visionshare.recipes.learning_curve import Trainer, measure_learning_curve
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run, claim_work_folder
@@ -27,6 +28,7 @@ from visionshare.recipes.stages.images import RunImages, deformed_copies, load_s
 from visionshare.recipes.stages.learning import make_learner
 from visionshare.recipes.stages.members import learn_members, learn_teacher, teacher_recipe
 from visionshare.recipes.stages.results import write_learning_curve, write_results
+from visionshare.recipes.stages.stored import check_stored, names_storage
 from visionshare.recipes.stages.tuning import check_tuning
 
 __all__ = ["TrainResult", "check_run", "images_in_memory", "train", "train_images"]
@@ -99,6 +101,8 @@ def train(
     folder = None if data_dir is None else Path(data_dir)
     run = Run(recipe, Path(out) / WORK, folder, jobs, client=client)
     sources = check_run(run)
+    if learning_curve and names_storage(recipe.data.source):
+        raise InputError("learning_curve", True, "False for pictures that stay in storage")
     with (
         shown(progress),
         memory_limit(run.memory, "store.memory"),
@@ -178,7 +182,7 @@ def _trained(
         with run.clock("sources"):
             others = load_split(recipe, run.data_dir, jobs).training
             sources += learned_sources(recipe.sources, others, jobs, recipe.seed)
-    claim_work_folder(run, images.training, resume)
+    claim_work_folder(run, images.pictures, resume)
     teacher = learn_teacher(run, images, sources)
     classifier = learn_members(run, images, sources, teacher)
     if recipe.early_exit is not None:
@@ -189,6 +193,8 @@ def _trained(
             classifier = with_test_errors(classifier, images.test, jobs)
         evaluation = evaluate(classifier, images.test, jobs)
     metrics = write_results(run, out, classifier, images, evaluation)
+    if images.stored is not None:
+        images.stored.save(out / MANIFEST)
     with stage("compiling"):
         # A single image has kernels of its own, and so have the read-only arrays of a file:
         # compiled now, the first prediction answers at once.
@@ -216,6 +222,8 @@ def check_run(run: Run) -> list[Any]:
     """
     recipe = run.recipe
     sources = []
+    if names_storage(recipe.data.source):
+        check_stored(recipe)
     if recipe.sources is not None:
         read_pool(FeaturePart(pool=recipe.sources.pool), recipe.seed)
         sources = read_sources(recipe.sources.files)

@@ -11,6 +11,7 @@ from visionshare.classifier import CompactClassifier
 from visionshare.codegen.c_text import check_identifier
 from visionshare.codegen.onnx_graph import Graph, require_onnx
 from visionshare.errors import InputError
+from visionshare.export.onnx.preparation import PICTURE, add_preparation, check_prepares
 
 __all__ = ["OPSET", "OnnxProgram", "onnx_program"]
 
@@ -21,6 +22,7 @@ _PREPROCESSING = {
     "uint8": "raster of image_shape as the classifier takes it; a byte v stands for v / 255",
     "float32": "raster of image_shape as the classifier takes it, on the scale of its training",
 }
+_PREPARED = "none: the model takes a picture of any size, of bytes, and prepares it"
 
 
 @dataclass(frozen=True)
@@ -37,22 +39,30 @@ class OnnxProgram:
         The file.
     opset : int
         Version of the operators.
+    prepares : bool
+        Whether its input is one picture of any size, which it prepares.
     """
 
     name: str
     pixel: str
     content: bytes
     opset: int = OPSET
+    prepares: bool = False
 
 
 def onnx_program(
-    classifier: CompactClassifier, name: str = "classifier", pixel: str | None = None
+    classifier: CompactClassifier,
+    name: str = "classifier",
+    pixel: str | None = None,
+    preparation: bool = False,
 ) -> OnnxProgram:
     """Return the ONNX model of a classifier: opset 18, IR version 9, any number of images.
 
     Its input is ``images`` (n, *image_shape). Its outputs are ``label`` (n,), the classes, int64
     or text; ``probabilities`` (n, k), the softmax of scores / temperature; and ``scores`` (n, k),
-    both float32.
+    both float32. With its preparation, the input is one ``picture`` (height, width), or (height,
+    width, 3) in color, bytes, of any size; the outputs are those of a single image, and ``image``
+    (1, *image_shape) is what the picture became.
 
     Parameters
     ----------
@@ -61,6 +71,9 @@ def onnx_program(
         Of the graph.
     pixel : {"uint8", "float32"}, optional
         Type of an image's values; bytes when omitted, floats where examples are vectors.
+    preparation : bool, default False
+        Whether the model prepares pictures, as the classifier's preprocessing does, to the bit; of
+        a preprocessing with ``arithmetic="whole"``.
 
     Raises
     ------
@@ -83,26 +96,41 @@ def onnx_program(
         raise InputError("pixel", pixel, " or ".join(map(repr, _PIXELS)))
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
-    onnx = require_onnx()
-    graph = Graph(pixel, classifier.image_shape)
-    classes = _classes(classifier)
+    if preparation:
+        check_prepares(classifier, pixel)
+    graph, classes = Graph(pixel, classifier.image_shape), _classes(classifier)
+    if preparation:
+        graph.images = add_preparation(graph, classifier)
     _add_outputs(classifier, graph, classes)
+    made = _made(classifier, name, graph, classes, preparation)
+    content = _serialized(classifier, pixel, made, preparation)
+    return OnnxProgram(name, pixel, content, prepares=preparation)
+
+
+def _made(
+    classifier: CompactClassifier, name: str, graph: Graph, classes: np.ndarray, prepares: bool
+) -> object:
+    """Return the graph with its input and outputs."""
+    onnx = require_onnx()
     types, info = onnx.TensorProto, onnx.helper.make_tensor_value_info
     label = types.STRING if classes.dtype == object else types.INT64
-    kind = types.UINT8 if pixel == "uint8" else types.FLOAT
-    many, k = "batch", len(classes)
-    made = onnx.helper.make_graph(
-        graph.nodes,
-        name,
-        [info(Graph.IMAGES, kind, [many, *classifier.image_shape])],
-        [
-            info("label", label, [many]),
-            info("probabilities", types.FLOAT, [many, k]),
-            info("scores", types.FLOAT, [many, k]),
-        ],
-        graph.constants,
+    kind = types.UINT8 if graph.bytes else types.FLOAT
+    many, k = 1 if prepares else "batch", len(classes)
+    images = [many, *classifier.image_shape]
+    color = [3] if classifier.picture_mode == "color" else []
+    taken = (
+        info(PICTURE, types.UINT8, ["height", "width", *color])
+        if prepares
+        else info(Graph.IMAGES, kind, images)
     )
-    return OnnxProgram(name, pixel, _serialized(classifier, pixel, made))
+    outputs = [
+        info("label", label, [many]),
+        info("probabilities", types.FLOAT, [many, k]),
+        info("scores", types.FLOAT, [many, k]),
+    ]
+    if prepares:
+        outputs.append(info(graph.images, types.UINT8, images))
+    return onnx.helper.make_graph(graph.nodes, name, [taken], outputs, graph.constants)
 
 
 def _classes(classifier: CompactClassifier) -> np.ndarray:
@@ -142,7 +170,7 @@ def _pictures(classifier: CompactClassifier) -> str:
     return json.dumps({**steps.to_values(), "steps": steps.describe(classifier.picture_mode)})
 
 
-def _serialized(classifier: CompactClassifier, pixel: str, graph: object) -> bytes:
+def _serialized(classifier: CompactClassifier, pixel: str, graph: object, prepares: bool) -> bytes:
     from visionshare import __version__
 
     onnx = require_onnx()
@@ -157,7 +185,7 @@ def _serialized(classifier: CompactClassifier, pixel: str, graph: object) -> byt
         "classes": json.dumps(classifier.classes_.tolist(), ensure_ascii=True),
         "image_shape": json.dumps(list(classifier.image_shape)),
         "pixel": pixel,
-        "preprocessing": _PREPROCESSING[pixel],
+        "preprocessing": _PREPARED if prepares else _PREPROCESSING[pixel],
         "pictures": _pictures(classifier),
         "temperature": repr(classifier.temperature),
         "family": type(classifier.family).name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from visionshare.codegen.onnx_graph import Graph
 from visionshare.errors import ExportError
 from visionshare.export.onnx.model import OnnxProgram
+from visionshare.export.onnx.preparation import PICTURE
 
 __all__ = ["OnnxResult", "run_onnx"]
 
@@ -17,6 +19,8 @@ _BATCH = 256
 
 class OnnxResult(NamedTuple):
     """What a model gives for images: labels (n,), probabilities (n, k) and scores (n, k).
+
+    Of a model that prepares pictures, ``images`` (n, *image_shape) is what these became.
 
     Examples
     --------
@@ -28,16 +32,19 @@ class OnnxResult(NamedTuple):
     labels: np.ndarray
     probabilities: np.ndarray
     scores: np.ndarray
+    images: np.ndarray | None = None
 
 
-def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> OnnxResult:
+def run_onnx(
+    program: OnnxProgram, images: np.ndarray | Sequence[np.ndarray], threads: int = 1
+) -> OnnxResult:
     """Return labels, probabilities and scores that a model gives for images.
 
     Parameters
     ----------
     program : OnnxProgram
-    images : ndarray of shape (n, *image_shape)
-        Of the type that the model was made for.
+    images : ndarray of shape (n, *image_shape), or sequence of pictures
+        Of the type that the model was made for; pictures of any sizes where it prepares them.
     threads : int, default 1
 
     Raises
@@ -68,8 +75,11 @@ def run_onnx(program: OnnxProgram, images: np.ndarray, threads: int = 1) -> Onnx
         session = onnxruntime.InferenceSession(
             program.content, options, providers=["CPUExecutionProvider"]
         )
-        starts = range(0, max(1, len(images)), _BATCH)
-        batches = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
+        if program.prepares:
+            batches = [session.run(None, {PICTURE: picture}) for picture in images]
+        else:
+            starts = range(0, max(1, len(images)), _BATCH)
+            batches = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
     except Exception as error:  # Its errors have no common base but this.
         raise ExportError(f"onnxruntime: {str(error).strip().splitlines()[0]}") from None
     return OnnxResult(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))

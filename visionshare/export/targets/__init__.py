@@ -5,6 +5,7 @@ from visionshare.export.targets.figures import (
     Limits,
     Measured,
     TargetFigures,
+    classify_on_core,
     measure,
     parse_count,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "PreparationFigures",
     "Target",
     "TargetFigures",
+    "classify_on_core",
     "device_sources",
     "find_target",
     "flash_bytes",

@@ -21,7 +21,7 @@ _MEMORY_BYTES, _STACK_BYTES, _PAGE = 4 << 20, 1 << 18, 1 << 16
 # A stack is filled with it: what differs afterwards was written to.
 _UNTOUCHED = 0xA5
 # Enough for any classifier; one that has run away would never end.
-_MICROSECONDS = 300_000_000
+_MICROSECONDS = 3_600_000_000
 # Counters that the hooks write to, and what they need: the stack's register and where it is read
 # to, and the core.
 _INSTRUCTIONS, _LOWEST, _REGISTER, _VALUE, _ADDRESS, _CORE = range(6)
@@ -61,6 +61,8 @@ class EmulatedCore:
     target : Target
     work_bytes : int
         Of ``struct NAME_work``.
+    counted : bool, default True
+        Whether instructions are counted and the stack is watched, which takes most of the time.
 
     Raises
     ------
@@ -69,7 +71,12 @@ class EmulatedCore:
     """
 
     def __init__(
-        self, image: LinkedImage, sources: DeviceSources, target: Target, work_bytes: int
+        self,
+        image: LinkedImage,
+        sources: DeviceSources,
+        target: Target,
+        work_bytes: int,
+        counted: bool = True,
     ) -> None:
         self._unicorn = unicorn = _require_unicorn()
         self._sources, self._registers = sources, _registers(target)
@@ -98,9 +105,10 @@ class EmulatedCore:
         self._counters[_REGISTER] = self._registers.stack
         self._counters[_ADDRESS] = self._counters[_VALUE:].ctypes.data
         self._counters[_CORE] = core._uch.value
-        count, watch = _hooks()
-        self._add_hook(unicorn.UC_HOOK_CODE, count)
-        self._add_hook(unicorn.UC_HOOK_BLOCK, watch)
+        if counted:
+            count, watch = _hooks()
+            self._add_hook(unicorn.UC_HOOK_CODE, count)
+            self._add_hook(unicorn.UC_HOOK_BLOCK, watch)
 
     def classify(self, image: np.ndarray) -> Run:
         """Return label, scores and instructions of one image, of the type of the sources.
@@ -156,10 +164,11 @@ class EmulatedCore:
         }
         core = unicorn.Uc(*kinds[target.machine])
         if target.model is not None:
-            from unicorn import arm_const
+            from unicorn import arm64_const, arm_const
 
-            core.ctl_set_cpu_model(getattr(arm_const, target.model))
-            if target.model != "UC_CPU_ARM_CORTEX_M0":
+            models = arm64_const if target.machine == "arm64" else arm_const
+            core.ctl_set_cpu_model(getattr(models, target.model))
+            if target.machine == "arm" and target.model != "UC_CPU_ARM_CORTEX_M0":
                 # The floating-point unit is off after a reset: on for everybody.
                 core.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
                 core.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)

@@ -17,7 +17,7 @@ from visionshare.export.targets.sources import DeviceSources
 from visionshare.export.targets.table import Target
 from visionshare.export.targets.webassembly import WasmCore
 
-__all__ = ["Limits", "Measured", "TargetFigures", "measure", "parse_count"]
+__all__ = ["Limits", "Measured", "TargetFigures", "classify_on_core", "measure", "parse_count"]
 
 
 @dataclass(frozen=True)
@@ -144,20 +144,14 @@ def measure(
     ExportError
         If a package of the extra ``edge`` is missing, the C does not compile, or the core stops.
     """
-    images = np.asarray(images)
-    if images.dtype != sources.pixel or len(images) == 0 or images[0].size != sources.n_pixels:
-        accepted = f"{sources.pixel} images of {sources.n_pixels} values"
-        raise InputError("images", (images.shape, str(images.dtype)), accepted)
-    linked, sizes = compile_and_link(sources, target, optimize)
-    work = symbol_size(sizes, f"{sources.name}_work_size")
-    core: EmulatedCore | WasmCore
-    if target.machine == "wasm":
-        core = WasmCore(linked, sources, work)
+    images = _checked_images(sources, images)
+    linked, work = _linked(sources, target, optimize)
+    core = _core(linked, sources, target, work, counted=True)
+    if isinstance(core, WasmCore):
         code, constants = _wasm_sections(linked)
         flash, ram = len(linked), core.static_bytes + work
     else:
         image = read_image(linked)
-        core = EmulatedCore(image, sources, target, work)
         code, constants = image.code, image.constants
         flash, ram = image.flash, image.static_ram + work
     runs = [core.classify(one) for one in images]
@@ -167,8 +161,56 @@ def measure(
         target.name, flash, ram, core.stack_bytes, round(sum(counts) / len(counts)), max(counts),
         code, constants, work, len(runs),
     )  # fmt: skip
-    labels = np.array([run.label for run in runs], np.int64)
-    return Measured(figures, labels, np.stack([run.scores for run in runs]))
+    return Measured(figures, *_said(runs))
+
+
+def classify_on_core(
+    sources: DeviceSources, target: Target, images: np.ndarray, optimize: str = "speed"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels (n,), int64, and scores (n, n_classes) of an emulated core.
+
+    As :func:`measure`, without counting: that takes many times as long.
+
+    Raises
+    ------
+    InputError
+        If the images are of another type or size.
+    ExportError
+        If a package of the extra ``edge`` is missing, the C does not compile, or the core stops.
+    """
+    images = _checked_images(sources, images)
+    linked, work = _linked(sources, target, optimize)
+    core = _core(linked, sources, target, work, counted=False)
+    runs = [core.classify(one) for one in images]
+    _check_labels(runs, sources)
+    return _said(runs)
+
+
+def _linked(sources: DeviceSources, target: Target, optimize: str) -> tuple[bytes, int]:
+    """Return the program, and the bytes of the memory that its caller lends."""
+    linked, sizes = compile_and_link(sources, target, optimize)
+    return linked, symbol_size(sizes, f"{sources.name}_work_size")
+
+
+def _core(
+    linked: bytes, sources: DeviceSources, target: Target, work: int, counted: bool
+) -> EmulatedCore | WasmCore:
+    if target.machine == "wasm":
+        return WasmCore(linked, sources, work)
+    return EmulatedCore(read_image(linked), sources, target, work, counted)
+
+
+def _checked_images(sources: DeviceSources, images: np.ndarray) -> np.ndarray:
+    images = np.asarray(images)
+    if images.dtype != sources.pixel or len(images) == 0 or images[0].size != sources.n_pixels:
+        accepted = f"{sources.pixel} images of {sources.n_pixels} values"
+        raise InputError("images", (images.shape, str(images.dtype)), accepted)
+    return images
+
+
+def _said(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels and scores of all images."""
+    return np.array([run.label for run in runs], np.int64), np.stack([run.scores for run in runs])
 
 
 def parse_count(text: str | int, argument: str = "count") -> int:

@@ -15,10 +15,12 @@ from visionshare.errors import InputError
 from visionshare.generators.patches.restricted import template_windows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from visionshare.codegen.c_writer import Writer
     from visionshare.generators.patches.family import PatchTemplates
 
-__all__ = ["WholePatches", "features", "whole_patches"]
+__all__ = ["WholePatches", "features", "joined", "whole_patches"]
 
 # Bits of a response, of a mask and of a feature.
 _RESPONSE, _MASK, _FEATURE = 16, 8, 12
@@ -165,6 +167,29 @@ def features(family: PatchTemplates, writer: Writer) -> WholeFeatures:
     unit = writer.unit(__file__, "patches", tables, values, work)
     writer.units.append(unit)
     return WholeFeatures(unit, made.order, made.scales, 2**_FEATURE, made.evaluate)
+
+
+def joined(families: Sequence[PatchTemplates]) -> PatchTemplates | None:
+    """Return one family of the features of several; None where patches or masks differ in kind.
+
+    Parameters
+    ----------
+    families : sequence of PatchTemplates
+        Of images of one shape.
+    """
+    first = families[0]
+    if len({(part.patch_size, part.padding, part.masks) for part in families}) > 1:
+        return None
+    made = first.take(np.empty(0, np.int64))
+    names = ("templates_", "row_masks_", "col_masks_")
+    starts = [np.cumsum([0, *(len(getattr(part, name)) for part in families)]) for name in names]
+    made.layout_ = np.concatenate(
+        [part.layout_ + start for part, start in zip(families, np.transpose(starts), strict=False)]
+    )
+    for name in names:
+        setattr(made, name, np.concatenate([getattr(part, name) for part in families]))
+    made.n_features_ = len(made.layout_)
+    return made
 
 
 def quantized_taps(taps: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,8 @@
 """Whole scores in C with vectors of bytes: for PCs, where tables may be large.
 
 Numbers are stored as the vectors want them, four taps of sixteen templates together, and nothing
-is unpacked. The processor that the program is compiled for decides: AVX-512 with VNNI, AVX2, or
-plain C. All give the bits of the program of small cores.
+is unpacked. The processor that the program is compiled for decides: AVX-512 with VNNI, AVX2, dot
+products of NEON, or plain C. All give the bits of the program of small cores.
 """
 
 from __future__ import annotations

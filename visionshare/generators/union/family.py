@@ -71,6 +71,11 @@ class UnionOfFamilies(FeatureFamily):
         return cls(families)
 
     @property
+    def in_whole_numbers(self) -> bool:  # type: ignore[override]
+        """Whether all features are whole numbers."""
+        return all(part.in_whole_numbers for part in self.parts_)
+
+    @property
     def groups(self) -> np.ndarray | None:
         """Number of each feature's group, None where no part has groups."""
         groups_of = [part.groups for part in self.parts_]

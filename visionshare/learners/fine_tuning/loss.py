@@ -24,11 +24,14 @@ class Batch(NamedTuple):
         A teacher's softened probabilities.
     mixture : Mixture, optional
         Of the images; classes and probabilities are those before it.
+    n : int, optional
+        Images of the whole step, where these are some of them.
     """
 
     y: np.ndarray
     taught: np.ndarray | None = None
     mixture: Mixture | None = None
+    n: int | None = None
 
 
 class TuningLoss:
@@ -74,7 +77,7 @@ class TuningLoss:
         batch : Batch
             Their images.
         """
-        omega, taught = self._weights(batch.y), batch.taught
+        omega, taught = self._weights(batch.y, batch.n), batch.taught
         value, R = self._of_labels(Z, batch, omega)
         if self._smoothing:
             uniform = np.full(Z.shape, 1 / len(Z), Z.dtype)
@@ -86,9 +89,9 @@ class TuningLoss:
             taught = np.ascontiguousarray(batch.mixture.of(taught.T).T)
         return _weighted(self._teacher_weight, (value, R), self.teacher.residual(Z, taught, omega))
 
-    def _weights(self, y: np.ndarray) -> np.ndarray:
-        """Return the weights of images of these classes in the mean of a batch."""
-        each = np.full(len(y), 1 / len(y))
+    def _weights(self, y: np.ndarray, n: int | None) -> np.ndarray:
+        """Return the weights of images of these classes in the mean of a step of n images."""
+        each = np.full(len(y), 1 / (n or len(y)))
         return each if self._class_weights is None else each * self._class_weights[y]
 
     def _of_labels(
@@ -98,7 +101,7 @@ class TuningLoss:
             return self.labels.residual(Z, batch.y, omega)
         partners, shares = batch.mixture
         value, R = self.labels.residual(Z, batch.y, omega * shares)
-        theirs = self._weights(batch.y[partners])
+        theirs = self._weights(batch.y[partners], batch.n)
         other, towards = self.labels.residual(Z, batch.y[partners], theirs * (1 - shares))
         return value + other, R + towards
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.datasets import ImageSet, StoredPictures
 from visionshare.errors import RecipeError
 from visionshare.memory import check_fits, hold, memory_room
 from visionshare.recipes.run import Run
@@ -92,7 +93,7 @@ def searches_at_most(recipe: Recipe) -> int:
     return (rounds + 1) * getattr(learner, "patience", 1)
 
 
-def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
+def make_columns(run: Run, family: Any, pictures: ImageSet | StoredPictures) -> tuple[Any, Any]:
     """Return columns for the recipe's learner, and the features whose columns they are.
 
     Parameters
@@ -101,8 +102,8 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
         Columns that do not fit into memory are kept in its folder.
     family : FeatureFamily
         Fitted.
-    images : ndarray
-        Training images.
+    pictures : ImageSet or StoredPictures
+        That train.
 
     Returns
     -------
@@ -113,6 +114,9 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     store, search, jobs = run.recipe.store, run.recipe.learner.search_name, run.jobs
     # Those of an earlier member, or of a trial that failed, are gone.
     hold("columns", 0)
+    if isinstance(pictures, StoredPictures):
+        return _partitioned(run, family, pictures), family
+    images = pictures.images
     if search == "sampled":
         return _drawn(run, family, images)
     if search == "stumps":
@@ -144,14 +148,18 @@ def make_columns(run: Run, family: Any, images: np.ndarray) -> tuple[Any, Any]:
     return columns, family
 
 
-def _partitioned(run: Run, family: Any, images: np.ndarray) -> Any:
-    """Return columns in partitions: on the run's cluster, or in memory where it has none."""
+def _partitioned(run: Run, family: Any, images: np.ndarray | StoredPictures) -> Any:
+    """Return columns in partitions: on the run's cluster, or here where it has none."""
     from visionshare.distributed import DistributedColumns, PartitionedColumns
 
     store = run.recipe.store
     options: dict[str, Any] = {"partitions": store.partitions, "dtype": store.dtype}
     if run.client is not None:
+        options["memory"] = run.memory
         return DistributedColumns.from_family(family, images, run.client, **options)
+    if isinstance(images, StoredPictures):
+        options["memory"] = max(1, min(run.memory, memory_room()))
+        return PartitionedColumns.from_family(family, images, **options, n_jobs=run.jobs)
     size = len(images) * family.n_features_ * np.dtype(store.dtype).itemsize
     check_fits("columns in memory", size, "fewer features or images, or a cluster")
     hold("columns", size)

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from visionshare.datasets import (
+    Augmentation,
     ImageSet,
     Preprocessing,
+    StoredPictures,
     augmented_copies,
     list_datasets,
     load_images,
@@ -24,9 +26,11 @@ from visionshare.memory import check_fits, hold
 from visionshare.progress import stage
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import Recipe
+from visionshare.recipes.stages.stored import names_storage, survey_storage
 
 __all__ = [
     "RunImages",
+    "copies_of",
     "deformed_copies",
     "load_split",
     "prepare_images",
@@ -57,6 +61,9 @@ class RunImages:
         Where the test images come from.
     notes : tuple of str
         What a user should know of the pictures, as sentences.
+    stored : StoredPictures, optional
+        The training pictures, where they stay in storage; ``training`` is then a sample of them,
+        to which families are fitted.
     """
 
     training: ImageSet
@@ -64,6 +71,12 @@ class RunImages:
     n_originals: int
     test_origin: str = GIVEN
     notes: tuple[str, ...] = ()
+    stored: StoredPictures | None = None
+
+    @property
+    def pictures(self) -> ImageSet | StoredPictures:
+        """All training pictures, with their labels."""
+        return self.training if self.stored is None else self.stored
 
     @property
     def originals(self) -> np.ndarray:
@@ -139,6 +152,8 @@ def prepare_images(run: Run) -> RunImages:
         If the data is missing or does not fit the recipe.
     """
     recipe, data = run.recipe, run.recipe.data
+    if names_storage(data.source):
+        return _stored_images(run)
     split = load_split(recipe, run.data_dir, run.jobs)
     loaded, others, origin = split.training, split.test, split.test_origin
     hold("training images", loaded.images.nbytes)
@@ -173,6 +188,21 @@ def prepare_images(run: Run) -> RunImages:
     hold("training images", training.images.nbytes)
     hold("test images", test.images.nbytes)
     return RunImages(training, test, n_originals, origin, notes)
+
+
+def _stored_images(run: Run) -> RunImages:
+    """Return the training pictures of a run where they are, and what of them is read here."""
+    recipe, mapper = run.recipe, None
+    if run.client is not None:
+        from visionshare.distributed.mapping import ClusterMap
+
+        mapper = ClusterMap(run.client)
+    found = survey_storage(recipe.data, preprocessing_of(recipe), mapper, run.jobs)
+    hold("training images", found.sample.images.nbytes)
+    hold("test images", found.test.images.nbytes)
+    origin = GIVEN if len(found.test) else NONE
+    n = len(found.sample)
+    return RunImages(found.sample, found.test, n, origin, found.notes, found.stored)
 
 
 def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:
@@ -220,7 +250,9 @@ def _with_copies(training: ImageSet, recipe: Recipe, jobs: int) -> ImageSet:
     check_fits("deformed copies", nbytes * (copies + 1), ways)
     images = np.empty((n * (copies + 1), *training.images.shape[1:]), training.images.dtype)
     images[:n] = training.images
-    _write_copies(training.images, recipe, 0, images[n:], jobs)
+    assert recipe.deformations is not None
+    augmentation = recipe.deformations.build()
+    _write_copies(training.images, augmentation, recipe.seed, 0, images[n:], jobs)
     labels = np.tile(training.labels, copies + 1)
     return ImageSet(images, labels, training.classes, training.name)
 
@@ -240,35 +272,49 @@ def deformed_copies(
     jobs : int, default 1
         Threads.
     """
+    assert recipe.deformations is not None
+    return copies_of(images, recipe.deformations.build(), recipe.seed, first, n, jobs)
+
+
+def copies_of(
+    images: np.ndarray, augmentation: Augmentation, seed: int, first: int, n: int, jobs: int = 1
+) -> np.ndarray:
+    """Return n copies of images from the ``first`` on, (n · images, …)."""
     out = np.empty((n * len(images), *images.shape[1:]), images.dtype)
-    _write_copies(images, recipe, first, out, jobs)
+    _write_copies(images, augmentation, seed, first, out, jobs)
     return out
 
 
 def _write_copies(
-    images: np.ndarray, recipe: Recipe, first: int, out: np.ndarray, jobs: int
+    images: np.ndarray,
+    augmentation: Augmentation,
+    seed: int,
+    first: int,
+    out: np.ndarray,
+    jobs: int,
 ) -> None:
     """Write as many copies of images as there is room for."""
-    assert recipe.deformations is not None
-    n, settings = len(out) // max(1, len(images)), recipe.deformations.build()
+    n = len(out) // max(1, len(images))
     # Copies of at most so many images at a time, whatever their size.
     batch = min(4096, max(64, _COPIED_BYTES // max(1, images[:1].nbytes)))
     with stage("deforming", len(out)) as advance:
         for copy, rows, copies in augmented_copies(
-            images, settings, n, recipe.seed, batch, first, jobs
+            images, augmentation, n, seed, batch, first, jobs
         ):
             start = (copy - first) * len(images)
             out[start + rows.start : start + rows.stop] = copies
             advance(len(copies))
 
 
-def search_images(recipe: Recipe, images: RunImages) -> ImageSet:
+def search_images(recipe: Recipe, images: RunImages) -> ImageSet | StoredPictures:
     """Return the training images that choose the features."""
-    training = images.training
+    training = images.pictures
     n = None if recipe.fine_tuning is None else recipe.fine_tuning.search_images
     if n is None or n >= len(training):
         return training
     chosen = stratified_mask(training.labels, n / len(training), recipe.seed)
+    if isinstance(training, StoredPictures):
+        return training.subset(chosen)
     return training.subset(np.flatnonzero(chosen))
 
 

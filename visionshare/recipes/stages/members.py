@@ -10,10 +10,9 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier, averaged
 from visionshare.durable import remove_folder
-from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.sources.scores import LinearSource
 from visionshare.memory import check_fits
-from visionshare.recipes.run import Clock, Run
+from visionshare.recipes.run import Clock, Run, fingerprint_of
 from visionshare.recipes.schema import Recipe, as_settings
 from visionshare.recipes.stages.columns import make_columns
 from visionshare.recipes.stages.estimates import learning_bytes
@@ -80,7 +79,7 @@ def choose_features(
         family = fitted_family(recipe, images, sources)
     searched = search_images(recipe, images)
     with run.clock("columns"):
-        columns, features = make_columns(run, family, searched.images)
+        columns, features = make_columns(run, family, searched)
     itemsize = np.dtype(columns.dtype).itemsize
     needed = learning_bytes(recipe, columns.shape, itemsize, len(training.classes))
     m, k = len(searched), len(training.classes)
@@ -92,7 +91,7 @@ def choose_features(
     metadata = {
         "pipeline": recipe.name,
         "recipe": as_settings(recipe),
-        "training_data": array_fingerprint(training.images, training.labels),
+        "training_data": fingerprint_of(images.pictures),
     }
     validation = None if recipe.early_exit is None else validation_mask(recipe, images)
     with run.clock("learning"):

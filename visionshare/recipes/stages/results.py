@@ -32,7 +32,7 @@ def figures_of(
     """Return the figures of ``metrics.json``."""
     figures: dict[str, Any] = {
         "pipeline": run.recipe.name,
-        "train_images": len(images.training),
+        "train_images": len(images.pictures),
         "test_images": len(images.test),
         "test_origin": images.test_origin,
         "test_errors": evaluation.errors,

@@ -1,0 +1,226 @@
+"""Functions that run on all workers of a cluster in step, with parts of the data each."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from visionshare.distributed.placement import Bounds, Placement
+from visionshare.distributed.sources import current_client
+from visionshare.distributed.teams import OneProcess, Seat, Team, TeamOfProcesses, listener
+from visionshare.errors import ClusterError
+from visionshare.resources import thread_limit
+
+__all__ = ["InStep", "in_lockstep", "in_one_process"]
+
+_logger = logging.getLogger(__name__)
+
+#: Yields what it begins with, is sent the records of before, and yields those that follow.
+InStep = Callable[..., Generator[Any, Any, None]]
+
+
+class _Answer(NamedTuple):
+    """What a worker says of a step; the one that leads says what the function has yielded."""
+
+    state: str
+    value: Any = None
+
+
+_STEPPED, _ENDED, _BROKEN = "stepped", "ended", "broken"
+
+
+def in_one_process(
+    function: InStep, parts: Sequence[Any], args: tuple[Any, ...], n_jobs: int = 1
+) -> Generator[Any, Any, None]:
+    """Return what a function yields that has all parts here.
+
+    Parameters
+    ----------
+    function : callable
+        Takes a team, the parts by number, the arguments, and the threads.
+    parts : sequence
+    args : tuple
+    n_jobs : int, default 1
+    """
+    return function(OneProcess(len(parts)), dict(enumerate(parts)), *args, n_jobs)
+
+
+def in_lockstep(
+    client: Any,
+    function: InStep,
+    parts: Sequence[Any],
+    args: tuple[Any, ...],
+    waits: Bounds | None = None,
+) -> Generator[Any, Any, None]:
+    """Yield what a function yields on the workers of a cluster, all of which call it.
+
+    Each worker has some of the parts. Where one is lost, all begin again from the records that the
+    function has yielded so far.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    function : callable
+        Of a module. It takes a team, the worker's parts by number, the arguments, and the worker's
+        threads. It yields what it begins with, is sent a list of records, and yields those that
+        follow them; it must do the same on all workers.
+    parts : sequence
+        Sent to the workers that hold them.
+    args : tuple
+    waits : Bounds, optional
+        How long a cluster is waited for; an answer is a record.
+
+    Raises
+    ------
+    ClusterError
+        If workers are lost again and again.
+    """
+    placement = Placement(current_client(client), parts, Member, (), waits)
+    workers = _Workers(placement, function, args)
+    try:
+        records = list((yield workers.begin().value) or [])
+        sent: list[Any] | None = records
+        while (answer := workers.step(sent)).state != _ENDED:
+            if answer.state == _BROKEN:
+                workers.begin()
+                sent = records
+                continue
+            workers.losses, sent = 0, None
+            records.append(answer.value)
+            yield answer.value
+    finally:
+        placement.close()
+
+
+class _Workers:
+    """All workers that have a part, and the function that they are in.
+
+    Attributes
+    ----------
+    losses : int
+        How often in a row the team broke.
+    """
+
+    def __init__(self, placement: Placement, function: InStep, args: tuple[Any, ...]) -> None:
+        self._placement, self._function, self._args = placement, function, args
+        self._lost: list[int] = []
+        self.losses = 0
+
+    def begin(self) -> _Answer:
+        """Form a team and call the function; return what it begins with."""
+        placement, most = self._placement, self._placement.waits.losses
+        while self.losses < most:
+            placement.place(self._lost)
+            self._lost = []
+            numbers = placement.numbers()
+            addresses = sorted(numbers, key=lambda address: numbers[address][0])
+            leader = self._ask("listen", {addresses[0]: ()})
+            if leader is not None:
+                parts = tuple(tuple(numbers[address]) for address in addresses)
+                key = secrets.token_bytes(32)
+                seats = [Seat(parts, i, leader[0], key) for i in range(len(addresses))]
+                told = (self._function, self._args)
+                given = {a: (seat, *told) for a, seat in zip(addresses, seats, strict=True)}
+                answer = self._of_all(given, "begin")
+                if answer.state != _BROKEN:
+                    return answer
+            self.losses += 1
+        raise ClusterError(f"workers were lost {most} times in a row; none stayed")
+
+    def step(self, value: Any) -> _Answer:
+        """Have the function go on, on all workers; a team that breaks is to begin again."""
+        answer = self._of_all(dict.fromkeys(self._placement.numbers(), (value,)), "step")
+        self.losses += answer.state == _BROKEN
+        return answer
+
+    def _of_all(self, questions: dict[str, tuple[Any, ...]], method: str) -> _Answer:
+        answers = self._ask(method, questions)
+        if answers is None or any(answer.state == _BROKEN for answer in answers):
+            return _Answer(_BROKEN)
+        (said,) = {answer.state for answer in answers}
+        values = [answer.value for answer in answers if answer.value is not None]
+        return _Answer(said, values[0] if values else None)
+
+    def _ask(self, method: str, questions: dict[str, tuple[Any, ...]]) -> list[Any] | None:
+        """Return workers' answers; None where one was lost, whose parts are placed anew then."""
+        numbers = self._placement.numbers()
+        answers, lost = self._placement.ask(method, questions)
+        self._lost += [number for address in lost for number in numbers[address]]
+        return None if lost else list(answers.values())
+
+
+class Member:
+    """A worker's process in a team, with its parts and the function that it is in."""
+
+    def __init__(self) -> None:
+        from distributed import get_worker
+
+        worker = get_worker()
+        self._host = urlsplit(worker.address).hostname or "127.0.0.1"
+        self._n_jobs = int(worker.state.nthreads)
+        self._parts: dict[int, Any] = {}
+        self._listening: socket.socket | None = None
+        self._team: Team | None = None
+        self._records: Generator[Any, Any, None] | None = None
+
+    def place_all(self, parts: Sequence[tuple[int, Any]]) -> list[None]:
+        """Hold parts."""
+        self._parts.update(parts)
+        return [None] * len(parts)
+
+    def listen(self) -> tuple[str, int]:
+        """Wait for the others' connections from now on; return host and port."""
+        self._leave()
+        self._listening = listener(self._host)
+        host, port = self._listening.getsockname()[:2]
+        return host, port
+
+    def begin(self, seat: Seat, function: InStep, args: tuple[Any, ...]) -> _Answer:
+        """Join a team and call a function."""
+        if seat.number:
+            self._leave()
+        return self._guarded(lambda: self._begun(seat, function, args))
+
+    def _begun(self, seat: Seat, function: InStep, args: tuple[Any, ...]) -> Any:
+        one = len(seat.parts) == 1
+        self._team = OneProcess(len(seat.parts[0])) if one else self._joined(seat)
+        parts = {number: self._parts[number] for number in seat.parts[seat.number]}
+        self._records = function(self._team, parts, *args, self._n_jobs)
+        return next(self._records)
+
+    def _joined(self, seat: Seat) -> Team:
+        return TeamOfProcesses(seat, None if seat.number else self._listening)
+
+    def step(self, value: Any) -> _Answer:
+        """Have the function go on to its next record."""
+        if self._records is None:
+            return _Answer(_BROKEN)
+        return self._guarded(self._records.send, value)
+
+    def _guarded(self, action: Callable[..., Any], *args: Any) -> _Answer:
+        """Return what an action gives; leave the team where it fails, so that no other waits."""
+        try:
+            with thread_limit(self._n_jobs):
+                value = action(*args)
+        except StopIteration:
+            self._leave()
+            return _Answer(_ENDED)
+        except (ConnectionError, EOFError) as error:
+            self._leave()
+            _logger.info("the team broke: %r", error)
+            return _Answer(_BROKEN)
+        except BaseException:
+            self._leave()
+            raise
+        return _Answer(_STEPPED, value if self._team is not None and self._team.leads else None)
+
+    def _leave(self) -> None:
+        if self._listening is not None:
+            self._listening.close()
+        if self._team is not None:
+            self._team.close()
+        self._listening, self._team, self._records = None, None, None

@@ -1,0 +1,245 @@
+"""Teams: processes that take the same steps at the same time, each with parts of the data.
+
+A team adds up what its parts give in the order of :mod:`visionshare.distributed.sums`, which
+depends on their number alone: a sum has the same bits whoever holds which part. Numbers travel
+between the processes themselves, through the first of them, and not through a client.
+"""
+
+from __future__ import annotations
+
+import hmac
+import io
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+import numpy as np
+
+from visionshare.distributed.sums import JOINS, Node, joined, root
+
+__all__ = ["OneProcess", "Seat", "Team", "TeamOfProcesses", "listener"]
+
+# Seconds until all processes of a team are there, and until one that steps has an answer.
+_MEETING, _STEP = 60.0, 300.0
+
+
+class Team(ABC):
+    """Processes with parts, seen from one of them.
+
+    Attributes
+    ----------
+    n : int
+        Parts of all processes together.
+    leads : bool
+        Whether this process is the first.
+    """
+
+    n: int
+    leads: bool = True
+
+    def total(self, values: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Return the sum of all parts' arrays, which have one shape and type.
+
+        Parameters
+        ----------
+        values : mapping of int to ndarray
+            Of this process's parts, by number.
+        """
+        nodes = joined({(0, i): values[i] for i in sorted(values)}, self.n, JOINS["sum"])
+        return self._root(nodes)
+
+    @abstractmethod
+    def gathered(self, values: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+        """Return all parts' arrays, by number: for samples and figures."""
+
+    @abstractmethod
+    def _root(self, nodes: dict[Node, np.ndarray]) -> np.ndarray:
+        """Return what all processes' nodes are together."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the team."""
+
+
+class OneProcess(Team):
+    """A team of one process, which has all parts.
+
+    Examples
+    --------
+    >>> OneProcess(2).total({0: np.ones(1), 1: np.ones(1)})
+    array([2.])
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def gathered(self, values: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+        return [values[number] for number in range(self.n)]
+
+    def _root(self, nodes: dict[Node, np.ndarray]) -> np.ndarray:
+        return root(nodes, self.n, JOINS["sum"])
+
+    def close(self) -> None:
+        pass
+
+
+class Seat(NamedTuple):
+    """Where a process sits in a team.
+
+    Attributes
+    ----------
+    parts : tuple of tuple of int
+        Of each process, the first leads.
+    number : int
+        Of the process.
+    leader : tuple of str and int
+        Host and port on which the first listens.
+    key : bytes
+        Shown by whoever connects.
+    """
+
+    parts: tuple[tuple[int, ...], ...]
+    number: int
+    leader: tuple[str, int]
+    key: bytes
+
+
+class TeamOfProcesses(Team):
+    """A team of several processes, from one of them.
+
+    Parameters
+    ----------
+    seat : Seat
+    listening : socket.socket, optional
+        Of the process that leads.
+
+    Raises
+    ------
+    ConnectionError
+        If a process is not there in time, or goes away: that of every method.
+    """
+
+    def __init__(self, seat: Seat, listening: socket.socket | None = None) -> None:
+        self.parts, self.n = seat.parts, sum(map(len, seat.parts))
+        self.leads, self._number = seat.number == 0, seat.number
+        self._others: dict[int, Connection] = {}
+        if listening is None:
+            self._others[0] = _connected(seat)
+            return
+        end = time.monotonic() + _MEETING
+        try:
+            while len(self._others) < len(seat.parts) - 1:
+                listening.settimeout(max(0.01, end - time.monotonic()))
+                number, other = _accepted(listening.accept()[0], seat.key)
+                if number is not None:
+                    self._others[number] = other
+        except TimeoutError:
+            self.close()
+            raise ConnectionError("not all processes of a team are there") from None
+
+    def _root(self, nodes: dict[Node, np.ndarray]) -> np.ndarray:
+        own = np.stack(list(nodes.values()))
+        if not self.leads:
+            _send(self._others[0], own)
+            result = np.empty_like(own[0])
+            _receive(self._others[0], result)
+            return result
+        for number, other in sorted(self._others.items()):
+            theirs = _nodes_of(self.parts[number], self.n)
+            values = np.empty((len(theirs), *own.shape[1:]), own.dtype)
+            _receive(other, values)
+            nodes.update(zip(theirs, values, strict=True))
+        result = root(nodes, self.n, JOINS["sum"])
+        for _, other in sorted(self._others.items()):
+            _send(other, result)
+        return result
+
+    def gathered(self, values: Mapping[int, np.ndarray]) -> list[np.ndarray]:
+        if not self.leads:
+            for number in sorted(values):
+                _send_any(self._others[0], values[number])
+            return [_receive_any(self._others[0]) for _ in range(self.n)]
+        found = dict(values)
+        for process, other in sorted(self._others.items()):
+            found.update({number: _receive_any(other) for number in sorted(self.parts[process])})
+        ordered = [found[number] for number in range(self.n)]
+        for _, other in sorted(self._others.items()):
+            for value in ordered:
+                _send_any(other, value)
+        return ordered
+
+    def close(self) -> None:
+        for other in self._others.values():
+            other.close()
+        self._others.clear()
+
+
+def _nodes_of(parts: Sequence[int], n: int) -> list[Node]:
+    """Return the nodes that a process sends which has these parts."""
+    return list(joined({(0, i): 0 for i in sorted(parts)}, n, lambda a, _: a))
+
+
+def listener(host: str) -> socket.socket:
+    """Return a socket that listens at a free port.
+
+    Examples
+    --------
+    >>> with listener("127.0.0.1") as one:
+    ...     one.getsockname()[1] > 0
+    True
+    """
+    return socket.create_server((host, 0))
+
+
+def _connected(seat: Seat) -> Connection:
+    one = socket.create_connection(seat.leader, timeout=_MEETING)
+    other = _connection(one)
+    other.send_bytes(seat.key + seat.number.to_bytes(4, "little"))
+    return other
+
+
+def _accepted(one: socket.socket, key: bytes) -> tuple[int | None, Connection]:
+    """Return the number of a process that has connected, None where it has another key."""
+    other = _connection(one)
+    if other.poll(_MEETING):
+        said = other.recv_bytes(len(key) + 4)
+        if hmac.compare_digest(said[:-4], key):
+            return int.from_bytes(said[-4:], "little"), other
+    other.close()
+    return None, other
+
+
+def _connection(one: socket.socket) -> Connection:
+    # Nothing is held back until an acknowledgment comes: each message is waited for.
+    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    one.settimeout(None)
+    return Connection(one.detach())
+
+
+def _send(other: Connection, values: np.ndarray) -> None:
+    other.send_bytes(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+
+
+def _receive(other: Connection, out: np.ndarray) -> None:
+    _await(other)
+    if other.recv_bytes_into(out.reshape(-1).view(np.uint8).data) != out.nbytes:
+        raise ConnectionError("a process of a team has taken another step")
+
+
+def _send_any(other: Connection, values: np.ndarray) -> None:
+    with io.BytesIO() as file:
+        np.save(file, values, allow_pickle=False)
+        other.send_bytes(file.getbuffer())
+
+
+def _receive_any(other: Connection) -> np.ndarray:
+    _await(other)
+    return np.asarray(np.load(io.BytesIO(other.recv_bytes()), allow_pickle=False))
+
+
+def _await(other: Connection) -> None:
+    if not other.poll(_STEP):
+        raise ConnectionError(f"no process of a team has answered for {_STEP:g} seconds")

@@ -1,0 +1,215 @@
+"""Training pictures that stay in storage: surveyed once, read by whoever has their partition."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from visionshare.datasets import ImageSet, Preprocessing, StoredPictures, survey_shards
+from visionshare.datasets.pictures.folders import role_of
+from visionshare.datasets.sampling import stratified_mask
+from visionshare.datasets.shards import stored_files
+from visionshare.datasets.zarr_arrays import is_zarr
+from visionshare.errors import DataError, RecipeError
+from visionshare.memory import check_fits
+from visionshare.storage import is_url
+
+__all__ = [
+    "StoredImages",
+    "Survey",
+    "check_stored",
+    "names_storage",
+    "split_files",
+    "survey_storage",
+]
+
+# Images that families are fitted to, and that reports show.
+_SAMPLE = 10_000
+
+
+def names_storage(source: str) -> bool:
+    """Return whether a source of data says files that are read by partitions.
+
+    A URL, a pattern, or a Zarr group; one file or folder of this machine is read whole.
+
+    Examples
+    --------
+    >>> [names_storage(source) for source in ("s3://bucket/train.tar", "shards/*.tar", "a.tar")]
+    [True, True, False]
+    """
+    return is_url(source) or glob.has_magic(source) or is_zarr(source)
+
+
+def split_files(source: str) -> tuple[list[str], list[str]]:
+    """Return the files that train, and those that test, by the words of their names.
+
+    Parameters
+    ----------
+    source : str
+        Path, URL or pattern.
+
+    Raises
+    ------
+    DataError
+        If there is no file that trains.
+    """
+    parts: dict[bool, list[str]] = {True: [], False: []}
+    for name in stored_files(source):
+        words = re.split(r"[^a-z]+", PurePosixPath(name).name.lower())
+        parts[any(role_of(word) == "test" for word in words)].append(name)
+    if not parts[False]:
+        missing = "files that train" if parts[True] else "such files"
+        raise DataError(f"{source}: no {missing}")
+    return parts[False], parts[True]
+
+
+class StoredImages:
+    """Images of some files: read when they are first asked for, then kept by that process.
+
+    Parameters
+    ----------
+    stored : StoredPictures
+    n_jobs : int
+        Threads that decode.
+    """
+
+    def __init__(self, stored: StoredPictures, n_jobs: int) -> None:
+        self._stored, self._n_jobs = stored, n_jobs
+        self._images: np.ndarray | None = None
+
+    def __call__(self, epoch: int) -> np.ndarray:
+        """Return the images, which are those of every epoch."""
+        if self._images is None:
+            self._images = self._stored.images(self._n_jobs)
+        return self._images
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_images": None}
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a survey of storage has found.
+
+    Attributes
+    ----------
+    stored : StoredPictures
+        The training pictures.
+    sample : ImageSet
+        Some of them.
+    test : ImageSet
+        All test pictures; none where no file tests.
+    notes : tuple of str
+    """
+
+    stored: StoredPictures
+    sample: ImageSet
+    test: ImageSet
+    notes: tuple[str, ...]
+
+
+def survey_storage(data: Any, steps: Preprocessing, mapper: Any = None, jobs: int = 1) -> Survey:
+    """Survey the files of a recipe's data, and read a sample and the test pictures.
+
+    Parameters
+    ----------
+    data : DataPart
+    steps : Preprocessing
+    mapper : Mapper, optional
+        Has workers survey the files.
+    jobs : int, default 1
+        Threads.
+
+    Raises
+    ------
+    DataError
+        If there are no files, or one cannot be read.
+    MemoryLimitError
+        If the test pictures do not fit.
+    """
+    train, test = split_files(data.source)
+    options: dict[str, Any] = {"skip_broken": data.skip_broken}
+    if mapper is not None:
+        options["mapper"] = mapper
+    size = (data.height, data.width)
+    stored = survey_shards(train, size, data.mode, steps, **options)
+    if len(stored.classes) < 2:
+        raise DataError(f"{data.source}: one class; a classifier needs two at least")
+    notes = [f"{stored.broken} pictures cannot be read"] if stored.broken else []
+    notes += [f"left out: {why}" for why in stored.skipped]
+    sample = _sample(stored, jobs)
+    if not test:
+        return Survey(stored, sample, sample.subset(slice(0, 0)), tuple(notes))
+    tested = survey_shards(test, size, data.mode, steps, **options)
+    unknown = sorted(set(tested.classes) - set(stored.classes))
+    if unknown:
+        raise DataError(f"{test[0]}: the class {unknown[0]!r} does not train")
+    return Survey(stored, sample, _read(tested, stored.classes, sample, jobs), tuple(notes))
+
+
+def check_stored(recipe: Any) -> None:
+    """Check before any work that pictures of storage can train a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+
+    Raises
+    ------
+    RecipeError
+        If a setting needs all pictures in one place, or their size is not said.
+    """
+    data, needs = recipe.data, "not with pictures that stay in storage"
+    if data.height is None:
+        raise RecipeError("data.height: pictures of storage need a size (--size 32)")
+    for name in ("cut", "fonts", "classes", "per_class", "limit"):
+        if getattr(data, name) is not None:
+            raise RecipeError(f"data.{name}: {needs}")
+    if data.held_out or data.test_fraction:
+        name = "held_out" if data.held_out else "test_fraction"
+        accepted = 'whole files test, those with the word "test" in their names'
+        raise RecipeError(f"data.{name}: {needs}; {accepted}")
+    for name in ("sources", "early_exit", "sparsify"):
+        if getattr(recipe, name) is not None:
+            raise RecipeError(f"{name}: {needs}")
+    if recipe.deformations is not None and recipe.deformations.copies:
+        raise RecipeError(f"deformations.copies: {needs}; fine_tuning.deformed makes them there")
+    if recipe.store.partitions is not None:
+        raise RecipeError("store.partitions: each file of storage is a partition")
+
+
+def _sample(stored: StoredPictures, jobs: int) -> ImageSet:
+    """Return some of the pictures, of a few files and of all classes of these."""
+    chosen = np.unique(np.linspace(0, len(stored.shards) - 1, 4).astype(int))
+    mask = np.isin(np.repeat(np.arange(len(stored.shards)), _sizes(stored)), chosen)
+    labels = stored.labels
+    if mask.sum() > _SAMPLE:
+        rows = np.flatnonzero(mask)
+        mask[rows[~stratified_mask(labels[rows], _SAMPLE / len(rows), 0)]] = False
+    some = stored.subset(mask)
+    _check_room("a sample of the pictures", some)
+    return ImageSet(some.images(jobs), some.labels, stored.classes, "training")
+
+
+def _read(stored: StoredPictures, classes: Sequence[str], sample: ImageSet, jobs: int) -> ImageSet:
+    """Return all pictures of some files, with the numbers of other classes."""
+    _check_room("test pictures", stored)
+    table = np.array([list(classes).index(name) for name in stored.classes])
+    return ImageSet(stored.images(jobs), table[stored.labels], tuple(classes), "test")
+
+
+def _check_room(what: str, stored: StoredPictures) -> None:
+    height, width = stored.reading.size
+    channels = 3 if stored.reading.mode == "color" else 1
+    needed = 2.0 * len(stored) * height * width * channels
+    check_fits(what, needed, "fewer test files, smaller images (data.height)")
+
+
+def _sizes(stored: StoredPictures) -> list[int]:
+    return [len(shard.labels) for shard in stored.shards]

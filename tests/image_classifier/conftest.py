@@ -5,6 +5,8 @@ import pytest
 
 from visionshare import ImageClassifier
 
+# Enough for three layers; each trial is short.
+BUDGET = 3000
 NAMES = np.array(["lying", "standing"])
 
 
@@ -32,4 +34,4 @@ def pictures():
 
 @pytest.fixture(scope="session")
 def fitted(pictures):
-    return ImageClassifier(budget=9000, n_jobs=1).fit(*pictures)
+    return ImageClassifier(budget=BUDGET, n_jobs=1).fit(*pictures)

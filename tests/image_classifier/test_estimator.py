@@ -25,7 +25,7 @@ QUICK = {"features": POOL, "budget": 3000, "n_jobs": 1}
 def test_it_learns_and_keeps_the_budget(fitted, bars):
     images, y = bars(100, seed=1)
     assert fitted.score(images, y) > 0.9
-    assert fitted.cost_["macs"] <= 9000
+    assert fitted.cost_["macs"] <= fitted.budget
     assert fitted.classes_.tolist() == ["lying", "standing"]
     assert fitted.image_shape_ == (9, 9)
     probabilities = fitted.predict_proba(images)
@@ -116,7 +116,7 @@ def test_classes_have_weights(features):
     y = np.array(["dark", "bright"])[rng.integers(0, 2, 120)]
     images = rng.integers(0, 200, (120, 9, 9)) + 30 * (y == "bright")[:, None, None]
     images = images.astype(np.uint8)
-    model = ImageClassifier(features, n_jobs=1, random_state=0)
+    model = ImageClassifier(features, budget=3000, n_jobs=1, random_state=0)
     share = []
     for name in ("bright", "dark"):
         model.set_params(class_weight={name: 50.0}).fit(images, y)
@@ -136,7 +136,7 @@ def test_a_family_is_searched_alone(pictures, tmp_path):
         model.to_recipe(tmp_path / "recipe.toml", "photos")
 
 
-@pytest.mark.parametrize("budget", [400, 1500, 6000])
+@pytest.mark.parametrize("budget", [400, 3000])
 def test_a_greedy_choice_from_all_images_keeps_the_budget_too(pictures, budget):
     model = ImageClassifier("small-patches", budget=budget, n_jobs=1).fit(*pictures)
     assert model.cost_["macs"] <= budget

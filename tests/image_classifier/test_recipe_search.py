@@ -20,7 +20,8 @@ from visionshare.recipes import load_recipe, train
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
 from visionshare.recipes.stages.images import load_split
 
-LIMITS, QUICK = Limits(20_000), Options(features="small-patches")
+# Pixels leave a search nothing to cluster: what is tested is what is kept of it.
+LIMITS, QUICK = Limits(20_000), Options(features="pixels")
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def base(tmp_path, bars):
 
 def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     told = []
-    options = Options(features="small-patches", tried=told.append)
+    options = Options(features="pixels", tried=told.append)
     found = search_recipe(base, tmp_path / "out", LIMITS, options)
     assert told == found.choice.trials
     assert len(told) == 1
@@ -43,7 +44,7 @@ def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     recipe = load_recipe(tmp_path / "out" / CHOSEN)
     assert recipe == found.recipe
     assert (recipe.data, recipe.preprocessing) == (base.data, base.preprocessing)
-    assert (recipe.features.pool, recipe.learner.class_weight) == ("small-patches", "balanced")
+    assert (recipe.features.pool, recipe.learner.class_weight) == ("pixels", "balanced")
     text = (tmp_path / "out" / CHOSEN).read_text()
     assert "Chosen by visionshare train" in text
     assert f"{told[0].classifier.macs:,} macs" in text
@@ -91,7 +92,7 @@ def _stop(trial):
 def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, base, monkeypatch):
     whole = search_recipe(base, tmp_path / "whole", LIMITS, QUICK)
     out = tmp_path / "out"
-    stopping = Options(features="small-patches", tried=_stop)
+    stopping = Options(features="pixels", tried=_stop)
     with pytest.raises(_Stopped):
         search_recipe(base, out, LIMITS, stopping)
     kept = sorted((out / "trials").glob("*.safetensors"))
@@ -113,7 +114,7 @@ def test_trials_of_a_search_that_was_stopped_are_taken_as_they_are(tmp_path, bas
 
 def test_a_broken_trial_is_made_again(tmp_path, base):
     out = tmp_path / "out"
-    stopping = Options(features="small-patches", tried=_stop)
+    stopping = Options(features="pixels", tried=_stop)
     with pytest.raises(_Stopped):
         search_recipe(base, out, LIMITS, stopping)
     (kept,) = (out / "trials").glob("*.safetensors")
@@ -126,7 +127,7 @@ def test_a_broken_trial_is_made_again(tmp_path, base):
 def test_without_resume_a_search_begins_anew(tmp_path, base):
     out = tmp_path / "out"
     search_recipe(base, out, LIMITS, QUICK)
-    stopping = Options(features="small-patches", tried=_stop)
+    stopping = Options(features="pixels", tried=_stop)
     with pytest.raises(_Stopped):
         search_recipe(base, out, LIMITS, stopping)
     assert kept_recipe(base, out, LIMITS) is None

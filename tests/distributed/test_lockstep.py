@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits
 from visionshare import FineTuning, PatchTemplates, ShareBoost, fine_tune
 from visionshare.distributed.lockstep import in_lockstep, in_one_process
 from visionshare.distributed.placement import Bounds
-from visionshare.distributed.teams import Seat, TeamOfProcesses, listener
+from visionshare.distributed.process_groups import ConnectedProcessGroup, GroupMember, listener
 from visionshare.errors import ClusterError, InputError
 from visionshare.recipes import load_recipe, train
 
@@ -126,17 +126,17 @@ def test_a_recipe_is_fine_tuned_on_workers(client, tmp_path):
     assert "fine-tuning" in one.metrics["seconds"]
 
 
-def _counting(team, parts, most, n_jobs):
+def _counting(group, parts, most, n_jobs):
     begun = yield "begun"
     for i in range(len(begun or []), most):
-        yield int(team.total({number: np.array([i * part]) for number, part in parts.items()})[0])
+        yield int(group.total({number: np.array([i * part]) for number, part in parts.items()})[0])
 
 
-def _failing(team, parts, kind, n_jobs):
+def _failing(group, parts, kind, n_jobs):
     yield "begun"
     if 1 in parts:
         raise kind("of a worker")
-    team.total({number: np.zeros(1) for number in parts})
+    group.total({number: np.zeros(1) for number in parts})
 
 
 def test_a_function_goes_on_from_its_records(client):
@@ -164,31 +164,31 @@ def test_an_error_of_one_worker_ends_all(client):
 def test_a_process_without_the_key_is_no_member():
     with listener("127.0.0.1") as listening:
         leader = listening.getsockname()[:2]
-        seats = [Seat(((0, 2), (1,)), i, leader, b"key") for i in range(2)]
+        members = [GroupMember(((0, 2), (1,)), i, leader, b"key") for i in range(2)]
         stranger = threading.Thread(target=_knock, args=(leader,))
         stranger.start()
         found = {}
 
         def join():
             stranger.join()
-            team = TeamOfProcesses(seats[1])
-            found["sum"] = team.total({1: np.full((2, 2), 2.0)})
-            found["all"] = team.gathered({1: np.array([1])})
-            team.close()
+            group = ConnectedProcessGroup(members[1])
+            found["sum"] = group.total({1: np.full((2, 2), 2.0)})
+            found["all"] = group.gathered({1: np.array([1])})
+            group.close()
 
         other = threading.Thread(target=join)
         other.start()
-        team = TeamOfProcesses(seats[0], listening)
-        own = team.total({0: np.ones((2, 2)), 2: np.full((2, 2), 4.0)})
-        everything = team.gathered({0: np.array([0]), 2: np.array([2, 2])})
+        group = ConnectedProcessGroup(members[0], listening)
+        own = group.total({0: np.ones((2, 2)), 2: np.full((2, 2), 4.0)})
+        everything = group.gathered({0: np.array([0]), 2: np.array([2, 2])})
         other.join()
     assert np.array_equal(own, np.full((2, 2), 7.0))
     assert np.array_equal(found["sum"], own)
     assert [part.tolist() for part in everything] == [[0], [1], [2, 2]]
     assert [part.tolist() for part in found["all"]] == [[0], [1], [2, 2]]
     with pytest.raises((ConnectionError, EOFError)):
-        team.total({0: np.ones(1), 2: np.ones(1)})
-    team.close()
+        group.total({0: np.ones(1), 2: np.ones(1)})
+    group.close()
 
 
 def _knock(leader):

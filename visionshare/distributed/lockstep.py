@@ -10,8 +10,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from visionshare.distributed.placement import Bounds, Placement
+from visionshare.distributed.process_groups import (
+    ConnectedProcessGroup,
+    GroupMember,
+    ProcessGroup,
+    SingleProcessGroup,
+    listener,
+)
 from visionshare.distributed.sources import current_client
-from visionshare.distributed.teams import OneProcess, Seat, Team, TeamOfProcesses, listener
 from visionshare.errors import ClusterError
 from visionshare.resources import thread_limit
 
@@ -41,12 +47,12 @@ def in_one_process(
     Parameters
     ----------
     function : callable
-        Takes a team, the parts by number, the arguments, and the threads.
+        Takes a group, the parts by number, the arguments, and the threads.
     parts : sequence
     args : tuple
     n_jobs : int, default 1
     """
-    return function(OneProcess(len(parts)), dict(enumerate(parts)), *args, n_jobs)
+    return function(SingleProcessGroup(len(parts)), dict(enumerate(parts)), *args, n_jobs)
 
 
 def in_lockstep(
@@ -65,7 +71,7 @@ def in_lockstep(
     ----------
     client : distributed.Client
     function : callable
-        Of a module. It takes a team, the worker's parts by number, the arguments, and the worker's
+        Of a module. It takes a group, the worker's parts by number, the arguments, and the worker's
         threads. It yields what it begins with, is sent a list of records, and yields those that
         follow them; it must do the same on all workers.
     parts : sequence
@@ -102,7 +108,7 @@ class _Workers:
     Attributes
     ----------
     losses : int
-        How often in a row the team broke.
+        How often in a row the group broke.
     """
 
     def __init__(self, placement: Placement, function: InStep, args: tuple[Any, ...]) -> None:
@@ -111,7 +117,7 @@ class _Workers:
         self.losses = 0
 
     def begin(self) -> _Answer:
-        """Form a team and call the function; return what it begins with."""
+        """Form a group and call the function; return what it begins with."""
         placement, most = self._placement, self._placement.waits.losses
         while self.losses < most:
             placement.place(self._lost)
@@ -122,9 +128,9 @@ class _Workers:
             if leader is not None:
                 parts = tuple(tuple(numbers[address]) for address in addresses)
                 key = secrets.token_bytes(32)
-                seats = [Seat(parts, i, leader[0], key) for i in range(len(addresses))]
+                members = [GroupMember(parts, i, leader[0], key) for i in range(len(addresses))]
                 told = (self._function, self._args)
-                given = {a: (seat, *told) for a, seat in zip(addresses, seats, strict=True)}
+                given = {a: (member, *told) for a, member in zip(addresses, members, strict=True)}
                 answer = self._of_all(given, "begin")
                 if answer.state != _BROKEN:
                     return answer
@@ -132,7 +138,7 @@ class _Workers:
         raise ClusterError(f"workers were lost {most} times in a row; none stayed")
 
     def step(self, value: Any) -> _Answer:
-        """Have the function go on, on all workers; a team that breaks is to begin again."""
+        """Have the function go on, on all workers; a group that breaks is to begin again."""
         answer = self._of_all(dict.fromkeys(self._placement.numbers(), (value,)), "step")
         self.losses += answer.state == _BROKEN
         return answer
@@ -154,7 +160,7 @@ class _Workers:
 
 
 class Member:
-    """A worker's process in a team, with its parts and the function that it is in."""
+    """A worker's process in a group, with its parts and the function that it is in."""
 
     def __init__(self) -> None:
         from distributed import get_worker
@@ -164,7 +170,7 @@ class Member:
         self._n_jobs = int(worker.state.nthreads)
         self._parts: dict[int, Any] = {}
         self._listening: socket.socket | None = None
-        self._team: Team | None = None
+        self._group: ProcessGroup | None = None
         self._records: Generator[Any, Any, None] | None = None
 
     def place_all(self, parts: Sequence[tuple[int, Any]]) -> list[None]:
@@ -179,21 +185,21 @@ class Member:
         host, port = self._listening.getsockname()[:2]
         return host, port
 
-    def begin(self, seat: Seat, function: InStep, args: tuple[Any, ...]) -> _Answer:
-        """Join a team and call a function."""
-        if seat.number:
+    def begin(self, member: GroupMember, function: InStep, args: tuple[Any, ...]) -> _Answer:
+        """Join a group and call a function."""
+        if member.rank:
             self._leave()
-        return self._guarded(lambda: self._begun(seat, function, args))
+        return self._guarded(lambda: self._begun(member, function, args))
 
-    def _begun(self, seat: Seat, function: InStep, args: tuple[Any, ...]) -> Any:
-        one = len(seat.parts) == 1
-        self._team = OneProcess(len(seat.parts[0])) if one else self._joined(seat)
-        parts = {number: self._parts[number] for number in seat.parts[seat.number]}
-        self._records = function(self._team, parts, *args, self._n_jobs)
+    def _begun(self, member: GroupMember, function: InStep, args: tuple[Any, ...]) -> Any:
+        one = len(member.parts) == 1
+        self._group = SingleProcessGroup(len(member.parts[0])) if one else self._joined(member)
+        parts = {number: self._parts[number] for number in member.parts[member.rank]}
+        self._records = function(self._group, parts, *args, self._n_jobs)
         return next(self._records)
 
-    def _joined(self, seat: Seat) -> Team:
-        return TeamOfProcesses(seat, None if seat.number else self._listening)
+    def _joined(self, member: GroupMember) -> ProcessGroup:
+        return ConnectedProcessGroup(member, None if member.rank else self._listening)
 
     def step(self, value: Any) -> _Answer:
         """Have the function go on to its next record."""
@@ -202,7 +208,7 @@ class Member:
         return self._guarded(self._records.send, value)
 
     def _guarded(self, action: Callable[..., Any], *args: Any) -> _Answer:
-        """Return what an action gives; leave the team where it fails, so that no other waits."""
+        """Return what an action gives; leave the group where it fails, so that no other waits."""
         try:
             with thread_limit(self._n_jobs):
                 value = action(*args)
@@ -211,16 +217,16 @@ class Member:
             return _Answer(_ENDED)
         except (ConnectionError, EOFError) as error:
             self._leave()
-            _logger.info("the team broke: %r", error)
+            _logger.info("the group broke: %r", error)
             return _Answer(_BROKEN)
         except BaseException:
             self._leave()
             raise
-        return _Answer(_STEPPED, value if self._team is not None and self._team.leads else None)
+        return _Answer(_STEPPED, value if self._group is not None and self._group.leads else None)
 
     def _leave(self) -> None:
         if self._listening is not None:
             self._listening.close()
-        if self._team is not None:
-            self._team.close()
-        self._listening, self._team, self._records = None, None, None
+        if self._group is not None:
+            self._group.close()
+        self._listening, self._group, self._records = None, None, None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from visionshare.distributed.teams import Team
+from visionshare.distributed.process_groups import ProcessGroup
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.computed import image_batches
@@ -108,13 +108,13 @@ class _Pass:
 
 
 def tuned(
-    team: Team, parts: Mapping[int, TuningPart], tuning: Tuning, n_jobs: int
+    group: ProcessGroup, parts: Mapping[int, TuningPart], tuning: Tuning, n_jobs: int
 ) -> Generator[Any, list[Epoch], None]:
     """Yield the run's identity; sent the epochs so far, those that follow, then the classifier.
 
     Parameters
     ----------
-    team : Team
+    group : ProcessGroup
     parts : mapping of int to TuningPart
         That this process has.
     tuning : Tuning
@@ -122,7 +122,7 @@ def tuned(
         Threads.
     """
     own = {i: TrainingPart(i, part, tuning.settings) for i, part in parts.items()}
-    steps = Steps(tuning, own, team, n_jobs)
+    steps = Steps(tuning, own, group, n_jobs)
     history = list((yield steps.identity()))
     for epoch in steps.epochs(history):
         history.append(epoch)
@@ -168,10 +168,10 @@ class Steps:
     """The features, the scores, and the steps that move both."""
 
     def __init__(
-        self, tuning: Tuning, parts: Mapping[int, TrainingPart], team: Team, n_jobs: int
+        self, tuning: Tuning, parts: Mapping[int, TrainingPart], group: ProcessGroup, n_jobs: int
     ) -> None:
         self.before, self.settings, self.n_jobs = tuning.classifier, tuning.settings, n_jobs
-        self.parts, self.team, self.teacher = parts, team, tuning.teacher
+        self.parts, self.group, self.teacher = parts, group, tuning.teacher
         self._n_images, self._sizes = tuning.n_images, tuning.sizes
         self._bounds = batch_bounds(tuning.sizes, tuning.settings.batch)
         settings, classifier = tuning.settings, tuning.classifier
@@ -216,7 +216,7 @@ class Steps:
     def _measured(self, epoch: int) -> np.ndarray:
         """Return the features of some images, by which features are measured."""
         found = {number: self._values(x) for number, x in self._sample(epoch, _MEASURED).items()}
-        return np.concatenate(self.team.gathered(found))
+        return np.concatenate(self.group.gathered(found))
 
     def _values(self, images: np.ndarray) -> np.ndarray:
         """Return the features of images."""
@@ -249,7 +249,7 @@ class Steps:
             taught = [] if (said := self._taught(part, first)) is None else [said]
             digest = array_fingerprint(part.y, first, *taught)
             digests[number] = np.frombuffer(digest.encode(), np.uint8)
-        return array_fingerprint(settings, *self.adam.parameters, *self.team.gathered(digests))
+        return array_fingerprint(settings, *self.adam.parameters, *self.group.gathered(digests))
 
     def epochs(self, history: list[Epoch]) -> Iterator[Epoch]:
         """Yield the epochs that follow ``history``."""
@@ -302,7 +302,7 @@ class Steps:
         assert quantization is not None
         features = cast("ByteFeatures", self.features)
         sample = self._sample(epoch, _MEASURED_FOR_BITS)
-        part = np.concatenate(self.team.gathered(sample))
+        part = np.concatenate(self.group.gathered(sample))
         bits = Bits(quantization.template_bits, quantization.weight_bits)
         with thread_limit(self.n_jobs), self.averages.in_place():
             self._moved()
@@ -330,9 +330,9 @@ class Steps:
                 number: self._gradient(one, slice(*self._bounds[number, s : s + 2]), n)
                 for number, one in passes.items()
             }
-            self._step(self.team.total(gradients), rate)
+            self._step(self.group.total(gradients), rate)
         figures = {i: np.array([one.loss, float(one.wrong)]) for i, one in passes.items()}
-        loss, wrong = self.team.total(figures) / self._sizes.sum()
+        loss, wrong = self.group.total(figures) / self._sizes.sum()
         return float(loss), float(wrong), {i: one.Z for i, one in passes.items()}
 
     def _part_pass(self, part: TrainingPart, epoch: int) -> _Pass:
@@ -392,13 +392,13 @@ class Steps:
             scores = {
                 i: self._scores_of(part.images(epoch), rows[i]) for i, part in self.parts.items()
             }
-        elif self.team.n > 1:
+        elif self.group.n > 1:
             # So many say how sure scores are; all of them do not travel.
             stride = max(1, self._n_images // _MEASURED)
             scores = {i: np.ascontiguousarray(Z[:, ::stride]) for i, Z in scores.items()}
             truth = {i: y[::stride] for i, y in truth.items()}
-        Z = np.concatenate(self.team.gathered(scores), axis=1)
-        y = np.concatenate(self.team.gathered(truth))
+        Z = np.concatenate(self.group.gathered(scores), axis=1)
+        y = np.concatenate(self.group.gathered(truth))
         wrong = float(np.mean(np.argmax(Z, axis=0) != y)) if validates else float("nan")
         if not last:
             return wrong, float("nan")

@@ -1,6 +1,6 @@
-"""Teams: processes that take the same steps at the same time, each with parts of the data.
+"""Process groups: processes that take the same steps at the same time, each with parts of the data.
 
-A team adds up what its parts give in the order of :mod:`visionshare.distributed.sums`, which
+A group adds up what its parts give in the order of :mod:`visionshare.distributed.sums`, which
 depends on their number alone: a sum has the same bits whoever holds which part. Numbers travel
 between the processes themselves, through the first of them, and not through a client.
 """
@@ -20,13 +20,13 @@ import numpy as np
 
 from visionshare.distributed.sums import JOINS, Node, joined, root
 
-__all__ = ["OneProcess", "Seat", "Team", "TeamOfProcesses", "listener"]
+__all__ = ["ConnectedProcessGroup", "GroupMember", "ProcessGroup", "SingleProcessGroup", "listener"]
 
-# Seconds until all processes of a team are there, and until one that steps has an answer.
+# Seconds until all processes of a group are there, and until one that steps has an answer.
 _MEETING, _STEP = 60.0, 300.0
 
 
-class Team(ABC):
+class ProcessGroup(ABC):
     """Processes with parts, seen from one of them.
 
     Attributes
@@ -61,15 +61,15 @@ class Team(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the team."""
+        """Leave the group."""
 
 
-class OneProcess(Team):
-    """A team of one process, which has all parts.
+class SingleProcessGroup(ProcessGroup):
+    """A group of one process, which has all parts.
 
     Examples
     --------
-    >>> OneProcess(2).total({0: np.ones(1), 1: np.ones(1)})
+    >>> SingleProcessGroup(2).total({0: np.ones(1), 1: np.ones(1)})
     array([2.])
     """
 
@@ -86,15 +86,15 @@ class OneProcess(Team):
         pass
 
 
-class Seat(NamedTuple):
-    """Where a process sits in a team.
+class GroupMember(NamedTuple):
+    """The place of a process in a group.
 
     Attributes
     ----------
     parts : tuple of tuple of int
         Of each process, the first leads.
-    number : int
-        Of the process.
+    rank : int
+        Of the process, the first has 0.
     leader : tuple of str and int
         Host and port on which the first listens.
     key : bytes
@@ -102,17 +102,17 @@ class Seat(NamedTuple):
     """
 
     parts: tuple[tuple[int, ...], ...]
-    number: int
+    rank: int
     leader: tuple[str, int]
     key: bytes
 
 
-class TeamOfProcesses(Team):
-    """A team of several processes, from one of them.
+class ConnectedProcessGroup(ProcessGroup):
+    """A group of several processes, from one of them.
 
     Parameters
     ----------
-    seat : Seat
+    member : GroupMember
     listening : socket.socket, optional
         Of the process that leads.
 
@@ -122,23 +122,23 @@ class TeamOfProcesses(Team):
         If a process is not there in time, or goes away: that of every method.
     """
 
-    def __init__(self, seat: Seat, listening: socket.socket | None = None) -> None:
-        self.parts, self.n = seat.parts, sum(map(len, seat.parts))
-        self.leads, self._number = seat.number == 0, seat.number
+    def __init__(self, member: GroupMember, listening: socket.socket | None = None) -> None:
+        self.parts, self.n = member.parts, sum(map(len, member.parts))
+        self.leads, self._rank = member.rank == 0, member.rank
         self._others: dict[int, Connection] = {}
         if listening is None:
-            self._others[0] = _connected(seat)
+            self._others[0] = _connected(member)
             return
         end = time.monotonic() + _MEETING
         try:
-            while len(self._others) < len(seat.parts) - 1:
+            while len(self._others) < len(member.parts) - 1:
                 listening.settimeout(max(0.01, end - time.monotonic()))
-                number, other = _accepted(listening.accept()[0], seat.key)
+                number, other = _accepted(listening.accept()[0], member.key)
                 if number is not None:
                     self._others[number] = other
         except TimeoutError:
             self.close()
-            raise ConnectionError("not all processes of a team are there") from None
+            raise ConnectionError("not all processes of a group are there") from None
 
     def _root(self, nodes: dict[Node, np.ndarray]) -> np.ndarray:
         own = np.stack(list(nodes.values()))
@@ -194,10 +194,10 @@ def listener(host: str) -> socket.socket:
     return socket.create_server((host, 0))
 
 
-def _connected(seat: Seat) -> Connection:
-    one = socket.create_connection(seat.leader, timeout=_MEETING)
+def _connected(member: GroupMember) -> Connection:
+    one = socket.create_connection(member.leader, timeout=_MEETING)
     other = _connection(one)
-    other.send_bytes(seat.key + seat.number.to_bytes(4, "little"))
+    other.send_bytes(member.key + member.rank.to_bytes(4, "little"))
     return other
 
 
@@ -226,7 +226,7 @@ def _send(other: Connection, values: np.ndarray) -> None:
 def _receive(other: Connection, out: np.ndarray) -> None:
     _await(other)
     if other.recv_bytes_into(out.reshape(-1).view(np.uint8).data) != out.nbytes:
-        raise ConnectionError("a process of a team has taken another step")
+        raise ConnectionError("a process of a group has taken another step")
 
 
 def _send_any(other: Connection, values: np.ndarray) -> None:
@@ -242,4 +242,4 @@ def _receive_any(other: Connection) -> np.ndarray:
 
 def _await(other: Connection) -> None:
     if not other.poll(_STEP):
-        raise ConnectionError(f"no process of a team has answered for {_STEP:g} seconds")
+        raise ConnectionError(f"no process of a group has answered for {_STEP:g} seconds")

@@ -1,12 +1,31 @@
-"""Settings that must stand before scipy is imported."""
+"""Settings that must stand before scipy is imported, and a server of S3."""
 
 import os
 
 # scikit-learn leaves one of its estimator checks out without it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+import pytest
 from hypothesis import settings
 
 # The same examples each time; `--hypothesis-profile default` looks for new ones.
 settings.register_profile("seeded", derandomize=True)
 settings.load_profile("seeded")
+
+
+@pytest.fixture(scope="session")
+def object_storage():
+    """A server of S3 on this machine, which the environment names; its files.
+
+    One for all tests of a process: fsspec keeps what it has connected to.
+    """
+    s3fs = pytest.importorskip("s3fs", reason="needs the extra [storage]")
+    server = pytest.importorskip("moto.server", reason="needs a server of S3")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    running.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*running.get_host_and_port()))
+        patch.setenv("AWS_ACCESS_KEY_ID", "key")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        yield s3fs.S3FileSystem()
+    running.stop()

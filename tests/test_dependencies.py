@@ -30,6 +30,7 @@ def _declared():
         *extras["serve"],
         *extras["dask"],
         *extras["storage"],
+        *extras["zarr"],
         *extras["parquet"],
         *extras["edge"],
         *extras["hub"],

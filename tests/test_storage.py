@@ -36,25 +36,12 @@ def tar():
 
 
 @pytest.fixture(scope="module")
-def bucket(tar):
+def bucket(object_storage, tar):
     """A bucket with two tars, as a URL."""
-    pytest.importorskip("s3fs", reason="needs the extra [storage]")
-    server = pytest.importorskip("moto.server", reason="needs a server of S3")
-    import fsspec
-
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    running.start()
-    host, port = running.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "key")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-        files = fsspec.filesystem("s3")
-        files.mkdir("pictures")
-        for name in ("b.tar", "a.tar"):
-            files.pipe(f"pictures/shards/{name}", tar)
-        yield "s3://pictures/shards"
-    running.stop()
+    object_storage.mkdir("pictures")
+    for name in ("b.tar", "a.tar"):
+        object_storage.pipe(f"pictures/shards/{name}", tar)
+    return "s3://pictures/shards"
 
 
 @pytest.fixture

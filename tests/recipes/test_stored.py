@@ -150,30 +150,17 @@ def test_the_command_trains_from_a_pattern(pattern, tmp_path, capsys):
     assert json.loads((out / "metrics.json").read_text())["train_images"] == 384
 
 
-def test_object_storage_gives_the_bits_of_files(pattern, tmp_path, monkeypatch):
-    pytest.importorskip("s3fs", reason="needs the extra [storage]")
-    server = pytest.importorskip("moto.server", reason="needs a server of S3")
+def test_object_storage_gives_the_bits_of_files(pattern, object_storage, tmp_path):
     zarr = pytest.importorskip("zarr", reason="needs the extra [zarr]")
-    import fsspec
-
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    running.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*running.get_host_and_port()))
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    try:
-        files = fsspec.filesystem("s3", skip_instance_cache=True)
-        files.mkdir("digits")
-        for name in [name for names in split_files(pattern) for name in names]:
-            files.put_file(name, f"digits/{name.rsplit('/', 1)[-1]}")
-        there = train(recipe_of("s3://digits/*.npz"), tmp_path / "there").classifier
-        images = survey_shards("s3://digits/train-*.npz", (8, 8)).images()
-        group = zarr.open_group("s3://digits/a.zarr", mode="w")
-        group.create_array("images", data=images)
-        group.create_array("labels", data=np.arange(len(images)) % 3)
-        stored = survey_shards("s3://digits/a.zarr", (8, 8))
-        assert np.array_equal(stored.images(), images)
-    finally:
-        running.stop()
+    object_storage.mkdir("digits")
+    for name in [name for names in split_files(pattern) for name in names]:
+        object_storage.put_file(name, f"digits/{name.rsplit('/', 1)[-1]}")
+    there = train(recipe_of("s3://digits/*.npz"), tmp_path / "there").classifier
+    images = survey_shards("s3://digits/train-*.npz", (8, 8)).images()
+    group = zarr.open_group("s3://digits/a.zarr", mode="w")
+    group.create_array("images", data=images)
+    group.create_array("labels", data=np.arange(len(images)) % 3)
+    stored = survey_shards("s3://digits/a.zarr", (8, 8))
+    assert np.array_equal(stored.images(), images)
     here = train(recipe_of(pattern), tmp_path / "here").classifier
     assert np.array_equal(here.weights, there.weights)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import visionshare
-from visionshare.datasets import load_images
+from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import InputError, MemoryLimitError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.learning_curve import measure_learning_curve
@@ -244,7 +244,7 @@ def test_columns_are_those_that_fit(tmp_path):
     from visionshare.recipes.stages.columns import make_columns, searches_at_most
     from visionshare.store import DrawnColumns
 
-    images = visionshare.datasets.load_dataset("digits").images[:100]
+    some = visionshare.datasets.load_dataset("digits").subset(slice(100))
     small = RUNS["anchors too many to keep"][-1]
     for settings, kind in (
         (RUNS["stumps"], StumpColumns), (RUNS["grfl, sampled gabor"], DrawnColumns),
@@ -253,8 +253,8 @@ def test_columns_are_those_that_fit(tmp_path):
         ([small, "store={where='memory', memory='10kB'}"], ArrayColumns),
     ):  # fmt: skip
         recipe = load_recipe("digits", settings)
-        family = read_pool(recipe.features, 0).fit(images)
-        columns, features = make_columns(Run(recipe, tmp_path), family, images)
+        family = read_pool(recipe.features, 0).fit(some.images)
+        columns, features = make_columns(Run(recipe, tmp_path), family, some)
         assert isinstance(columns, kind)
         assert features is (columns.draws if kind is DrawnColumns else family)
     patient = load_recipe("digits", ["learner={kind='grfl', rounds=8, patience=3}"])
@@ -353,8 +353,11 @@ def test_parameters_that_take_too_much_stop_before_work(settings, message, tmp_p
 def test_columns_that_no_disk_holds_stop_before_they_are_computed(tmp_path):
     run = Run(load_recipe("digits", ["store.where=disk"]), tmp_path / "work")
     family = SimpleNamespace(n_features_=10**15)
+    blank = ImageSet(
+        np.zeros((1000, 8, 8), np.uint8), np.zeros(1000, np.int64), ("a", "b"), "blank"
+    )
     with pytest.raises(RecipeError, match=r"their columns take about .* PiB of disk; there are"):
-        make_columns(run, family, np.zeros((1000, 8, 8), np.uint8))
+        make_columns(run, family, blank)
     run = Run(load_recipe("digits", ["store.where=memory"]), tmp_path / "work")
     with pytest.raises(MemoryLimitError, match=r"PiB; this machine allows .* store.where="):
-        make_columns(run, family, np.zeros((1000, 8, 8), np.uint8))
+        make_columns(run, family, blank)

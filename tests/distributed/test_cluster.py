@@ -16,28 +16,13 @@ from visionshare.errors import ClusterError, InputError, RecipeError
 from visionshare.recipes import load_recipe, train
 from visionshare.search import Exhaustive
 
-distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
+pytest.importorskip("distributed", reason="needs the extra [dask]")
 da = pytest.importorskip("dask.array", reason="needs the extra [dask]")
 
 # Dask leaves some of its own sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"
 )
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    """A client of two workers in processes of their own."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            local_directory=str(tmp_path_factory.mktemp("workers")),
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")

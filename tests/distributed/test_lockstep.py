@@ -19,7 +19,7 @@ from visionshare.distributed.process_groups import ConnectedProcessGroup, GroupM
 from visionshare.errors import ClusterError, InputError
 from visionshare.recipes import load_recipe, train
 
-distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
+pytest.importorskip("distributed", reason="needs the extra [dask]")
 
 # Dask leaves some of its own sockets to the garbage collector.
 pytestmark = pytest.mark.filterwarnings(
@@ -27,21 +27,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 SETTINGS = FineTuning(epochs=3, batch=60, rate=0.01, validation_fraction=0.1)
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    """A client of two workers in processes of their own."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            dashboard_address="127.0.0.1:0",
-            local_directory=str(tmp_path_factory.mktemp("workers")),
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -102,12 +102,12 @@ def onnx_program(
     if preparation:
         graph.images = add_preparation(graph, classifier)
     _add_outputs(classifier, graph, classes)
-    made = _made(classifier, name, graph, classes, preparation)
-    content = _serialized(classifier, pixel, made, preparation)
+    onnx_graph = _onnx_graph(classifier, name, graph, classes, preparation)
+    content = _serialized(classifier, pixel, onnx_graph, preparation)
     return OnnxProgram(name, pixel, content, prepares=preparation)
 
 
-def _made(
+def _onnx_graph(
     classifier: CompactClassifier, name: str, graph: Graph, classes: np.ndarray, prepares: bool
 ) -> object:
     """Return the graph with its input and outputs."""

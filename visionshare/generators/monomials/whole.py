@@ -55,9 +55,9 @@ def scores(
     base = family.base_.to_whole_features(writer)
     if base is None:
         return None
-    pairs, linear, worths = _worths(family, weights, base.order, base.scales)
+    pairs, linear, pair_weights = _whole_weights(family, weights, base.order, base.scales)
     bits = 4 if writer.bits == 4 else 8
-    integers, units = _rounded(worths, pairs, bits, base, writer.examples)
+    integers, units = _rounded(pair_weights, pairs, bits, base, writer.examples)
     of_features = linear / units[:, None]
     shift = _shift(of_features)
     singles = np.rint(of_features / 2.0**shift).astype(np.int64)
@@ -112,7 +112,7 @@ def _emit_all(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
     return writer.unit(__file__, "products", tables, values, work, (base,))
 
 
-def _worths(
+def _whole_weights(
     family: Monomials, weights: np.ndarray, order: np.ndarray, scales: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return pairs (p, 2) of places i and j ≤ i, weights of features (k, n) and of pairs (k, p).
@@ -123,7 +123,7 @@ def _worths(
     n, k = family.base_.n_features_, len(weights)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
-    linear, numbers = np.zeros((k, n)), np.empty(0, np.int64)
+    linear = np.zeros((k, n))
     single = np.array([len(factors) == 1 for factors in family.factors_])
     of_places = [place[factors] for factors in family.factors_]
     for number in np.flatnonzero(single):
@@ -133,24 +133,26 @@ def _worths(
     high, low = ends.max(axis=1), ends.min(axis=1)
     numbers, column = np.unique(high * n + low, return_inverse=True)
     pairs = np.stack([numbers // n, numbers % n], axis=1)
-    worths = np.zeros((k, len(pairs)))
-    np.add.at(worths.T, column.reshape(-1), (weights[:, ~single] * scales[high] * scales[low]).T)
-    return pairs, linear, worths
+    pair_weights = np.zeros((k, len(pairs)))
+    np.add.at(
+        pair_weights.T, column.reshape(-1), (weights[:, ~single] * scales[high] * scales[low]).T
+    )
+    return pairs, linear, pair_weights
 
 
 def _rounded(
-    worths: np.ndarray, pairs: np.ndarray, bits: int, base: WholeFeatures, examples: Any
+    pair_weights: np.ndarray, pairs: np.ndarray, bits: int, base: WholeFeatures, examples: Any
 ) -> Quantized:
     """Return weights of pairs in few bits, rounded on examples where there are some."""
     if examples is None or len(pairs) == 0:
-        return quantize_clipped(worths, bits)
+        return quantize_clipped(pair_weights, bits)
     values_of = base.evaluate(_few(examples)).astype(np.float32) / base.top
 
     def products(start: int, stop: int) -> np.ndarray:
         i, j = pairs[start:stop].T
         return values_of[:, i] * values_of[:, j]
 
-    return round_on_examples(worths, bits, products)
+    return round_on_examples(pair_weights, bits, products)
 
 
 def _few(examples: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import DataError, InputError
-from visionshare.storage import is_url
+from visionshare.memory import check_fits
 
 __all__ = ["is_zarr", "read_zarr_rows", "zarr_blocks"]
 
@@ -55,10 +55,14 @@ def read_zarr_rows(block: str) -> tuple[np.ndarray, np.ndarray]:
     ------
     DataError
         If it cannot be read.
+    MemoryLimitError
+        If it does not fit.
     """
     name, _, rows = block.rpartition("#")
     start, stop = map(int, rows.split(":"))
     images, labels = _arrays(name)
+    row = float(np.prod(images.shape[1:])) * images.dtype.itemsize
+    check_fits(block, (stop - start) * row, "a group with smaller chunks")
     try:
         return np.asarray(images[start:stop]), np.asarray(labels[start:stop])
     except (OSError, ValueError, RuntimeError) as error:
@@ -72,12 +76,14 @@ def _arrays(name: str) -> tuple[Any, Any]:
         accepted = 'a package for Zarr: `pip install "visionshare[zarr]"`'
         raise InputError("file", name, accepted) from None
     try:
-        group = zarr.open_group(name if is_url(name) else str(name), mode="r")
+        group = zarr.open_group(name, mode="r")
         images, labels = group["images"], group["labels"]
     except KeyError as error:
         raise DataError(f"{name}: no array {error}; it needs 'images' and 'labels'") from None
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         raise DataError(f"{name}: no Zarr group that can be read ({error})") from None
+    if not all(isinstance(values, zarr.Array) for values in (images, labels)):
+        raise DataError(f"{name}: 'images' and 'labels' are no arrays")
     if len(images.shape) < 1 or labels.shape != images.shape[:1]:
         raise DataError(f"{name}: labels of shape {labels.shape} for images {images.shape}")
     return images, labels

@@ -12,6 +12,7 @@ import io
 import itertools
 import os
 import random
+import resource
 import subprocess
 import sys
 import tarfile
@@ -20,8 +21,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import psutil
 from PIL import Image
 from sklearn.datasets import load_digits
 
@@ -51,8 +54,8 @@ def write_tars(folder: Path, pictures: int, tars: int) -> None:
 
 
 @contextmanager
-def storage(folder: Path) -> Iterator[dict[str, str]]:
-    """Start a server of S3 that has the files of a folder; give the environment of its clients."""
+def storage(folder: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
+    """Start a server of S3 with a folder's files; give its clients' environment, and itself."""
     import fsspec
 
     port = free_port()
@@ -70,7 +73,7 @@ def storage(folder: Path) -> Iterator[dict[str, str]]:
             files.mkdir(_BUCKET)
             for file in sorted(folder.iterdir()):
                 files.put_file(str(file), f"{_BUCKET}/{file.name}")
-            yield {**os.environ, **environment}
+            yield {**os.environ, **environment}, psutil.Process(server.pid)
         finally:
             server.terminate()
 
@@ -86,10 +89,21 @@ def _rows(file: Path) -> list[tuple[str, ...]]:
     return [(row[0].replace("\\", "/").rsplit("/", 2)[-1], *row[1:]) for row in rows]
 
 
-def _seconds(command: list[str], environment: dict[str, str]) -> float:
-    begun = time.perf_counter()
+class Seconds(NamedTuple):
+    """Of a clock, of the processors by a command and all its processes, and by the server."""
+
+    clock: float
+    processors: float
+    server: float
+
+
+def _timed(command: list[str], environment: dict[str, str], server: psutil.Process) -> Seconds:
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    served = sum(server.cpu_times()[:2])
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begun
+    clock, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processors = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Seconds(clock, processors, sum(server.cpu_times()[:2]) - served)
 
 
 def _interrupted(command: list[str], environment: dict[str, str], kills: int, most: float) -> int:
@@ -121,7 +135,7 @@ def main(arguments: list[str]) -> int:
         train(load_recipe("digits", ["learner.rounds=20"]), folder / "run")
         classifier = folder / "run" / "classifier.safetensors"
         write_tars(tars, given.pictures, given.tars)
-        with storage(tars) as environment:
+        with storage(tars) as (environment, server):
             local = _command(classifier, str(tars), folder / "here.csv", "--jobs", "1")
             stored = _command(
                 classifier, f"s3://{_BUCKET}/*.tar", folder / "there.csv",
@@ -131,12 +145,15 @@ def main(arguments: list[str]) -> int:
             for turn in range(given.turns):
                 for file in ("here.csv", "there.csv"):
                     (folder / file).unlink(missing_ok=True)
-                here, there = _seconds(local, environment), _seconds(stored, environment)
-                ratios.append(here / there / 2)
-                rates = f"{given.pictures / here:.0f} and {given.pictures / there:.0f} pictures/s"
+                here = _timed(local, environment, server)
+                there = _timed(stored, environment, server)
+                ratios.append(here.clock / there.clock / 2)
+                rates = [f"{given.pictures / seconds.clock:.0f}" for seconds in (here, there)]
                 print(
-                    f"turn {turn + 1}: {here:.1f} s in one process, {there:.1f} s by 2 workers, "
-                    f"{rates}; {ratios[-1]:.2f} of twice; load {os.getloadavg()[0]:.1f}",
+                    f"turn {turn + 1}: {here.clock:.1f} s in one process, {there.clock:.1f} s by "
+                    f"2 workers, {' and '.join(rates)} pictures/s; {ratios[-1]:.2f} of twice; "
+                    f"of the processors {here.processors:.1f} s, {there.processors:.1f} s and the "
+                    f"server {there.server:.1f} s; load {os.getloadavg()[0]:.1f}",
                     flush=True,
                 )
             print(f"median       {np.median(ratios):.2f} of twice the rate of one process")
@@ -144,7 +161,7 @@ def main(arguments: list[str]) -> int:
             assert len(set(expected)) == given.pictures, "a picture is missing"
             alike = _rows(folder / "there.csv") == expected
             (folder / "there.csv").unlink()
-            kills = _interrupted(stored, environment, given.kills, there)
+            kills = _interrupted(stored, environment, given.kills, there.clock)
             again = _rows(folder / "there.csv") == expected
     print(f"{given.pictures} pictures, each once, {'the same results' if alike else 'OTHERS'}")
     print(f"after {kills} kills and resumed: {'the same' if again else 'OTHER'} results")

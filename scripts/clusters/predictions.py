@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import psutil
 from PIL import Image
 from sklearn.datasets import load_digits
 
@@ -54,8 +53,8 @@ def write_tars(folder: Path, pictures: int, tars: int) -> None:
 
 
 @contextmanager
-def storage(folder: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
-    """Start a server of S3 with a folder's files; give its clients' environment, and itself."""
+def storage(folder: Path) -> Iterator[dict[str, str]]:
+    """Start a server of S3 that has the files of a folder; give the environment of its clients."""
     import fsspec
 
     port = free_port()
@@ -73,7 +72,7 @@ def storage(folder: Path) -> Iterator[tuple[dict[str, str], psutil.Process]]:
             files.mkdir(_BUCKET)
             for file in sorted(folder.iterdir()):
                 files.put_file(str(file), f"{_BUCKET}/{file.name}")
-            yield {**os.environ, **environment}, psutil.Process(server.pid)
+            yield {**os.environ, **environment}
         finally:
             server.terminate()
 
@@ -90,20 +89,18 @@ def _rows(file: Path) -> list[tuple[str, ...]]:
 
 
 class Seconds(NamedTuple):
-    """Of a clock, of the processors by a command and all its processes, and by the server."""
+    """Of a clock, and of the processors by a command and all its processes."""
 
     clock: float
     processors: float
-    server: float
 
 
-def _timed(command: list[str], environment: dict[str, str], server: psutil.Process) -> Seconds:
+def _timed(command: list[str], environment: dict[str, str]) -> Seconds:
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    served = sum(server.cpu_times()[:2])
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
     clock, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     processors = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Seconds(clock, processors, sum(server.cpu_times()[:2]) - served)
+    return Seconds(clock, processors)
 
 
 def _interrupted(command: list[str], environment: dict[str, str], kills: int, most: float) -> int:
@@ -135,7 +132,7 @@ def main(arguments: list[str]) -> int:
         train(load_recipe("digits", ["learner.rounds=20"]), folder / "run")
         classifier = folder / "run" / "classifier.safetensors"
         write_tars(tars, given.pictures, given.tars)
-        with storage(tars) as (environment, server):
+        with storage(tars) as environment:
             local = _command(classifier, str(tars), folder / "here.csv", "--jobs", "1")
             stored = _command(
                 classifier, f"s3://{_BUCKET}/*.tar", folder / "there.csv",
@@ -145,15 +142,15 @@ def main(arguments: list[str]) -> int:
             for turn in range(given.turns):
                 for file in ("here.csv", "there.csv"):
                     (folder / file).unlink(missing_ok=True)
-                here = _timed(local, environment, server)
-                there = _timed(stored, environment, server)
+                here = _timed(local, environment)
+                there = _timed(stored, environment)
                 ratios.append(here.clock / there.clock / 2)
                 rates = [f"{given.pictures / seconds.clock:.0f}" for seconds in (here, there)]
                 print(
                     f"turn {turn + 1}: {here.clock:.1f} s in one process, {there.clock:.1f} s by "
                     f"2 workers, {' and '.join(rates)} pictures/s; {ratios[-1]:.2f} of twice; "
-                    f"of the processors {here.processors:.1f} s, {there.processors:.1f} s and the "
-                    f"server {there.server:.1f} s; load {os.getloadavg()[0]:.1f}",
+                    f"of the processors {here.processors:.1f} and {there.processors:.1f} s; "
+                    f"load {os.getloadavg()[0]:.1f}",
                     flush=True,
                 )
             print(f"median       {np.median(ratios):.2f} of twice the rate of one process")

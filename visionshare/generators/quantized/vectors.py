@@ -30,6 +30,12 @@ _LANES, _TAPS, _MOST = 16, 4, 4
 _FEW = (4, 8)
 # Bytes that are read together, also beyond the end of a row.
 _SLACK = 16
+# Vectors of tables that begin with a line of the cache cross none.
+_ALIGNMENT = """#if defined(__GNUC__)
+#define {0} __attribute__((aligned(64)))
+#else
+#define {0}
+#endif"""
 # Products with bytes of larger numbers do not fit into 16 bits in pairs.
 _SMALL = 64
 
@@ -63,7 +69,7 @@ def emit_in_vectors(family: QuantizedLayers, writer: Writer, scores: ScoreTable)
     values: dict[str, Any] = {
         "layers": layers, "most": _MOST, "small": bool(largest <= _SMALL),
         "clear": images[0].clear, "deslant": deslant is not None,
-        "deslant_c": deslant_source(deslant, images[0]),
+        "deslant_c": deslant_source(deslant, images[0], copied=True),
         "near": any(group.near for layer in layers for group in layer["groups"]),
         "rows": rows, "values": cols * channels, "begin": images[0].begin, "line": images[0].line,
         "n_classes": len(scores.weights),
@@ -77,8 +83,13 @@ def emit_in_vectors(family: QuantizedLayers, writer: Writer, scores: ScoreTable)
         "even": WorkArray("uint8_t", max(image.size for image in images[0::2]) + _SLACK),
         "odd": WorkArray("uint8_t", max(image.size for image in images[1::2]) + _SLACK),
     }
+    if deslant is not None:
+        work["rows"] = WorkArray("uint8_t", rows * channels * (cols + 2 * rows + 1) + _SLACK)
     unit = writer.unit(str(__file__), "quantized", {}, values, work)
-    constants = [table(f"{unit.name}_{part}", numbers, kind) for part, numbers, kind in tables]
+    aligned = f"{unit.name.upper()}_ALIGNED"
+    constants = [_ALIGNMENT.format(aligned)]
+    for part, numbers, kind in tables:
+        constants.append(table(f"{unit.name}_{part}", numbers, f"{aligned} {kind}"))
     return replace(unit, source="\n\n".join([*constants, unit.source]))
 
 
@@ -171,7 +182,7 @@ def _groups(templates: np.ndarray, few: int = 0, across: int = 1) -> list[_Group
         begin, lanes = end, lanes + blocks * _LANES
     if few:
         vectors = across * few * 2 // _LANES
-        together = next(count for count in (4, 3, 2, 1) if vectors % count == 0)
+        together = 1 if vectors % 2 else 2
         groups.append(_Group(begin, n, lanes, lanes * taps, 1, few, together))
     return groups
 

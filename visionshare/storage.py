@@ -113,10 +113,12 @@ def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     files, path = _filesystem(text)
-    with _retried(text, lambda: files.open(path, "rb", block_size=_BLOCK)) as remote:
-        # Small reads, such as headers of a tar, are served from a buffer without Python's calls.
-        with io.BufferedReader(RetriedFile(remote, text), _BUFFER) as file:
-            yield file
+    # Small reads, such as headers of a tar, are served from a buffer without Python's calls.
+    with (
+        _retried(text, lambda: files.open(path, "rb", block_size=_BLOCK)) as remote,
+        io.BufferedReader(RetriedFile(remote, text), _BUFFER) as file,
+    ):
+        yield file
 
 
 class RetriedFile(io.RawIOBase):

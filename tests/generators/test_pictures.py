@@ -152,7 +152,8 @@ def test_templates_that_respond_to_nothing_are_left_out_and_counted():
     silent = family.of(family.part_, family.templates_, np.full(3, -1e6, np.float32))
     plate = _plates(silent, IMAGES)[1]
     n = len(_plates(family, IMAGES)[1].stacks)
-    assert plate.stacks == () and plate.caption.endswith(f"{n} more respond to no image.")
+    assert plate.stacks == ()
+    assert plate.caption.endswith(f"{n} more respond to no image.")
     assert silent.pictures(Seen(IMAGES, IMAGES)).tiles(0)[0].values.min() >= 0
 
 

@@ -74,6 +74,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+# These have no pages below them, which a sidebar would list.
+html_sidebars = {name: [] for name in ("quickstart", "own-pictures", "concepts")}
 html_context = {"default_mode": "auto"}
 copybutton_prompt_text = r"^\$ |^>>> |^\.\.\. "
 copybutton_prompt_is_regexp = True

@@ -123,10 +123,17 @@ def choose(
     best = search.run()
     epochs = data.epochs
     if options.seconds is not None and best.proposal.structure is not None:
-        per_image = best.seconds / max(1, best.epochs) / len(learning)
-        epochs = int(np.clip(0.9 * options.left / (per_image * data.n), 1, epochs))
+        epochs = _affordable(best, search.done, options.left, data.n / len(learning), epochs)
     flash = limits.flash
     return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash)
+
+
+def _affordable(best: Trial, done: list[Trial], left: float, times: float, most: int) -> int:
+    """Return the epochs on so many times the images that the seconds which are left allow."""
+    # Features are chosen once more by each member; a trial may have found them chosen.
+    choosing = best.proposal.members * max(trial.choosing for trial in done)
+    per_epoch = times * max(best.seconds - best.choosing, 1e-6) / max(1, best.epochs)
+    return int(np.clip((0.9 * left - choosing) / per_epoch, 1, most))
 
 
 def _check_whole(options: Options, images: np.ndarray) -> None:

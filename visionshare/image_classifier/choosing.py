@@ -302,7 +302,8 @@ class Search:
         if any(trial.proposal.members > 1 for trial in self.done):
             return best
         several = replace(best.proposal, members=self.members)
-        return replace(best, proposal=several, seconds=best.seconds * self.members)
+        n = self.members
+        return replace(best, proposal=several, seconds=best.seconds * n, choosing=best.choosing * n)
 
     def _few_bits(self, best: Trial | None) -> Iterator[Proposal]:
         structure = None if best is None else best.proposal.structure

@@ -49,6 +49,8 @@ class Trial:
         Whether it keeps within the limits.
     epochs : int
     seconds : float
+    choosing : float
+        Of these, those of the choice of features: it takes as long for any number of epochs.
     """
 
     proposal: Proposal
@@ -59,6 +61,7 @@ class Trial:
     allowed: bool
     epochs: int
     seconds: float
+    choosing: float = 0.0
 
     @property
     def doubt(self) -> float:
@@ -93,6 +96,7 @@ class Trials:
         self.data, self.learning, self.held_out = data, learning, held_out
         self._seed, self._n_jobs, self._class_weight, self._kept = seed, n_jobs, class_weight, kept
         self._chosen: dict[str, CompactClassifier] = {}
+        self._choosing = 0.0
 
     def train(self, proposal: Proposal, epochs: int) -> CompactClassifier:
         """Return the classifier of a proposal after so many epochs."""
@@ -117,7 +121,9 @@ class Trials:
         """Return the classifier of the chosen features, which trials of one structure share."""
         key = _key(run.recipe)
         if key not in self._chosen:
+            begun = time.perf_counter()
             self._chosen[key] = choose_features(run, images_in_memory(run, self.learning))
+            self._choosing += time.perf_counter() - begun
         return self._chosen[key]
 
     def measure(self, proposal: Proposal, classifier: CompactClassifier) -> Trial:
@@ -133,11 +139,13 @@ class Trials:
 
     def run(self, proposal: Proposal, epochs: int) -> Trial:
         """Train a proposal and measure it."""
+        before = self._choosing
         classifier, seconds = self._trained(proposal, epochs)
+        choosing = self._choosing - before
         trial = self.measure(proposal, classifier)
         figures = (100 * trial.error, trial.classifier.macs, seconds)
         _logger.info("%s: %.2f %% error, %d multiply-accumulates, %.1f s", proposal, *figures)
-        return replace(trial, epochs=epochs, seconds=seconds)
+        return replace(trial, epochs=epochs, seconds=seconds, choosing=choosing)
 
     def _trained(self, proposal: Proposal, epochs: int) -> tuple[CompactClassifier, float]:
         """Return the classifier of a proposal and the seconds it took, now or before."""

@@ -175,7 +175,7 @@ def check_stored(recipe: Any) -> None:
         name = "held_out" if data.held_out else "test_fraction"
         accepted = 'whole files test, those with the word "test" in their names'
         raise RecipeError(f"data.{name}: {needs}; {accepted}")
-    for name in ("sources", "early_exit", "sparsify"):
+    for name in ("sources", "sparsify"):
         if getattr(recipe, name) is not None:
             raise RecipeError(f"{name}: {needs}")
     if recipe.deformations is not None and recipe.deformations.copies:

@@ -20,6 +20,8 @@ from benchmarks.measuring import Paired
 from benchmarks.onnx_networks import network_session, onnx_network, random_weights
 from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, Units
 from visionshare.export import compile_classifier
+from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.quantized.tuning import quantized
 
 BATCH, SIDE, MACS = 128, 1024, 3_000_000_000
 
@@ -187,6 +189,18 @@ def _classifier(recipe: Recipe) -> CompactClassifier:
     family = Units(family, recipe.n_units).fit(images).tunable().family()
     weights = np.random.default_rng(2).normal(size=(10, family.n_features_)).astype(np.float32)
     return CompactClassifier(family, weights, np.zeros(10), np.arange(10))
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_whole_numbers_against_floats(paired: Paired, name: str) -> None:
+    """Images in one call, in C; the same structure in 4 bits, in vectors of bytes."""
+    model, shape = _classifier(RECIPES[name]), RECIPES[name].shape
+    images = np.random.default_rng(1).integers(0, 256, (2000, *shape), np.uint8)
+    family = quantized(model.family, images[:300], Bits(4, 4))
+    weights = np.random.default_rng(2).integers(-7, 8, (10, family.n_features_))
+    whole = CompactClassifier(family, weights, np.zeros(10, np.int64), np.arange(10), 900.0)
+    ours, plain = compile_classifier(whole), compile_classifier(model)
+    paired(lambda: ours.decision_function(images), lambda: plain.decision_function(images), 0.25)
 
 
 @pytest.mark.parametrize("name", list(RECIPES))

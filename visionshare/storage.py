@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import time
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ __all__ = [
 _PAUSES = (0.5, 2.0, 8.0)
 # Bytes that are fetched together: pictures of a tar are read one after the other.
 _BLOCK = 8 << 20
+# Bytes that are taken out of these at once.
+_BUFFER = 1 << 18
 # What will be the same when it is asked for again.
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 # Storage in which an object is there whole, or not at all: others show files that grow.
@@ -88,7 +91,7 @@ def file_size(name: str) -> int:
 
 
 @contextmanager
-def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes] | RetriedFile]:
+def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file to read; of a URL, blocks are fetched as they are read.
 
     Parameters
@@ -115,8 +118,12 @@ def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes] | RetriedFile]
             yield file
         return
     files, path = _filesystem(text)
-    with _retried(text, lambda: files.open(path, "rb", block_size=_BLOCK)) as remote:
-        yield RetriedFile(remote, text)
+    # Small reads, such as headers of a tar, are served from a buffer without Python's calls.
+    with (
+        _retried(text, lambda: files.open(path, "rb", block_size=_BLOCK)) as remote,
+        io.BufferedReader(RetriedFile(remote, text), _BUFFER) as file,
+    ):
+        yield file
 
 
 def check_takes_results(url: str, argument: str = "out") -> None:
@@ -224,7 +231,7 @@ def remove_object(url: str) -> None:
     _written(url, removed)
 
 
-class RetriedFile:
+class RetriedFile(io.RawIOBase):
     """A file of storage, opened to read; reads are repeated where the storage fails.
 
     Parameters
@@ -235,17 +242,28 @@ class RetriedFile:
     """
 
     def __init__(self, file: Any, name: str) -> None:
+        super().__init__()
         self._file, self._name = file, name
 
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, all that are left where no number is given."""
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes; return how many there were."""
         start = self._file.tell()
 
         def once() -> bytes:
             self._file.seek(start)
-            return bytes(self._file.read(size))
+            return bytes(self._file.read(len(buffer)))
 
-        return bytes(_retried(self._name, once))
+        found = bytes(_retried(self._name, once))
+        buffer[: len(found)] = found
+        return len(found)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Go to a place and return it."""

@@ -12,6 +12,7 @@ import io
 import itertools
 import os
 import random
+import resource
 import subprocess
 import sys
 import tarfile
@@ -20,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -86,10 +88,19 @@ def _rows(file: Path) -> list[tuple[str, ...]]:
     return [(row[0].replace("\\", "/").rsplit("/", 2)[-1], *row[1:]) for row in rows]
 
 
-def _seconds(command: list[str], environment: dict[str, str]) -> float:
-    begun = time.perf_counter()
+class Seconds(NamedTuple):
+    """Of a clock, and of the processors by a command and all its processes."""
+
+    clock: float
+    processors: float
+
+
+def _timed(command: list[str], environment: dict[str, str]) -> Seconds:
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begun
+    clock, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processors = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Seconds(clock, processors)
 
 
 def _interrupted(command: list[str], environment: dict[str, str], kills: int, most: float) -> int:
@@ -131,12 +142,15 @@ def main(arguments: list[str]) -> int:
             for turn in range(given.turns):
                 for file in ("here.csv", "there.csv"):
                     (folder / file).unlink(missing_ok=True)
-                here, there = _seconds(local, environment), _seconds(stored, environment)
-                ratios.append(here / there / 2)
-                rates = f"{given.pictures / here:.0f} and {given.pictures / there:.0f} pictures/s"
+                here = _timed(local, environment)
+                there = _timed(stored, environment)
+                ratios.append(here.clock / there.clock / 2)
+                rates = [f"{given.pictures / seconds.clock:.0f}" for seconds in (here, there)]
                 print(
-                    f"turn {turn + 1}: {here:.1f} s in one process, {there:.1f} s by 2 workers, "
-                    f"{rates}; {ratios[-1]:.2f} of twice; load {os.getloadavg()[0]:.1f}",
+                    f"turn {turn + 1}: {here.clock:.1f} s in one process, {there.clock:.1f} s by "
+                    f"2 workers, {' and '.join(rates)} pictures/s; {ratios[-1]:.2f} of twice; "
+                    f"of the processors {here.processors:.1f} and {there.processors:.1f} s; "
+                    f"load {os.getloadavg()[0]:.1f}",
                     flush=True,
                 )
             print(f"median       {np.median(ratios):.2f} of twice the rate of one process")
@@ -144,7 +158,7 @@ def main(arguments: list[str]) -> int:
             assert len(set(expected)) == given.pictures, "a picture is missing"
             alike = _rows(folder / "there.csv") == expected
             (folder / "there.csv").unlink()
-            kills = _interrupted(stored, environment, given.kills, there)
+            kills = _interrupted(stored, environment, given.kills, there.clock)
             again = _rows(folder / "there.csv") == expected
     print(f"{given.pictures} pictures, each once, {'the same results' if alike else 'OTHERS'}")
     print(f"after {kills} kills and resumed: {'the same' if again else 'OTHER'} results")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from visionshare import CompactClassifier
+from visionshare import CompactClassifier, Deslanted, LearnedMaps, PatchTemplates, QuantizedLayers
 from visionshare.classifier import averaged
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
@@ -93,6 +93,36 @@ def test_vectors_give_the_same_scores(kind, bits, n_classes, machine, whole, ima
     squares = any(getattr(layer, "square", False) for layer in model.family.layers_)
     assert ("immintrin.h" in program.files["classifier.c"]) != squares
     assert "immintrin.h" not in c_program(model).files["classifier.c"]
+
+
+def few_templates(images, n_maps, side, below=4):
+    """Return a classifier whose maps have cells of two by two positions, below them other maps."""
+    patches = PatchTemplates(2, 7, 2, masks="cells", padding=0, n_patches=900)
+    maps = LearnedMaps(patches, n_maps, 2, n_patches=900)
+    maps = LearnedMaps(maps, below, 3, padding=side % 2, n_patches=900)
+    rng = np.random.default_rng(4)
+    shown = np.repeat(np.repeat(images, 2, axis=1), 2, axis=2)[:, :side, :side]
+    family = QuantizedLayers(Deslanted(maps), bits=4).fit(shown)
+    weights = rng.integers(-7, 8, (3, family.n_features_))
+    return CompactClassifier(family, weights, np.zeros(3, int), np.arange(3), 900.0), shown
+
+
+@needs_gcc
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="vectors of x86 alone")
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("n_maps", "side", "below", "near"),
+    [(8, 14, 8, 2), (20, 14, 4, 2), (24, 15, 4, 1), (5, 13, 12, 0)],
+)
+def test_few_templates_share_vectors_with_neighbors(
+    n_maps, side, below, near, machine, images, tmp_path
+):
+    """Maps of 4 or 8 templates, alone or after others; odd numbers of cells go alone."""
+    model, test = few_templates(images[0], n_maps, side, below)
+    program = c_program(model, vectors=True)
+    calls = re.findall(r"^ +classifier_\w+_neighbors\(", program.files["classifier.c"], re.M)
+    assert len(calls) == near
+    _check_scores(model, edge_images(test), program, MACHINES[machine], tmp_path)
 
 
 @needs_tools

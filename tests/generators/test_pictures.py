@@ -147,11 +147,14 @@ def test_maps_of_maps_are_drawn_where_their_maxima_are():
     assert compared
 
 
-def test_templates_that_respond_to_nothing_are_said_to():
+def test_templates_that_respond_to_nothing_are_left_out_and_counted():
     family = _maps(_patches(), size=3).fit(IMAGES)
     silent = family.of(family.part_, family.templates_, np.full(3, -1e6, np.float32))
-    stack = _plates(silent, IMAGES)[1].stacks[0]
-    assert [row.label for row in stack.rows] == ["none"]
+    plate = _plates(silent, IMAGES)[1]
+    n = len(_plates(family, IMAGES)[1].stacks)
+    assert plate.stacks == ()
+    assert plate.caption.endswith(f"{n} more respond to no image.")
+    assert silent.pictures(Seen(IMAGES, IMAGES)).tiles(0)[0].values.min() >= 0
 
 
 def test_units_show_their_strongest_inputs():

@@ -40,7 +40,7 @@ def test_a_folder_without_parts_keeps_a_part_aside(tmp_path):
     assert figures["test_origin"] == "held out"
     assert figures["test_error_rate"] == figures["test_errors"] / 24 < 0.3
     assert "kept aside" in figures["notes"][0]
-    assert "kept aside before training" in (tmp_path / "out" / "report.html").read_text()
+    assert "before training, did not train" in (tmp_path / "out" / "report.html").read_text()
     model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
     assert set(model.classes_) == {"0", "1"}
 

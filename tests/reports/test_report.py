@@ -88,7 +88,7 @@ def test_it_says_where_the_images_come_from(report, tmp_path, origin):
     write_report(tmp_path / "r.html", report[0].classifier, results, metrics={}, settings={})
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "4 images of my photos." in page
-    assert ("kept aside" in page, "came with the data" in page, "not known here" in page) == (
+    assert ("before training" in page, "came with the data" in page, "not known here" in page) == (
         origin == "held out", origin == "given", origin == "unknown",
     )  # fmt: skip
     assert "<small>a/<wbr>1.png</small>" in page

@@ -1,27 +1,9 @@
-"""The compact classifier: a few features, a small weight matrix, one data-only file."""
+"""The compact classifier: a few features, a small weight matrix, one data-only file.
 
-from visionshare.classifier.card import model_card
-from visionshare.classifier.compact import CompactClassifier
-from visionshare.classifier.early_exit import EarlyExit, ExitFigures, ExitStage
-from visionshare.classifier.ensemble import averaged
-from visionshare.classifier.exit_learning import learn_exit_rule
-from visionshare.classifier.exit_rule import ExitRule
-from visionshare.classifier.explanation import Explanation, explain
-from visionshare.classifier.path import PathStep
+The public names stand in ``__init__.pyi``. Each is imported when it is first used: most uses of a
+classifier neither leave it early nor explain it.
+"""
 
-__all__ = [
-    "CompactClassifier",
-    "EarlyExit",
-    "ExitFigures",
-    "ExitRule",
-    "ExitStage",
-    "Explanation",
-    "PathStep",
-    "averaged",
-    "explain",
-    "learn_exit_rule",
-    "load",
-    "model_card",
-]
+import lazy_loader
 
-load = CompactClassifier.load
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -23,7 +23,7 @@ from visionshare.generators.layers import LayerSummary
 from visionshare.progress import track
 from visionshare.scores import predict_labels, softmax
 
-__all__ = ["CompactClassifier"]
+__all__ = ["CompactClassifier", "load"]
 
 _BATCH = 4096
 
@@ -333,3 +333,6 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+load = CompactClassifier.load

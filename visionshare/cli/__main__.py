@@ -2,6 +2,6 @@
 
 import sys
 
-from visionshare.cli.main import main
+from visionshare.cli.main import command
 
-sys.exit(main())
+sys.exit(command())

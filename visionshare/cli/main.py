@@ -13,7 +13,7 @@ from typing import Any
 
 from visionshare.errors import VisionshareError
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 _INTERRUPTED = 130
 
@@ -22,14 +22,31 @@ _INTERRUPTED = 130
 def _rare_collections() -> Iterator[None]:
     """Look for unreachable cycles less often: what imports make stays, and is made by the 100 000.
 
-    It saves an eighth of the time of a prediction of one picture.
+    It saves a sixth of the time of a prediction of one picture.
     """
     before = gc.get_threshold()
-    gc.set_threshold(50_000, *before[1:])
+    gc.set_threshold(150_000, *before[1:])
     try:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def command() -> int:
+    """Run the command line as all that its process does; return its exit code.
+
+    Examples
+    --------
+    >>> import subprocess, sys
+    >>> code = "import visionshare.cli.main as m; print(m.command())"
+    >>> print(subprocess.check_output([sys.executable, "-c", code, "--version"], text=True))
+    visionshare ...
+    0
+    """
+    code = main()
+    # The interpreter ends with a search for cycles in all that was imported: a tenth of a second.
+    gc.freeze()
+    return code
 
 
 @_rare_collections()

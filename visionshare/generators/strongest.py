@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from visionshare.generators.pictures import Row, Seen, Tile
+from visionshare.generators.pictures import Plate, Row, Seen, Tile
 from visionshare.resources import product
 
-__all__ = ["Strongest", "strongest_caption", "strongest_responses", "strongest_rows"]
+__all__ = [
+    "Strongest",
+    "strongest_caption",
+    "strongest_responses",
+    "strongest_rows",
+    "without_silent",
+]
 
 # Parts of images in a mean, and those that are shown alone.
 _IN_MEAN, _ALONE = 25, 2
@@ -84,13 +91,14 @@ def strongest_rows(seen: Seen, found: Strongest, template: int) -> tuple[Row, ..
     Returns
     -------
     tuple of Row
-        The mean of the parts of images with the largest responses, then the largest alone.
+        The mean of the parts of images with the largest responses, then the largest alone; a row
+        without tiles where no response is above 0.
     """
     values = found.values[:, template]
     best = np.argsort(-values, kind="stable")[:_IN_MEAN]
     best = best[values[best] > 0]
     if len(best) == 0:
-        return (Row((), "none"),)
+        return (Row(()),)
     patches = seen.patches(best, found.rows[best, template], found.cols[best, template])
     return tuple(Row((Tile(p),)) for p in (patches.mean(axis=0), *patches[:_ALONE]))
 
@@ -104,3 +112,21 @@ def strongest_caption(seen: Seen) -> str:
         f"one of each image; below, the {_ALONE} strongest. A template sees {seen.rows.side}×"
         f"{seen.cols.side} pixels; what is outside of an image is black."
     )
+
+
+def without_silent(plate: Plate) -> Plate:
+    """Return a plate without the templates that respond to none of the images, and a note on them.
+
+    Examples
+    --------
+    >>> from visionshare.generators.pictures import Stack
+    >>> silent = Plate("Templates", "The first.", (Stack("1", (Row(()),)),))
+    >>> without_silent(silent)
+    Plate(heading='Templates', caption='The first. 1 more responds to no image.', stacks=())
+    """
+    heard = tuple(stack for stack in plate.stacks if any(row.tiles for row in stack.rows))
+    n = len(plate.stacks) - len(heard)
+    if n == 0:
+        return plate
+    note = f"{n} more {'responds' if n == 1 else 'respond'} to no image."
+    return replace(plate, stacks=heard).with_note(note)

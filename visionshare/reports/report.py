@@ -18,8 +18,8 @@ __all__ = ["write_report"]
 _ORIGINS = {
     "given": "The test images came with the data, apart from the training images.",
     "held out": (
-        "The data has no test images: part of it, drawn at random from each class, was kept aside "
-        "before training and evaluated once."
+        "They were drawn at random from each class before training, did not train, and were "
+        "evaluated once."
     ),
     "unknown": (
         "Whether some of them trained the classifier is not known here; an error on these would be "

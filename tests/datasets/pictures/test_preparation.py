@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import Preprocessing, load_images, propose_preparation
@@ -77,8 +78,12 @@ def test_what_fills_its_images_stays_as_it_is(name):
     made = propose_preparation(load_images(name, "train").images)
     assert made.preprocessing.polarity == "as_is"
     assert not made.preprocessing.crop
-    padded = np.pad(load_images(name, "train").images, ((0, 0), (4, 4), (4, 4)))
-    assert propose_preparation(padded).kind == "glyphs"
+    padded = np.pad(load_images(name, "train").images, ((0, 0), (1, 1), (1, 1)))
+    # Nothing changes, and a page with a pad knows what ink is.
+    of_ink = propose_preparation(padded)
+    assert (of_ink.kind, of_ink.preprocessing) == ("glyphs", Preprocessing("light_on_dark"))
+    assert_array_equal(of_ink.preprocessing.apply(padded[0]), padded[0])
+    assert propose_preparation(255 - padded).preprocessing == Preprocessing("dark_on_light")
 
 
 @pytest.mark.parametrize(("ink", "ground"), [(0, "white"), (255, "black")])

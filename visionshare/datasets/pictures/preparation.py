@@ -320,11 +320,11 @@ def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
         reasons.append("only resized: the pictures have no even border that would be paper")
         return Preprocessing(ground=ground), "photos", reasons
     inverted = float(np.mean(looks.inverted))
-    polarity = "automatic" if 0.02 < inverted < 0.98 else "as_is"
+    # Of ink it is known which way it is, even where nothing is changed: then it can be drawn too.
+    polarity = "automatic" if 0.02 < inverted < 0.98 else _fixed(inverted)
     low, middle, high = np.quantile(looks.boxes, (0.1, 0.5, 0.9))
     crops = bool(middle < _SMALL_BOX or high - low > _SPREAD_BOX)
     if crops:
-        polarity = "automatic" if 0.02 < inverted < 0.98 else _fixed(inverted)
         reasons.append(
             "cut to what stands out from the even border, and brought to a box: it fills "
             f"{low:.0%} to {high:.0%} of the pictures' sides"
@@ -333,9 +333,8 @@ def _steps(looks: _Looks) -> tuple[Preprocessing, str, list[str]]:
         reasons.append(f"made light on dark: {inverted:.0%} of the pictures are dark on light")
     elif polarity == "dark_on_light":
         reasons.append("made light on dark: the pictures are dark on light")
-    if not crops and polarity == "as_is":
+    if not crops and polarity == "light_on_dark":
         reasons.append("only resized: what stands out from the even border fills the pictures")
-        return Preprocessing(ground=ground), "glyphs", reasons
     if not crops:
         return Preprocessing(polarity, ground=ground), "glyphs", reasons
     steps = Preprocessing(

@@ -18,7 +18,12 @@ from visionshare.generators.pictures import (
     Tile,
     template_tile,
 )
-from visionshare.generators.strongest import Strongest, strongest_caption, strongest_rows
+from visionshare.generators.strongest import (
+    Strongest,
+    strongest_caption,
+    strongest_rows,
+    without_silent,
+)
 
 if TYPE_CHECKING:
     from visionshare.generators.maps.family import LearnedMaps
@@ -46,7 +51,8 @@ class MapPictures(Pictures):
         shown = range(min(SHOWN, self._family.n_maps))
         stacks = tuple(Stack(str(m + 1), self._rows(m)) for m in shown)
         heading = f"Templates of layer {self._seen.layer}: maps"
-        return [Plate(heading, self._caption(), stacks), *self._part.plates(numbers)]
+        plate = without_silent(Plate(heading, self._caption(), stacks))
+        return [plate, *self._part.plates(numbers)]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         """Return what the family inside draws of the feature."""

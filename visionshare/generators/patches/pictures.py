@@ -24,6 +24,7 @@ from visionshare.generators.strongest import (
     strongest_caption,
     strongest_responses,
     strongest_rows,
+    without_silent,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class PatchPictures(Pictures):
         else:
             features = range(min(SHOWN, self._family.n_features_))
             stacks = tuple(self._of_feature(j, numbers[j]) for j in features)
-        return [Plate(self._heading, self._caption, stacks)]
+        return [without_silent(Plate(self._heading, self._caption, stacks))]
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:
         """Return the template, or the mean of what it responds to, beside the mask."""

@@ -137,14 +137,22 @@ def place_of(image: Image) -> str:
     return f"{image.begin} + number / {values} * {image.line} + number % {values}"
 
 
-def deslant_source(layer: DeslantLayer | None, image: Image) -> Callable[[str], str]:
-    """Return what gives the C that removes the slant, for the name of a unit."""
+def deslant_source(
+    layer: DeslantLayer | None, image: Image, *, copied: bool = False
+) -> Callable[[str], str]:
+    """Return what gives the C that removes the slant, for the name of a unit.
+
+    Each row is copied between zeros where ``copied``: vectors ask for no border.
+    """
 
     def source(name: str) -> str:
         assert layer is not None
         rows, cols, channels = layer.in_shape
-        place = {"begin": image.begin, "line": image.line}
-        values = {"rows": rows, "cols": cols, "channels": channels, **place}
+        values = {
+            "rows": rows, "cols": cols, "channels": channels, "copied": copied,
+            "begin": image.begin, "line": image.line, "row": channels * (cols + 2 * rows + 1),
+            "written": cols * channels + (0 if image.clear else -cols * channels % 16),
+        }  # fmt: skip
         template = Path(__file__).with_name("deslant.c.j2")
         named = {"name": name, "deslant": values, "moment": _moment_type(layer)}
         return render_file(template, named).strip()

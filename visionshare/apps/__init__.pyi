@@ -1,0 +1,15 @@
+from .explanation import ExplainedPicture as ExplainedPicture
+from .explanation import explain_picture as explain_picture
+from .extraction import FEATURES_FILE as FEATURES_FILE
+from .extraction import Extraction as Extraction
+from .extraction import extract_features as extract_features
+from .hub import from_hub as from_hub
+from .hub import push_to_hub as push_to_hub
+from .pictures import read_picture as read_picture
+from .prediction import BatchLimits as BatchLimits
+from .prediction import Classified as Classified
+from .prediction import classify_files as classify_files
+from .segmentation import label_map as label_map
+from .segmentation import score_map as score_map
+from .sparsification import features_needed as features_needed
+from .sparsification import sparsify as sparsify

@@ -1,0 +1,12 @@
+from .card import model_card as model_card
+from .compact import CompactClassifier as CompactClassifier
+from .compact import load as load
+from .early_exit import EarlyExit as EarlyExit
+from .early_exit import ExitFigures as ExitFigures
+from .early_exit import ExitStage as ExitStage
+from .ensemble import averaged as averaged
+from .exit_learning import learn_exit_rule as learn_exit_rule
+from .exit_rule import ExitRule as ExitRule
+from .explanation import Explanation as Explanation
+from .explanation import explain as explain
+from .path import PathStep as PathStep

@@ -91,12 +91,14 @@ def file_size(name: str) -> int:
 
 
 @contextmanager
-def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def open_file(name: str | os.PathLike[str], block: int = _BLOCK) -> Iterator[IO[bytes]]:
     """Open a file to read; of a URL, blocks are fetched as they are read.
 
     Parameters
     ----------
     name : str or path-like
+    block : int, default 8 MiB
+        Bytes that are fetched together, of a URL.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def open_file(name: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     files, path = _filesystem(text)
     # Small reads, such as headers of a tar, are served from a buffer without Python's calls.
     with (
-        _retried(text, lambda: files.open(path, "rb", block_size=_BLOCK)) as remote,
+        _retried(text, lambda: files.open(path, "rb", block_size=block)) as remote,
         io.BufferedReader(RetriedFile(remote, text), _BUFFER) as file,
     ):
         yield file

@@ -13,9 +13,9 @@ import numpy as np
 
 from visionshare.datasets import ImageSet, Preprocessing, StoredPictures, survey_shards
 from visionshare.datasets.pictures.folders import role_of
+from visionshare.datasets.row_blocks import is_zarr
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.shards import stored_files
-from visionshare.datasets.zarr_arrays import is_zarr
 from visionshare.errors import DataError, RecipeError
 from visionshare.memory import check_fits
 from visionshare.storage import is_url

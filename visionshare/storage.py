@@ -25,7 +25,7 @@ _BLOCK = 8 << 20
 _BUFFER = 1 << 18
 # What will be the same when it is asked for again.
 _FINAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
-# Storage in which an object is there whole, or not at all: others show files that grow.
+# Storage in which an object appears when it is whole: others show files that grow.
 _OBJECT_STORAGE = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 

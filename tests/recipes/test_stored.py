@@ -1,5 +1,6 @@
 import json
 
+import h5py
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -127,6 +128,22 @@ def test_the_first_file_says_how_pictures_are_prepared(pattern):
     assert (own.recipe.data.height, own.recipe.data.mode) == (8, "gray")
     with pytest.raises(InputError, match="--test-fraction"):
         recipe_for_pictures(pattern, PictureOptions(test_fraction=0.2))
+
+
+@pytest.mark.parametrize("kind", ["h5", "zarr"])
+def test_the_first_rows_say_how_pictures_are_prepared(kind, digits, tmp_path):
+    source = tmp_path / f"a.{kind}"
+    if kind == "zarr":
+        zarr = pytest.importorskip("zarr", reason="needs the extra [zarr]")
+        group = zarr.open_group(str(source), mode="w")
+        group.create_array("images", data=digits[0])
+        group.create_array("labels", data=digits[1])
+    else:
+        with h5py.File(source, "w") as file:
+            file["images"], file["labels"] = digits
+    pattern = str(source) if kind == "zarr" else str(tmp_path / "*.h5")
+    own = recipe_for_pictures(pattern, PictureOptions(recipe="glyphs", size=(8, 8)))
+    assert (own.recipe.data.source, own.recipe.data.height) == (pattern, 8)
 
 
 def test_images_are_read_once_and_do_not_travel(pattern, digits):

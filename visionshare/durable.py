@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,10 +58,22 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
+    InputError
+        If it is a URL.
     StorageError
         If it cannot be made.
+
+    Examples
+    --------
+    >>> make_folder(Path("s3://bucket/run"))
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.InputError: path: got 's3://bucket/run'; accepted: a path, no URL
     """
     folder = Path(path)
+    # As a path a URL has lost one of its slashes; a drive has one letter.
+    if re.match(r"[a-z0-9+]{2,}:/", folder.as_posix()):
+        raise InputError("path", folder.as_posix().replace(":/", "://", 1), "a path, no URL")
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -23,7 +23,11 @@ def write(out: Path, runs: Sequence[dict[str, Any]]) -> None:
     runs : sequence of dict
         As in the files of JSON: set, compiler, rows and agreement.
     """
-    sets = [render("edge/set", name=run["set"], figures=_table(run["rows"])) for run in runs]
+    sets = [
+        render("edge/set", name=run["set"], figures=_table(run["rows"]))
+        for run in runs
+        if run["rows"]
+    ]
     counts = [
         figures["images"]
         for run in runs

@@ -124,7 +124,8 @@ def test_a_larger_tolerance_costs_less(trained) -> None:
 
 def test_a_margin_is_the_best_of_all(trained) -> None:
     classifier, images, labels = trained
-    plan = ExitCandidates(classifier, images[:150], labels[:150]).plan([2, 6, 10])
+    values = classifier.family.transform(images[:150])
+    plan = ExitCandidates(classifier, values, labels[:150]).plan([2, 6, 10])
     price = 3 * plan.costs[-1]
 
     def total(margins: list[float]) -> float:

@@ -40,7 +40,9 @@ from visionshare.progress import shown, stage, track
 from visionshare.resources import parse_size, resolve_jobs
 from visionshare.store import StoreColumns, create_empty_store, open_store
 from visionshare.store.manifest import MANIFEST
+from visionshare.store.writer_lock import LOCK as STORE_LOCK
 from visionshare.store.writer_lock import writer_lock
+from visionshare.uploads import Destination
 
 __all__ = ["FEATURES_FILE", "Extraction", "check_extraction_folder", "extract_features"]
 
@@ -58,15 +60,16 @@ class Extraction:
 
     Attributes
     ----------
-    folder : pathlib.Path
-        The store, and ``images.txt`` with the path of each example.
+    folder : pathlib.Path or str
+        The store, and ``images.txt`` with the path of each example; of results in object storage
+        their URL.
     images, features : int
         Shape of the matrix.
     broken : tuple of str
         Images that could not be read and were skipped.
     """
 
-    folder: Path
+    folder: Path | str
     images: int
     features: int
     broken: tuple[str, ...]
@@ -101,7 +104,8 @@ def extract_features(
     paths : sequence of str
         Image files; example i of the store is the i-th that can be read.
     out : path-like
-        Folder of the store.
+        Folder of the store; or a URL of object storage: it is then made in
+        :func:`visionshare.uploads.local_place`, and uploaded when it is complete.
     fit : {"resize", "center"} or Preprocessing, default "resize"
         How images are brought to the family's size.
     dtype : {"float32", "float16"}, default "float32"
@@ -126,6 +130,8 @@ def extract_features(
         If a part of the images and their features do not fit into the memory.
     StoreError
         If the folder holds something else, or features of other images under the same names.
+    StorageError
+        If the store cannot be written.
 
     Examples
     --------
@@ -147,14 +153,19 @@ def extract_features(
         raise InputError("family", f"one of shape {shape}", "a family of gray or RGB images")
     bound, threads = parse_size(memory), resolve_jobs(n_jobs)
     source = Source(family, fit, dtype, skip_broken, threads)
-    job = _Job(source, paths, Path(out), threads, mapper)
+    place = Destination.of(out, replaces=False)
+    job = _Job(source, paths, place.folder, threads, mapper)
     if not paths:
         raise DataError("no images to extract features from")
     check_extraction_folder(job.folder)
     make_folder(job.folder)
     with shown(progress), memory_limit(bound), writer_lock(job.folder, _LOCK):
         _check_fits(job)
-        return _extracted(job, bound)
+        place.claim()
+        extraction = _extracted(job, bound)
+        place.deliver((_PARTS_FOLDER, _LOCK, STORE_LOCK))
+    place.clear()
+    return extraction if place.url is None else replace(extraction, folder=place.url)
 
 
 def _check_fits(job: _Job) -> None:

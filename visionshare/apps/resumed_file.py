@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from visionshare.durable import make_folder, storage_errors, write_text
+from visionshare.storage import check_takes_results, is_url, put_file
 from visionshare.store.writer_lock import writer_lock
+from visionshare.uploads import local_place, remove_empty_folders
 
 __all__ = ["ResumedFile", "resumed_file"]
 
@@ -119,13 +121,20 @@ class ResumedFile:
             if time.monotonic() - self._written >= _INTERVAL:
                 self._write_record()
 
-    def finish(self) -> None:
-        """Give the file its name."""
+    def finish(self, url: str | None = None) -> None:
+        """Give the file its name, or upload it to storage."""
         with storage_errors(self._path):
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            os.replace(_unfinished(self._path), self._path)
+            if url is None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._file.close()
+                os.replace(_unfinished(self._path), self._path)
+            else:
+                # A stopped upload is repeated, and nothing else.
+                self._write_record()
+                self._file.close()
+                put_file(_unfinished(self._path), url)
+                _unfinished(self._path).unlink()
             self._journal.unlink(missing_ok=True)
 
     def stop(self) -> None:
@@ -165,6 +174,8 @@ def resumed_file(
     Parameters
     ----------
     path : path-like
+        Or a URL of object storage: the results so far are then in
+        :func:`visionshare.uploads.local_place`.
     identity : str
         What the results depend on besides the inputs; of another one nothing is kept.
     header : str, default ""
@@ -172,8 +183,10 @@ def resumed_file(
 
     Raises
     ------
+    InputError
+        If a URL names no place that takes results.
     StorageError
-        If the disk is full or cannot be written to.
+        If the disk is full or cannot be written to, or the storage cannot.
     StoreError
         If another process writes this file.
 
@@ -195,7 +208,10 @@ def resumed_file(
     ...     path.read_text()
     'abc'
     """
-    final = Path(path)
+    url = os.fspath(path) if is_url(os.fspath(path)) else None
+    if url is not None:
+        check_takes_results(url)
+    final = local_place(path)
     make_folder(final.parent)
     lock = f".{final.name}.lock"
     with writer_lock(final.parent, lock), open(_unfinished(final), "ab") as data:
@@ -205,8 +221,10 @@ def resumed_file(
         except BaseException:
             file.stop()
             raise
-        file.finish()
+        file.finish(url)
         final.with_name(lock).unlink(missing_ok=True)
+    if url is not None:
+        remove_empty_folders(final.parent)
 
 
 def _unfinished(path: Path, suffix: str = "") -> Path:

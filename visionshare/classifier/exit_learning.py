@@ -18,7 +18,7 @@ from visionshare.scores import predict_labels
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
 
-__all__ = ["ExitCandidates", "check_exit_options", "learn_exit_rule"]
+__all__ = ["ExitCandidates", "check_exit_options", "exit_rule_of_values", "learn_exit_rule"]
 
 _CANDIDATES = 24
 
@@ -87,10 +87,56 @@ def learn_exit_rule(
     True
     """
     check_exit_options(tolerance, stages)
-    labels = check_labels(labels, images)
-    if not classifier.path:
-        raise InputError("classifier", "no learning path", "a classifier that keeps its path")
-    candidates = ExitCandidates(classifier, images, labels, n_jobs)
+    check_labels(labels, images)
+    _check_path(classifier)
+    values = classifier.family.transform(images, None, n_jobs)
+    return exit_rule_of_values(classifier, values, labels, tolerance=tolerance, stages=stages)
+
+
+def exit_rule_of_values(
+    classifier: CompactClassifier,
+    values: np.ndarray,
+    labels: np.ndarray,
+    *,
+    tolerance: float = 5e-4,
+    stages: int = 6,
+) -> ExitRule:
+    """Learn from features where images may stop, see :func:`learn_exit_rule`.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+        With a learning path.
+    values : ndarray of shape (m, n_features)
+        Features of images that were not trained on, in the classifier's order.
+    labels : ndarray of shape (m,)
+        Their classes.
+    tolerance, stages
+        As of :func:`learn_exit_rule`.
+
+    Raises
+    ------
+    InputError
+        If the classifier has no path or an argument is out of range.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import Pixels, ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> family = Pixels().fit(X)
+    >>> model = ShareBoost(rounds=30).fit(family.transform(X[:900]), y[:900])
+    >>> classifier = model.to_classifier(family)
+    >>> values = classifier.family.transform(X[900:])
+    >>> exit_rule_of_values(classifier, values, y[900:]) == learn_exit_rule(
+    ...     classifier, X[900:], y[900:]
+    ... )
+    True
+    """
+    check_exit_options(tolerance, stages)
+    labels = check_labels(labels, values)
+    _check_path(classifier)
+    candidates = ExitCandidates(classifier, values, labels)
     chosen: list[int] = []
     margins: list[float] = []
     cost = candidates.plan([]).mean_cost([])
@@ -111,6 +157,11 @@ def learn_exit_rule(
     rounds = [candidates.rounds[i].number for i in chosen]
     used = [(t, margin) for t, margin in zip(rounds, margins, strict=True) if margin < np.inf]
     return ExitRule(tuple(t for t, _ in used), tuple(margin for _, margin in used))
+
+
+def _check_path(classifier: CompactClassifier) -> None:
+    if not classifier.path:
+        raise InputError("classifier", "no learning path", "a classifier that keeps its path")
 
 
 def check_exit_options(tolerance: float, stages: int) -> None:
@@ -138,10 +189,9 @@ class ExitCandidates:
     ----------
     classifier : CompactClassifier
         With a learning path.
-    images : ndarray of shape (m, *image_shape)
+    values : ndarray of shape (m, n_features)
+        Features of the images.
     labels : ndarray of shape (m,)
-    n_jobs : int, default 1
-        Threads.
 
     Attributes
     ----------
@@ -155,18 +205,19 @@ class ExitCandidates:
     >>> X, y = load_digits(return_X_y=True)
     >>> family = Pixels().fit(X)
     >>> model = ShareBoost(rounds=9).fit(family.transform(X[:900]), y[:900])
-    >>> candidates = ExitCandidates(model.to_classifier(family), X[900:], y[900:])
+    >>> classifier = model.to_classifier(family)
+    >>> values = classifier.family.transform(X[900:])
+    >>> candidates = ExitCandidates(classifier, values, y[900:])
     >>> [candidate.number for candidate in candidates.rounds]
     [1, 2, 3, 4, 5, 6, 7, 8]
     """
 
     def __init__(
-        self, classifier: CompactClassifier, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1
+        self, classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray
     ) -> None:
         self._classifier = classifier
         self._n_images = len(labels)
         path, last = classifier.path, len(classifier.path)
-        values = classifier.family.transform(images, None, n_jobs)
 
         def scores_and_errors(t: int) -> tuple[np.ndarray, np.ndarray]:
             step = path[t - 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -43,11 +44,18 @@ def evaluate(
     data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split of the data set: test or train.")] = "test",
     report: Annotated[
-        Path | None, typer.Option("--report", help="Page of results to write (.html).")
+        str | None,
+        typer.Option(
+            "--report", metavar="FILE|URL", help="Page of results to write (.html); may be a URL."
+        ),
     ] = None,
     errors: Annotated[
-        Path | None,
-        typer.Option("--errors", help="Table of misclassified images to write (.csv)."),
+        str | None,
+        typer.Option(
+            "--errors",
+            metavar="FILE|URL",
+            help="Table of misclassified images to write (.csv); may be a URL.",
+        ),
     ] = None,
     jobs: Jobs = -1,
     skip_preprocessing: SkipPreprocessing = False,
@@ -70,10 +78,11 @@ def evaluate(
     from visionshare.datasets import Preprocessing
     from visionshare.distributed import cluster_client
     from visionshare.distributed.mapping import ClusterMap
+    from visionshare.durable import write_text
     from visionshare.reports import Results
     from visionshare.resources import resolve_jobs
 
-    _check_suffixes(report, errors)
+    _check_outputs(report, errors)
     threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
     if skip_preprocessing:
@@ -92,38 +101,45 @@ def evaluate(
     if model.exit_rule is not None:
         early = EarlyExit(model).measure(images.images, model.classes_[images.labels], threads)
     if errors is not None:
-        _write(errors, "--errors", _errors_table(results))
+        table = _errors_table(results)
+        _write(errors, "--errors", lambda path: write_text(path, table))
     if report is not None:
-        _write_report(report, model, results, classifier)
+        _write(report, "--report", _report(model, results, classifier))
     if as_json:
         typer.echo(json.dumps(_figures(results, early)))
     else:
         typer.echo("\n".join(_lines(results, early, model.macs)))
 
 
-def _check_suffixes(report: Path | None, errors: Path | None) -> None:
-    for option, path, suffix in (("--report", report, ".html"), ("--errors", errors, ".csv")):
-        if path is not None and path.suffix.lower() != suffix:
-            raise InputError(option, str(path), f"a file {suffix}")
+def _check_outputs(report: str | None, errors: str | None) -> None:
+    from visionshare.storage import check_takes_results, is_url
+
+    for option, out, suffix in (("--report", report, ".html"), ("--errors", errors, ".csv")):
+        if out is None:
+            continue
+        if Path(out).suffix.lower() != suffix:
+            raise InputError(option, out, f"a file {suffix}")
+        if is_url(out):
+            check_takes_results(out, option)
 
 
-def _write(path: Path, option: str, text: str) -> None:
-    from visionshare.durable import write_text
+def _write(out: str, option: str, write: Callable[[Path], None]) -> None:
+    """Write a file of results, of this machine or in storage."""
+    from visionshare.uploads import uploaded_file
 
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise InputError(option, str(path), f"a file to write ({error.strerror})") from None
+    with uploaded_file(out) as path:
+        try:
+            write(path)
+        except OSError as error:
+            raise InputError(option, out, f"a file to write ({error.strerror})") from None
 
 
-def _write_report(path: Path, model: CompactClassifier, results: Results, file: Path) -> None:
+def _report(model: CompactClassifier, results: Results, file: Path) -> Callable[[Path], None]:
     from visionshare.reports import write_report
 
     name = portable(file.parent.name or file.stem)
-    try:
-        write_report(path, model, results, metrics={"pipeline": name}, settings={})
-    except OSError as error:
-        raise InputError("--report", str(path), f"a file to write ({error.strerror})") from None
+    metrics = {"pipeline": name}
+    return lambda path: write_report(path, model, results, metrics=metrics, settings={})
 
 
 def _errors_table(results: Results) -> str:

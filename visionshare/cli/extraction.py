@@ -31,7 +31,15 @@ def extract(
         typer.Argument(help="A pool (name or .toml), a classifier, or a features.safetensors."),
     ],
     images: Images,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the store.")],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            metavar="FOLDER|URL",
+            help="Folder of the store; of a URL (s3://bucket/NAME) it is out/s3/bucket/NAME until "
+            "it is uploaded.",
+        ),
+    ],
     size: Annotated[
         str | None, typer.Option(help="HEIGHTxWIDTH of a pool's images; default the first's.")
     ] = None,
@@ -65,12 +73,14 @@ def extract(
     from visionshare.distributed.mapping import ClusterMap
     from visionshare.memory import memory_limit
     from visionshare.resources import resolve_jobs
+    from visionshare.uploads import Destination
 
     threads = resolve_jobs(jobs, "--jobs")
+    folder = Destination.of(out, replaces=False).folder
     paths = list(image_paths(images))
     options = _PoolOptions(size, color, fit or "resize", sample, seed, threads)
     with memory_limit(memory, "--memory"):
-        family, steps = _family(features, paths, out, options)
+        family, steps = _family(features, paths, folder, options)
     with cluster_client(workers, scheduler, threads) as client:
         extraction = extract_features(
             family,
@@ -100,7 +110,9 @@ class _PoolOptions:
     threads: int
 
 
-def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -> tuple[Any, Fit]:
+def _family(
+    features: str, paths: list[str], folder: Path, options: _PoolOptions
+) -> tuple[Any, Fit]:
     """Return the family, and the preprocessing of its images by default."""
     from visionshare import load
     from visionshare.apps import FEATURES_FILE
@@ -114,11 +126,11 @@ def _family(features: str, paths: list[str], out: Path, options: _PoolOptions) -
             return read_family(path), "resize"
         model = load(path)
         return model.family, _plain(model.preprocessing)
-    learned = out / FEATURES_FILE
+    learned = folder / FEATURES_FILE
     if learned.is_file():
         # A stopped extraction resumes with the templates it has.
         return read_family(learned), "resize"
-    check_extraction_folder(out)
+    check_extraction_folder(folder)
     family = _learned(features, paths, options)
     write_family(learned, family)
     return family, "resize"

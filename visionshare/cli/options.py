@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from visionshare.errors import InputError
 
 __all__ = [
     "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Scheduler",
-    "SkipPreprocessing", "Workers", "check_local", "image_size",
+    "SkipPreprocessing", "Workers", "image_size",
 ]  # fmt: skip
 
 _FILE = "classifier.safetensors"
@@ -59,24 +58,6 @@ Scheduler = Annotated[
 ]
 
 _LARGEST = 4096
-
-
-def check_local(out: Path | None) -> None:
-    """Refuse results in storage: runs are marked, locked and resumed in a folder of this machine.
-
-    Raises
-    ------
-    InputError
-        If ``--out`` is a URL.
-
-    Examples
-    --------
-    >>> check_local(Path("out/digits"))
-    """
-    # As a path a URL has lost one of its slashes; a drive has one letter.
-    if out is not None and re.match(r"[a-z0-9+]{2,}:/", out.as_posix()):
-        accepted = "a path of this machine; copy what it holds to storage afterwards"
-        raise InputError("--out", str(out).replace(":/", "://", 1), accepted)
 
 
 def image_size(text: str | None) -> tuple[int, int] | None:

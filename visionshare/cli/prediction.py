@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -53,9 +54,12 @@ def predict(
     images: PicturesAndTars,
     jobs: Jobs = -1,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--out", help="A .csv or .jsonl file; the same command completes a stopped run."
+            "--out",
+            metavar="FILE|URL",
+            help="A .csv or .jsonl file, or s3://bucket/NAME.csv; the same command completes a "
+            "stopped run.",
         ),
     ] = None,
     skip_preprocessing: SkipPreprocessing = False,
@@ -80,17 +84,21 @@ def predict(
     from visionshare.distributed.mapping import ClusterMap
     from visionshare.fingerprints import file_digest
     from visionshare.resources import resolve_jobs
+    from visionshare.storage import check_takes_results, is_url
 
-    if out is not None and out.suffix not in _FORMS:
-        raise InputError("--out", str(out), "a file .csv or .jsonl")
+    form = "json" if as_json else "text"
+    if out is not None:
+        suffix = os.path.splitext(out)[1]
+        if suffix not in _FORMS:
+            raise InputError("--out", out, "a file .csv or .jsonl")
+        if is_url(out):
+            check_takes_results(out, "--out")
+        form = suffix[1:]
     threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images, tars=True)
     model = load(classifier)
     _check(model, classifier)
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
-    form = "json" if as_json else "text"
-    if out is not None:
-        form = out.suffix[1:]
     identity = f"{file_digest(classifier)} {form} {skip_preprocessing}"
     with _output(out, identity) as file, cluster_client(workers, scheduler, threads) as client:
         mapper = None if client is None else ClusterMap(client)
@@ -148,23 +156,23 @@ class _Lines:
 
 
 @contextmanager
-def _output(path: Path | None, identity: str) -> Iterator[ResumedFile | _Lines]:
+def _output(out: str | None, identity: str) -> Iterator[ResumedFile | _Lines]:
     """Yield standard output, or a file that appears when it is complete."""
     from visionshare.apps.resumed_file import resumed_file
 
-    if path is None:
+    if out is None:
         yield _Lines()
         return
-    if path.is_dir():
-        raise InputError("--out", str(path), "a file to write to (Is a directory)")
-    header = _HEADERS.get(path.suffix, "")
+    if os.path.isdir(out):
+        raise InputError("--out", out, "a file to write to (Is a directory)")
+    header = _HEADERS.get(os.path.splitext(out)[1], "")
     try:
-        with resumed_file(path, identity, header) as file:
+        with resumed_file(out, identity, header) as file:
             if file.inputs:
                 typer.echo(f"going on after {file.inputs} inputs", err=True)
             yield file
     except (FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError) as error:
-        raise InputError("--out", str(path), f"a file to write to ({error.strerror})") from None
+        raise InputError("--out", out, f"a file to write to ({error.strerror})") from None
 
 
 def _rows(part: Classified, classes: list[Any]) -> Iterator[tuple[str, Any, np.ndarray, int]]:

@@ -15,7 +15,6 @@ from visionshare.cli.options import (
     Jobs,
     Scheduler,
     Workers,
-    check_local,
     image_size,
 )  # fmt: skip
 from visionshare.cli.searching import SearchOptions, chosen_recipe
@@ -49,8 +48,13 @@ def train(
     ],
     data: DataFolder = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder: new, empty or of a run; default out/NAME."),
+        str | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER|URL",
+            help="Folder: new, empty or of a run; default out/NAME. Of a URL (s3://bucket/NAME) "
+            "the folder is out/s3/bucket/NAME until it is uploaded.",
+        ),
     ] = None,
     recipe: Annotated[
         str | None,
@@ -129,15 +133,17 @@ def train(
 
     Example: visionshare train digits --workers 2
 
-    Example: visionshare train "s3://bucket/train-*.tar" --workers 4
+    Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
     """
     from visionshare.distributed import cluster_client
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import PictureOptions, names_pictures
     from visionshare.recipes.stages.stored import names_storage
     from visionshare.resources import parse_size, resolve_jobs
+    from visionshare.uploads import Destination, local_place
 
-    check_local(out)
+    if out is not None:
+        Destination.of(out)
     n_jobs = resolve_jobs(jobs, "--jobs")
     changes = list(settings or [])
     if rounds is not None:
@@ -152,18 +158,18 @@ def train(
     if names_pictures(pipeline):
         own = _own_pictures(pipeline, data, options, search, changes, n_jobs)
         chosen = own.recipe
-        folder = out if out is not None else Path("out") / chosen.name
         if recipe is None and not names_storage(pipeline):
+            folder = local_place(out or Path("out", chosen.name))
             chosen = chosen_recipe(chosen, folder, search, resume, n_jobs)
     else:
         chosen = _pipeline(pipeline, data, options, search, changes)
-        folder = out if out is not None else Path("out") / chosen.name
+    place = out or str(Path("out", chosen.name))
     with cluster_client(workers, scheduler, n_jobs) as client:
         result = run(
-            chosen, folder, data, n_jobs, resume, learning_curve=learning_curve, client=client
+            chosen, place, data, n_jobs, resume, learning_curve=learning_curve, client=client
         )
         addresses = [] if client is None else sorted(client.nthreads())
-    _show(result.metrics, folder)
+    _show(result.metrics, place.rstrip("/"))
     if addresses:
         typer.echo(f"workers      {len(addresses)}: {', '.join(addresses)}")
 
@@ -245,7 +251,7 @@ def _is_path(name: str) -> bool:
     return os.sep in name or "/" in name or bool(os.path.splitext(name)[1])
 
 
-def _show(figures: dict[str, Any], folder: Path) -> None:
+def _show(figures: dict[str, Any], place: str) -> None:
     """Write what a user wants to know first of a run."""
     for note in figures.get("notes", []):
         typer.echo(f"note         {note}")
@@ -263,8 +269,8 @@ def _show(figures: dict[str, Any], folder: Path) -> None:
         )
     typer.echo(f"features     {figures['features']}")
     typer.echo(f"macs         {figures['macs']:,} multiply-accumulates per image")
-    typer.echo(f"classifier   {folder / 'classifier.safetensors'}")
-    typer.echo(f"report       {folder / 'report.html'}")
+    typer.echo(f"classifier   {os.path.join(place, 'classifier.safetensors')}")
+    typer.echo(f"report       {os.path.join(place, 'report.html')}")
 
 
 def warmup() -> None:

@@ -23,12 +23,15 @@ from visionshare.datasets.idx import is_idx
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.datasets.zarr_arrays import is_zarr, read_zarr_rows, zarr_blocks
+from visionshare.datasets.row_blocks import has_rows, is_zarr, read_rows, row_blocks
 from visionshare.durable import write_text
 from visionshare.errors import DataError, InputError
 from visionshare.storage import is_url, matching_files, open_file
 
-__all__ = ["Reading", "Shard", "StoredPictures", "local_copy", "stored_files", "survey_shards"]
+__all__ = [
+    "Reading", "Shard", "StoredPictures", "local_copy", "partitions_of", "stored_files",
+    "survey_shards",
+]  # fmt: skip
 
 _VERSION, _BLOCK = 1, 8 << 20
 
@@ -307,8 +310,8 @@ def survey_shards(
     pattern : str or sequence of str
         Paths or URLs, such as "s3://bucket/train-*.parquet": tars, Parquet, HDF5, ``.npz`` or IDX
         files, see :func:`visionshare.datasets.pictures.sources.find_pictures`. Each file is a
-        partition: it should fit a worker's memory when it is decoded. Of a Zarr group
-        (``NAME.zarr`` with arrays ``images`` and ``labels``) blocks of about 64 MiB are.
+        partition: it should fit a worker's memory when it is decoded. Of HDF5 and of a Zarr group
+        (``NAME.zarr``), with arrays ``images`` and ``labels``, blocks of about 64 MiB are.
     size : tuple of int
         Height and width of the images.
     mode : {"gray", "color"}, default "gray"
@@ -334,7 +337,7 @@ def survey_shards(
     (6, 2, ('0', '1'))
     """
     names = stored_files(pattern) if isinstance(pattern, str) else list(pattern)
-    names = [part for name in names for part in (zarr_blocks(name) if _is_group(name) else [name])]
+    names = [part for name in names for part in partitions_of(name)]
     if not names:
         raise DataError(f"{pattern}: no such files")
     if mode not in ("gray", "color"):
@@ -372,8 +375,15 @@ def stored_files(pattern: str) -> list[str]:
     return [pattern] if is_zarr(pattern) else matching_files(pattern)
 
 
-def _is_group(name: str) -> bool:
-    return is_zarr(name) and "#" not in name
+def partitions_of(name: str) -> list[str]:
+    """Return the partitions of a file: blocks of rows of Zarr and HDF5, else the file itself.
+
+    Examples
+    --------
+    >>> partitions_of("s3://bucket/a.tar"), partitions_of("a.zarr#0:512")
+    (['s3://bucket/a.tar'], ['a.zarr#0:512'])
+    """
+    return row_blocks(name) if has_rows(name) and "#" not in name else [name]
 
 
 def _sorted(pictures: StoredPictures) -> StoredPictures:
@@ -420,7 +430,7 @@ def local_copy(name: str, folder: Path | None = None) -> Iterator[tuple[Path, in
     Parameters
     ----------
     name : str
-        Path, URL, or a block of rows of a Zarr group, which becomes a ``.npz`` file.
+        Path, URL, or a block of rows of Zarr or HDF5, which becomes a ``.npz`` file.
     folder : pathlib.Path, optional
         For the copy; the system's when omitted.
 
@@ -435,8 +445,8 @@ def local_copy(name: str, folder: Path | None = None) -> Iterator[tuple[Path, in
     DataError
         If the file cannot be read.
     """
-    if is_zarr(name):
-        images, labels = read_zarr_rows(name)
+    if has_rows(name):
+        images, labels = read_rows(name)
         digest = hashlib.sha256(np.ascontiguousarray(images).tobytes())
         digest.update(np.ascontiguousarray(labels).tobytes())
         with tempfile.TemporaryDirectory(prefix="visionshare-shard-", dir=folder) as home:

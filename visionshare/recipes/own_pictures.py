@@ -15,7 +15,7 @@ from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.survey import survey_pictures
-from visionshare.datasets.shards import local_copy
+from visionshare.datasets.shards import local_copy, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.recipes.reading import load_recipe
 from visionshare.recipes.schema import Recipe
@@ -183,7 +183,7 @@ def _recipe_for_storage(
     if options.test_fraction is not None:
         accepted = 'nothing: files with the word "test" in their names test'
         raise InputError("--test-fraction", options.test_fraction, accepted)
-    first = split_files(source)[0][0]
+    first = partitions_of(split_files(source)[0][0])[0]
     with local_copy(first) as (path, _, _):
         try:
             pictures = find_pictures(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from visionshare.datasets import ImageSet
 from visionshare.errors import InputError
 from visionshare.memory import memory_limit
 from visionshare.progress import shown, stage
-from visionshare.recipes.folder import MANIFEST, WORK, run_folder
+from visionshare.recipes.folder import LOCK, MANIFEST, WORK, run_folder
 from visionshare.recipes.learning_curve import Trainer, measure_learning_curve
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run, claim_work_folder
@@ -30,15 +30,16 @@ from visionshare.recipes.stages.members import learn_members, learn_teacher, tea
 from visionshare.recipes.stages.results import write_learning_curve, write_results
 from visionshare.recipes.stages.stored import check_stored, names_storage
 from visionshare.recipes.stages.tuning import check_tuning
+from visionshare.uploads import Destination
 
 __all__ = ["TrainResult", "check_run", "images_in_memory", "train", "train_images"]
 
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What a run left: its folder, the classifier and the figures of ``metrics.json``."""
+    """What a run left: its folder or URL, the classifier and the figures of ``metrics.json``."""
 
-    out: Path
+    out: Path | str
     classifier: CompactClassifier
     metrics: dict[str, Any]
 
@@ -64,7 +65,8 @@ def train(
     ----------
     recipe : Recipe
     out : path-like
-        Folder of the results.
+        Folder of the results; or a URL of object storage: they are then made in
+        :func:`visionshare.uploads.local_place`, and uploaded when they are complete.
     data_dir : path-like, optional
         Where data sets are searched first.
     jobs : int, default 1
@@ -85,6 +87,8 @@ def train(
     ------
     RecipeError, DataError, InputError, StoreError, ClusterError
         If something does not fit, before work starts.
+    StorageError
+        If the results cannot be written.
     MemoryLimitError
         If a stage needs more memory than ``store.memory``, before it starts.
 
@@ -99,16 +103,22 @@ def train(
     3
     """
     folder = None if data_dir is None else Path(data_dir)
-    run = Run(recipe, Path(out) / WORK, folder, jobs, client=client)
+    place = Destination.of(out)
+    run = Run(recipe, place.folder / WORK, folder, jobs, client=client)
     sources = check_run(run)
     if learning_curve and names_storage(recipe.data.source):
         raise InputError("learning_curve", True, "False for pictures that stay in storage")
     with (
         shown(progress),
         memory_limit(run.memory, "store.memory"),
-        run_folder(out, recipe) as results,
+        run_folder(place.folder, recipe) as results,
     ):
-        return _trained(run, results, sources, resume, learning_curve)
+        place.claim()
+        result = _trained(run, results, sources, resume, learning_curve)
+        # What resumes the run is removed after it: a stopped upload is completed by --resume.
+        place.deliver((WORK, LOCK))
+    place.clear()
+    return result if place.url is None else replace(result, out=place.url)
 
 
 def train_images(

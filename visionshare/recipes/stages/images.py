@@ -323,9 +323,9 @@ def validation_mask(recipe: Recipe, images: RunImages) -> np.ndarray:
 
     They show where others may stop early; none where the recipe has no early exit.
     """
-    n = images.n_originals
+    n = images.n_originals if images.stored is None else len(images.stored)
     mask = np.zeros(n, bool)
     if recipe.early_exit is not None:
         fraction = recipe.early_exit.fraction
-        mask = stratified_mask(images.training.labels[:n], fraction, recipe.seed)
-    return np.tile(mask, len(images.training) // n)
+        mask = stratified_mask(images.pictures.labels[:n], fraction, recipe.seed)
+    return np.tile(mask, len(images.pictures) // n)

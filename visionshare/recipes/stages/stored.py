@@ -13,9 +13,9 @@ import numpy as np
 
 from visionshare.datasets import ImageSet, Preprocessing, StoredPictures, survey_shards
 from visionshare.datasets.pictures.folders import role_of
+from visionshare.datasets.row_blocks import is_zarr
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.shards import stored_files
-from visionshare.datasets.zarr_arrays import is_zarr
 from visionshare.errors import DataError, RecipeError
 from visionshare.memory import check_fits
 from visionshare.storage import is_url
@@ -175,7 +175,7 @@ def check_stored(recipe: Any) -> None:
         name = "held_out" if data.held_out else "test_fraction"
         accepted = 'whole files test, those with the word "test" in their names'
         raise RecipeError(f"data.{name}: {needs}; {accepted}")
-    for name in ("sources", "early_exit", "sparsify"):
+    for name in ("sources", "sparsify"):
         if getattr(recipe, name) is not None:
             raise RecipeError(f"{name}: {needs}")
     if recipe.deformations is not None and recipe.deformations.copies:

@@ -39,7 +39,7 @@ class PairwiseVotes:
     Parameters
     ----------
     model : SVC
-        Of the Gaussian kernel, with three classes or more.
+        Of the Gaussian kernel.
     gamma : float
         That of the kernel.
     """
@@ -47,8 +47,10 @@ class PairwiseVotes:
     def __init__(self, model: SVC, gamma: float) -> None:
         self._vectors = np.ascontiguousarray(model.support_vectors_, np.float32)
         self._squares = np.sum(np.square(self._vectors), axis=1)
-        self._duals = model.dual_coef_.astype(np.float32)
-        self._intercepts = model.intercept_
+        # Of two classes scikit-learn has the opposite signs: positive for the second one.
+        sign = -1 if len(model.classes_) == 2 else 1
+        self._duals = sign * model.dual_coef_.astype(np.float32)
+        self._intercepts = sign * model.intercept_
         self._ends = np.concatenate([[0], np.cumsum(model.n_support_)])
         self._gamma = np.float32(gamma)
         self._classes = model.classes_

@@ -175,6 +175,18 @@ def test_support_vectors_vote_as_libsvm(digits):
     assert votes.macs == len(model.support_vectors_) * (64 + 9)
 
 
+def test_votes_of_two_classes_are_those_of_scikit_learn(digits):
+    train, test = digits
+    learned, asked = train.labels < 2, test.labels < 2
+    X, Q = pixel_rows(train.images[learned]), pixel_rows(test.images[asked])
+    model = SVC(C=3.0, gamma=0.05).fit(X, train.labels[learned])
+    votes = PairwiseVotes(model, 0.05)
+    # Positive for the first class, as of each pair where there are more.
+    scores = -model.decision_function(Q)
+    np.testing.assert_allclose(votes.decision_function(Q)[:, 0], scores, atol=2e-4)
+    np.testing.assert_array_equal(votes.predict(Q), model.predict(Q))
+
+
 @pytest.mark.parametrize("shape", [(28, 28), (32, 32), (32, 32, 3), (8, 8)])
 @pytest.mark.parametrize("grid", [4, 7])
 def test_histograms_are_of_about_as_many_cells(shape, grid):

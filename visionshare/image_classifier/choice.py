@@ -12,7 +12,7 @@ from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.errors import InputError
 from visionshare.image_classifier.augmenting import are_glyphs
 from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.choosing import Options, Search, splits_of
+from visionshare.image_classifier.choosing import Options, Search, two_parts
 from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data
 from visionshare.image_classifier.trials import Trial, Trials
@@ -113,18 +113,17 @@ def choose(
         _check_whole(options, images)
     raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
     data = Data(raster, len(images), len(training.classes), are_glyphs(images))
-    splits = splits_of(training, seed)
-    is_honest = len(splits[0][1]) > 0
-    learning = splits[0][0]
+    learning, held_out = two_parts(training, seed)
+    is_honest = len(held_out) > 0
     if not is_honest:
-        splits = [(learning, learning)]
+        held_out = learning
     own = Data(raster, len(learning), data.n_classes, data.is_glyphs)
-    trials = Trials(own, splits, seed, n_jobs, class_weight, kept)
+    trials = Trials(own, learning, held_out, seed, n_jobs, class_weight, kept)
     search = Search(data, trials, limits, options, seed)
     best = search.run()
     epochs = data.epochs
     if options.seconds is not None and best.proposal.structure is not None:
-        epochs = _affordable(best, search.done, options.left, data.n / trials.n_learning, epochs)
+        epochs = _affordable(best, search.done, options.left, data.n / len(learning), epochs)
     flash = limits.flash
     return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash)
 

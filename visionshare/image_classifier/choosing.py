@@ -23,14 +23,12 @@ from visionshare.recipes.design.proposals import Proposals
 from visionshare.recipes.design.settings import Design
 from visionshare.recipes.design.structure import Structure
 
-__all__ = ["Options", "Search", "splits_of", "table", "two_parts"]
+__all__ = ["Options", "Search", "table", "two_parts"]
 
 _logger = logging.getLogger(__name__)
 
 # Images that trials learn from and are compared on, at most.
 _LEARNING, _HELD_OUT = 5000, 2500
-# Up to so many images are split more than once.
-_FEW_TO_COMPARE, _SPLITS = 400, 3
 # More images than these are not what a greedy search over kept columns is best for.
 _FEW = 6000
 # By how many standard errors of the paired difference a change has to be better.
@@ -100,32 +98,6 @@ def two_parts(training: ImageSet, seed: int) -> tuple[ImageSet, ImageSet]:
     return parts[0], parts[1]
 
 
-def splits_of(training: ImageSet, seed: int) -> list[tuple[ImageSet, ImageSet]]:
-    """Return splits into a part that learns and one that is held out.
-
-    One as of :func:`two_parts`; of few images several, whose held-out parts have no image in
-    common: a fourth of a few hundred images alone says little.
-
-    Examples
-    --------
-    >>> images = ImageSet(np.zeros((80, 2, 2)), np.arange(80) % 2, ("a", "b"), "noise")
-    >>> [(len(learning), len(held_out)) for learning, held_out in splits_of(images, 0)]
-    [(60, 20), (60, 20), (60, 20)]
-    """
-    first = two_parts(training, seed)
-    if len(training) > _FEW_TO_COMPARE or len(first[1]) == 0:
-        return [first]
-    rows, splits = np.arange(len(training)), []
-    for parts in range(4, 4 - _SPLITS, -1):
-        mask = stratified_mask(training.labels[rows], 1 / parts, seed)
-        if not mask.any():
-            break
-        held_out, rows = rows[mask], rows[~mask]
-        others = np.setdiff1d(np.arange(len(training)), held_out)
-        splits.append((training.subset(others), training.subset(held_out)))
-    return splits
-
-
 class Search:
     """The search for a proposal.
 
@@ -152,7 +124,7 @@ class Search:
     ) -> None:
         self.data, self.limits = data, limits
         self._trials, self._options, self._seed = trials, options, seed
-        self._epochs = trials.data.trial_epochs
+        self._epochs = max(8, trials.data.epochs // 3)
         self.done: list[Trial] = []
         self._no_room: MemoryLimitError | None = None
         self._bits = None if limits.flash is None else _BITS
@@ -371,7 +343,7 @@ class Search:
         self._trials.train(first, 1)
         begun = time.perf_counter()
         classifier = self._trials.train(first, 1)
-        per_epoch = (time.perf_counter() - begun) * self._trials.n_splits
+        per_epoch = time.perf_counter() - begun
         self.limits = self.limits.at_the_rate_of(classifier, self._trials.learning.images)
         if self._options.seconds is not None:
             affordable = self._options.left / 2 / _TRIALS / max(per_epoch, 1e-6)
@@ -411,14 +383,13 @@ class Search:
 
         The classifier of fewer rounds is a part of the one of more.
         """
-        images = self._trials.held_out.images
+        whole, images = trial.classifier, self._trials.held_out.images
         features = trial.proposal.features
         assert isinstance(features, Greedy)
-        most = min(self.limits.rounds(whole, images) for whole in trial.classifiers)
+        most = self.limits.rounds(whole, images)
         best: Trial | None = None
         for t in sorted({t for t in _ROUNDS_TRIED if t < most} | ({most} if most else set())):
-            parts = [whole.at(t) for whole in trial.classifiers]
-            found = self._trials.measure(Proposal(replace(features, rounds=t)), parts)
+            found = self._trials.measure(Proposal(replace(features, rounds=t)), whole.at(t))
             if best is None or found.doubt < best.doubt:
                 best = replace(found, epochs=trial.epochs, seconds=trial.seconds)
         return best

@@ -38,12 +38,12 @@ class KeptTrials:
         self._folder = folder
         self._images = array_fingerprint(training.images, training.labels)
 
-    def read(self, recipe: Recipe, split: int = 0) -> tuple[CompactClassifier, float] | None:
-        """Return what a recipe learned on a split, and the seconds it took; None if not kept.
+    def read(self, recipe: Recipe) -> tuple[CompactClassifier, float] | None:
+        """Return the classifier of a recipe, and the seconds it took; None where none is kept.
 
         Files that are broken count as none: the trial is made again.
         """
-        classifier, seconds = self._files(recipe, split)
+        classifier, seconds = self._files(recipe)
         try:
             took = float(json.loads(seconds.read_text("utf-8"))["seconds"])
             found = CompactClassifier.load(classifier)
@@ -51,9 +51,7 @@ class KeptTrials:
             return None
         return (found, took) if math.isfinite(took) else None
 
-    def write(
-        self, recipe: Recipe, classifier: CompactClassifier, seconds: float, split: int = 0
-    ) -> None:
+    def write(self, recipe: Recipe, classifier: CompactClassifier, seconds: float) -> None:
         """Keep a classifier; what is kept partly is not read.
 
         Raises
@@ -62,11 +60,10 @@ class KeptTrials:
             If the folder cannot be written to.
         """
         make_folder(self._folder)
-        file, of_seconds = self._files(recipe, split)
+        file, of_seconds = self._files(recipe)
         classifier.save(file)
         write_text(of_seconds, json.dumps({"seconds": seconds}) + "\n")
 
-    def _files(self, recipe: Recipe, split: int) -> tuple[Path, Path]:
-        about = {"recipe": as_settings(recipe), "images": self._images, "split": split}
-        key = spec_fingerprint(about, {})[:32]
+    def _files(self, recipe: Recipe) -> tuple[Path, Path]:
+        key = spec_fingerprint({"recipe": as_settings(recipe), "images": self._images}, {})[:32]
         return self._folder / f"{key}.safetensors", self._folder / f"{key}.json"

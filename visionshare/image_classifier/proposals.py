@@ -29,8 +29,6 @@ _PATCHES = 8000
 # More of them take long to choose.
 _MOST_TEMPLATES = 64
 _SEARCH_IMAGES = 600
-# What few images are seen together, at most, and epochs of them.
-_PASSES, _MOST_EPOCHS = 100_000, 300
 # Refits of weights that gradients will move anyhow.
 _REFIT_TOL = 1e-3
 
@@ -63,13 +61,7 @@ class Data:
     @property
     def epochs(self) -> int:
         """Epochs of the last training: some thousands of steps, and at least 30 epochs."""
-        few = int(np.clip(_PASSES // self.n, 90, _MOST_EPOCHS))
-        return int(np.clip(round(6000 * self.batch / self.n), 30, few))
-
-    @property
-    def trial_epochs(self) -> int:
-        """Epochs of a trial: enough to compare by."""
-        return max(8, min(self.epochs, 90) // 3)
+        return int(np.clip(round(6000 * self.batch / self.n), 30, 90))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import json
 import logging
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,8 +44,7 @@ class Trial:
         It varies less than errors do from one part of the images to another.
     temperature : float
         That fits the held-out scores best.
-    classifiers : tuple of CompactClassifier
-        One for each split of the images.
+    classifier : CompactClassifier
     allowed : bool
         Whether it keeps within the limits.
     epochs : int
@@ -59,16 +57,11 @@ class Trial:
     error: float
     doubts: np.ndarray
     temperature: float
-    classifiers: tuple[CompactClassifier, ...]
+    classifier: CompactClassifier
     allowed: bool
     epochs: int
     seconds: float
     choosing: float = 0.0
-
-    @property
-    def classifier(self) -> CompactClassifier:
-        """Return the first of the classifiers; the others cost as much."""
-        return self.classifiers[0]
 
     @property
     def doubt(self) -> float:
@@ -77,14 +70,13 @@ class Trial:
 
 
 class Trials:
-    """Trials on splits of the training images into a part that learns and one that is held out.
+    """Trials on one pair of parts of the training images.
 
     Parameters
     ----------
     data : Data
         Of the learning part.
-    splits : sequence of (ImageSet, ImageSet)
-        Several where there are few images: a trial is then one training for each.
+    learning, held_out : ImageSet
     seed, n_jobs : int
     class_weight : dict or "balanced", optional
     kept : KeptTrials, optional
@@ -94,98 +86,82 @@ class Trials:
     def __init__(
         self,
         data: Data,
-        splits: Sequence[tuple[ImageSet, ImageSet]],
+        learning: ImageSet,
+        held_out: ImageSet,
         seed: int,
         n_jobs: int,
         class_weight: dict[Any, float] | str | None = None,
         kept: KeptTrials | None = None,
     ) -> None:
-        self.data, self._splits = data, splits
-        self.learning, self.held_out = splits[0]
+        self.data, self.learning, self.held_out = data, learning, held_out
         self._seed, self._n_jobs, self._class_weight, self._kept = seed, n_jobs, class_weight, kept
         self._chosen: dict[str, CompactClassifier] = {}
         self._choosing = 0.0
 
-    @property
-    def n_splits(self) -> int:
-        """Trainings of a trial."""
-        return len(self._splits)
-
-    @property
-    def n_learning(self) -> int:
-        """Images that a trial learns from, in all splits together."""
-        return sum(len(learning) for learning, _ in self._splits)
-
-    def train(self, proposal: Proposal, epochs: int, split: int = 0) -> CompactClassifier:
-        """Return the classifier of a proposal after so many epochs on the part of a split."""
-        features, learning = proposal.features, self._splits[split][0]
+    def train(self, proposal: Proposal, epochs: int) -> CompactClassifier:
+        """Return the classifier of a proposal after so many epochs."""
+        features = proposal.features
         if isinstance(features, Greedy) and isinstance(features.pool, FeatureFamily):
             return learn_from_family(
-                features.pool, features.rounds, learning, self._n_jobs, self._class_weight
+                features.pool, features.rounds, self.learning, self._n_jobs, self._class_weight
             )
         recipe = self._recipe(proposal, epochs)
         with tempfile.TemporaryDirectory(prefix="visionshare-") as folder:
             run = Run(recipe, Path(folder), None, self._n_jobs)
-            images = images_in_memory(run, learning)
+            images = images_in_memory(run, self.learning)
             members = (run.member(number) for number in range(recipe.members))
-            return averaged([fine_tuned(one, self._choose(one, split), images) for one in members])
+            return averaged([fine_tuned(one, self._choose(one), images) for one in members])
 
     def _recipe(self, proposal: Proposal, epochs: int) -> Recipe:
         return proposal.recipe(
             self.data, epochs=epochs, seed=self._seed, class_weight=self._class_weight
         )
 
-    def _choose(self, run: Run, split: int) -> CompactClassifier:
+    def _choose(self, run: Run) -> CompactClassifier:
         """Return the classifier of the chosen features, which trials of one structure share."""
-        key = f"{split} {_key(run.recipe)}"
+        key = _key(run.recipe)
         if key not in self._chosen:
             begun = time.perf_counter()
-            learning = self._splits[split][0]
-            self._chosen[key] = choose_features(run, images_in_memory(run, learning))
+            self._chosen[key] = choose_features(run, images_in_memory(run, self.learning))
             self._choosing += time.perf_counter() - begun
         return self._chosen[key]
 
-    def measure(self, proposal: Proposal, classifiers: Sequence[CompactClassifier]) -> Trial:
-        """Return what classifiers, one a split, do with the held-out images."""
-        pairs = list(zip(classifiers, self._splits, strict=True))
-        scores = np.concatenate(
-            [one.decision_function(held_out.images, self._n_jobs) for one, (_, held_out) in pairs]
-        )
-        truth = np.concatenate([held_out.labels.astype(np.int64) for _, held_out in self._splits])
+    def measure(self, proposal: Proposal, classifier: CompactClassifier) -> Trial:
+        """Return what a classifier does with the held-out images."""
+        scores = classifier.decision_function(self.held_out.images, self._n_jobs)
+        truth = self.held_out.labels.astype(np.int64)
         wrong = float(np.mean(np.argmax(scores, axis=1) != truth))
         counted, true = with_an_error(scores, truth)
         temperature = fit_temperature(counted, true, np.ones(len(true)))
-        calibrated = replace(classifiers[0], temperature=temperature)
+        calibrated = replace(classifier, temperature=temperature)
         doubts = 1 - calibrated.probabilities(scores)[np.arange(len(truth)), truth]
-        return Trial(proposal, wrong, doubts, temperature, tuple(classifiers), True, 0, 0.0)
+        return Trial(proposal, wrong, doubts, temperature, classifier, True, 0, 0.0)
 
     def run(self, proposal: Proposal, epochs: int) -> Trial:
-        """Train a proposal on each split, and measure it."""
+        """Train a proposal and measure it."""
         before = self._choosing
-        trained = [self._trained(proposal, epochs, split) for split in range(len(self._splits))]
-        choosing, seconds = self._choosing - before, sum(took for _, took in trained)
-        trial = self.measure(proposal, [classifier for classifier, _ in trained])
+        classifier, seconds = self._trained(proposal, epochs)
+        choosing = self._choosing - before
+        trial = self.measure(proposal, classifier)
         figures = (100 * trial.error, trial.classifier.macs, seconds)
         _logger.info("%s: %.2f %% error, %d multiply-accumulates, %.1f s", proposal, *figures)
         return replace(trial, epochs=epochs, seconds=seconds, choosing=choosing)
 
-    def _trained(
-        self, proposal: Proposal, epochs: int, split: int
-    ) -> tuple[CompactClassifier, float]:
+    def _trained(self, proposal: Proposal, epochs: int) -> tuple[CompactClassifier, float]:
         """Return the classifier of a proposal and the seconds it took, now or before."""
         features = proposal.features
         has_recipe = not isinstance(features, Greedy) or isinstance(features.pool, str)
         recipe = self._recipe(proposal, epochs) if self._kept is not None and has_recipe else None
         if self._kept is not None and recipe is not None:
-            found = self._kept.read(recipe, split)
+            found = self._kept.read(recipe)
             if found is not None:
                 return found
         begun = time.perf_counter()
         with stage(f"trying {proposal}"):
-            classifier = self.train(proposal, epochs, split)
+            classifier = self.train(proposal, epochs)
         seconds = time.perf_counter() - begun
         if self._kept is not None and recipe is not None:
-            self._kept.write(recipe, classifier, seconds, split)
+            self._kept.write(recipe, classifier, seconds)
         return classifier, seconds
 
 

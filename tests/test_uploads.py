@@ -167,6 +167,16 @@ def test_what_no_run_wrote_is_not_replaced(place, object_storage):
     assert stored(object_storage, place)["notes.txt"] == b"mine"
 
 
+@pytest.mark.parametrize("name", ["../other", "a/../../b", "/etc/b", ""])
+def test_a_mark_that_names_files_elsewhere_is_none(place, object_storage, name):
+    made(place, a="1").deliver()
+    mark = json.loads(object_storage.cat(f"{place}/{COMPLETE}"))
+    mark["replaces"] = [name]
+    object_storage.pipe(f"{place}/{COMPLETE}", json.dumps(mark).encode())
+    with pytest.raises(InputError, match="no mark"):
+        Destination.of(place)
+
+
 @pytest.mark.parametrize(
     "url",
     ["https://example.org/run", "ftp://host/run", "s3://results", "s3://no-bucket/run",

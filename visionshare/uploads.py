@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from visionshare.durable import is_partial, remove_folder, write_text
@@ -281,9 +281,17 @@ def _read_mark(url: str) -> dict[str, Any] | None:
         mark = json.loads(read_object(url) or b"")
         if mark["format"] != _FORMAT or mark["version"] != _VERSION:
             return None
-        return {"id": str(mark["id"]), "files": dict(mark["files"]), "replaces": mark["replaces"]}
+        found = {"id": str(mark["id"]), "files": dict(mark["files"])}
+        found["replaces"] = [str(name) for name in mark["replaces"]]
+        # What a mark names may be removed: nothing beside the place.
+        return found if all(map(_is_inside, _names_in(found))) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 def _record_file(folder: Path) -> Path:

@@ -55,16 +55,22 @@ def test_a_recipe_trains_from_files_of_storage(pattern, tmp_path):
     assert result.classifier.metadata["training_data"] == stored.fingerprint()
 
 
-def test_workers_learn_the_same_bits_from_storage(pattern, tmp_path):
+def trained_both_ways(recipe, tmp_path):
+    """Return the classifiers of one process and of two workers."""
     distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
-    here = train(recipe_of(pattern), tmp_path / "here").classifier
+    here = train(recipe, tmp_path / "here").classifier
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        there = train(recipe_of(pattern), tmp_path / "there", client=client).classifier
+        there = train(recipe, tmp_path / "there", client=client).classifier
+    return here, there
+
+
+def test_workers_learn_the_same_bits_from_storage(pattern, tmp_path):
+    here, there = trained_both_ways(recipe_of(pattern), tmp_path)
     assert np.array_equal(here.weights, there.weights)
     assert here.temperature == there.temperature
 
@@ -101,15 +107,7 @@ def test_pictures_of_storage_show_where_others_stop(pattern, tmp_path):
 
 
 def test_workers_learn_where_images_of_storage_stop(pattern, tmp_path):
-    distributed = pytest.importorskip("distributed", reason="needs the extra [dask]")
-    here = train(exiting(pattern), tmp_path / "here").classifier
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        there = train(exiting(pattern), tmp_path / "there", client=client).classifier
+    here, there = trained_both_ways(exiting(pattern), tmp_path)
     assert np.array_equal(here.weights, there.weights)
     assert here.exit_rule == there.exit_rule
 

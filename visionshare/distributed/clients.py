@@ -14,7 +14,7 @@ __all__ = ["cluster_client"]
 # for good. After the usual 15 seconds the look may fall into another restart.
 _LOST = {"distributed.deploy.lost-worker-timeout": "10000 hours"}
 # Without a dashboard that people open nobody sees the stacks that each worker samples every 10 ms,
-# which takes a tenth of its time; and its event loop need not look 50 times a second how late it is.
+# which takes a tenth of its time; and its event loop need not see 50 times a second how late it is.
 _UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1 s"}
 
 

@@ -50,6 +50,9 @@ def test_the_choice_is_a_recipe_for_the_pictures(tmp_path, base):
     assert f"{told[0].classifier.macs:,} macs" in text
     result = train(recipe, tmp_path / "out")
     assert result.classifier.macs <= LIMITS.macs
+    # Training pictures would say that it is surer than it is.
+    held_out = found.choice.best.temperature
+    assert result.classifier.temperature == recipe.temperature == pytest.approx(held_out, abs=1e-4)
     assert result.metrics["test_images"] == 8
     assert result.metrics["test_origin"] == "held out"
     assert (tmp_path / "out" / CHOSEN).read_text() == text

@@ -167,6 +167,10 @@ def _recipe(base: Recipe, choice: Choice, training: ImageSet, limits: Limits, jo
     proposal = choice.best.proposal
     given = {name: getattr(base, name) for name in _GIVEN}
     recipe = choice.recipe().model_copy(update={**given, "description": str(proposal)})
+    # Of training images it would be too low by far; whole numbers have scales of their own.
+    if choice.is_honest and proposal.bits is None:
+        temperature = round(choice.best.temperature, 4)
+        recipe = recipe.model_copy(update={"temperature": max(temperature, 1e-4)})
     if isinstance(proposal.features, Greedy):
         # From all images other features may be chosen, which cost more: the last rounds are left.
         learned = train_images(recipe, training, jobs)

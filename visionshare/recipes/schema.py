@@ -209,15 +209,17 @@ class Recipe(Section):
     """Everything that a training run needs to know.
 
     ``members``: so many classifiers, of the seeds from ``seed`` · ``members`` on, become one whose
-    scores are the mean of theirs. The sections that configure other objects have their models
-    from :func:`recipe_model`. ``design`` is for :func:`visionshare.recipes.design_recipe` alone:
-    training ignores it.
+    scores are the mean of theirs. ``temperature``: what scores are divided by before they become
+    probabilities, as held-out images ask for; fitted by the stages when omitted. The sections that
+    configure other objects have their models from :func:`recipe_model`. ``design`` is for
+    :func:`visionshare.recipes.design_recipe` alone: training ignores it.
     """
 
     name: str = Field(max_length=100)
     description: str = ""
     seed: int = Field(default=0, ge=0)
     members: int = Field(default=1, ge=1, le=100)
+    temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     data: DataPart
     preprocessing: Any = None
     features: FeaturePart

@@ -195,6 +195,8 @@ def _trained(
     claim_work_folder(run, images.pictures, resume)
     teacher = learn_teacher(run, images, sources)
     classifier = learn_members(run, images, sources, teacher)
+    if recipe.temperature is not None:
+        classifier = replace(classifier, temperature=recipe.temperature)
     if recipe.early_exit is not None:
         with run.clock("early exit"):
             classifier = with_exits(run, classifier, images)

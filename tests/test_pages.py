@@ -197,10 +197,10 @@ def test_the_page_of_few_inputs_counts_who_errs_less(tmp_path):
         for budget in sparse_peers.BUDGETS
         for seed in (0, 1)
     ]
-    said = sparse_peers.finding(found)
-    assert "(scikit-learn) in 0 of 3 (-1.0 points on average)" in said["ahead"]
-    assert "(skglm), refitted in 3 of 3 (+2.0 points on average)" in said["ahead"]
-    assert said["faster"] == "2.0, 8.0, 1.0"
+    ahead, faster = sparse_peers.finding(found)
+    assert "(scikit-learn) in 0 of 3 (-1.0 points on average)" in ahead
+    assert "(skglm), refitted in 3 of 3 (+2.0 points on average)" in ahead
+    assert faster == "2.0, 8.0, 1.0"
     assert "| letter | 10.5 ± 0.7 (1.00 s) |" in sparse_peers.errors(found, 5)
     sparse_peers.draw(found, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").is_file()

@@ -168,7 +168,7 @@ def cells(found: list[Run]) -> dict[tuple[str, int], dict[str, tuple[float, floa
     return means
 
 
-def finding(found: list[Run]) -> dict[str, str]:
+def finding(found: list[Run]) -> tuple[str, str]:
     """Return how often ShareBoost errs less than each other method, and how many times as fast."""
     means = list(cells(found).values())
     ours, *others = METHODS
@@ -179,7 +179,7 @@ def finding(found: list[Run]) -> dict[str, str]:
         times = np.exp(np.mean([np.log(cell[other][1] / cell[ours][1]) for cell in means]))
         ahead.append(f"{other} in {less} of {len(means)} ({points:+.1f} points on average)")
         faster.append(f"{times:.1f}")
-    return {"ahead": ", ".join(ahead), "faster": ", ".join(faster)}
+    return ", ".join(ahead), ", ".join(faster)
 
 
 def draw(found: list[Run], file: Any) -> None:
@@ -226,10 +226,12 @@ def main() -> None:
         found = list(runs(options))
     keep_runs(options.out, "sparse_peers", found)
     draw(found, options.out / "sparse_peers.png")
+    ahead, faster = finding(found)
     write_page(
         options.out,
         "sparse_peers",
-        **finding(found),
+        ahead=ahead,
+        faster=faster,
         n_train=TRAINING,
         n_tests=TESTS,
         folds=FOLDS,

@@ -13,7 +13,7 @@ import itertools
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +38,10 @@ TREES = {"n_estimators": 100, "learning_rate": 0.1, "min_child_samples": 5, "ver
 Examples = tuple[np.ndarray, np.ndarray]
 # Which inputs a fitted method reads, and its predictions.
 Predictor = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
+
+
+# Set, method, number of inputs and seed of a run.
+Key = tuple[str, str, int, int]
 
 
 class Run(NamedTuple):
@@ -142,22 +146,21 @@ def split(data: Any, name: str, seed: int) -> tuple[Examples, Examples]:
     return (X[train], y[train]), (X[test], y[test])
 
 
-def kept(file: Path) -> dict[tuple[str, str, int, int], Run]:
-    """Return the runs that are there, by set, method, budget and seed."""
+def kept(file: Path) -> dict[Key, Run]:
+    """Return the runs that are there."""
     if not file.is_file():
         return {}
     rows = json.loads(file.read_text(encoding="utf-8"))["runs"]
-    return {(r["table"], r["method"], r["budget"], r["seed"]): Run(**r) for r in rows}
+    return {run[:4]: run for run in (Run(**row) for row in rows)}
 
 
-def runs(options: Any, done: dict[tuple[str, str, int, int], Run]) -> Iterator[Run]:
-    """Yield every method on every set, budget and seed."""
-    names = NAMES[:1] if options.quick else NAMES
+def missing_runs(options: Any, done: Collection[Key]) -> Iterator[Run]:
+    """Yield every method on every set, budget and seed, but what is done."""
+    names = options.sets[:1] if options.quick else options.sets
     for name, seed, budget in itertools.product(names, range(options.seeds), BUDGETS):
         train, test = split(options.data, name, seed)
         for method, (fit, _) in METHODS.items():
             if (name, method, budget, seed) in done:
-                yield done[name, method, budget, seed]
                 continue
             setting = chosen(method, train, budget)
             begun = time.process_time()
@@ -235,16 +238,17 @@ def errors(found: list[Run], budget: int) -> str:
 def main() -> None:
     """Measure all, write page and runs."""
     parser = arguments(__doc__)
+    parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES), help="all")
     parser.set_defaults(seeds=3)
     options = parser.parse_args()
-    found: list[Run] = []
     done = kept(options.out / "sparse_peers.json")
     with thread_limit(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for run in runs(options, done):
-            found.append(run)
-            if len(found) > len(done):
-                keep_runs(options.out, "sparse_peers", found)
+        for run in missing_runs(options, set(done)):
+            done[run[:4]] = run
+            keep_runs(options.out, "sparse_peers", list(done.values()))
+    found = [run for run in done.values() if run.table in options.sets]
+    draw(found, options.out / "sparse_peers.png")
     ahead, faster = finding(found)
     write_page(
         options.out,

@@ -2,6 +2,7 @@
 
     python -m benchmarks.pictures --data DIR --set digits chars74k --seeds 3 --json FILE
 
+Without --set, those sets that the defaults were made with; benchmarks/picture_sets.py has others.
 Peers choose their settings on a part of the training images, as in benchmarks.peers; those whose
 packages are not installed are left out. The LeNet has as many multiply-accumulates as our
 classifier of the same seed, copies deformed alike, and as many seconds for tuning and training
@@ -16,7 +17,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
@@ -29,9 +30,10 @@ import numpy as np
 from benchmarks.peers.networks import Network
 from benchmarks.peers.peer import Effort
 from benchmarks.peers.running import NETWORKS, PEERS, Peer, missing
+from benchmarks.picture_sets import KNOWN, SETS, UNSEEN, for_peers, load
 from scripts.reproduce.results import RESULTS, spread, table, write_page
 from visionshare import ImageClassifier
-from visionshare.datasets import Cut, ImageSet, Preprocessing, load_images
+from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.durable import write_text
 from visionshare.image_classifier.augmenting import deformed
@@ -39,47 +41,14 @@ from visionshare.image_classifier.proposals import Data
 from visionshare.recipes import load_recipe
 from visionshare.recipes.design.writing import toml_text
 
-__all__ = ["PEER_NAMES", "SETS", "load", "main", "rows"]
+__all__ = ["PEER_NAMES", "comparison", "main", "rows"]
 
-SETS = ("digits", "fashion-mnist", "cifar10", "chars74k", "brodatz", "mnist")
 OURS = "ImageClassifier"
 PEER_NAMES = ("network", "gradients", "trees")
 Result = dict[str, Any]
 LENET = "LeNet-5 of as many multiply-accumulates"
 # Of what our classifier takes: the LeNet's seconds of training; the others are those of tuning.
 _TRAINING = 0.25
-# Sides of the peers' images where a set has none of its own, and patches of each texture.
-_SIDE, _PATCHES, _TEST_PART = 32, 200, 0.25
-
-
-def load(name: str, data: Path) -> tuple[ImageSet, ImageSet]:
-    """Return training and test images of a set.
-
-    Chars74K has no split: a fourth of each class tests. Of textures the left halves train and the
-    right ones test.
-    """
-    if name == "chars74k":
-        images = load_characters(data / "chars74k" / "englishimg_good36_gray64.npz")
-        testing = stratified_mask(images.labels, _TEST_PART, 0)
-        return images.subset(np.flatnonzero(~testing)), images.subset(np.flatnonzero(testing))
-    if name == "brodatz":
-        folder, cut = data / "brodatz" / "usc-sipi", Cut(_SIDE, _PATCHES, 0)
-        parts = [load_images(folder, split, cut=cut) for split in ("train", "test")]
-        # Larger scans of two of the textures are left out.
-        classes = [c for c in parts[0].classes if c.startswith("1.1.")]
-        return parts[0].of_classes(classes), parts[1].of_classes(classes)
-    mode = "color" if name == "cifar10" else "gray"
-    return load_images(name, "train", data, mode=mode), load_images(name, "test", data, mode=mode)
-
-
-def load_characters(file: Path) -> ImageSet:
-    """Return the characters of a file, as images of 32 × 32 pixels."""
-    with np.load(file) as arrays:
-        pictures, samples = arrays["images"], arrays["sample"]
-    steps = Preprocessing()
-    images = np.stack([steps.apply(picture, (_SIDE, _SIDE)) for picture in pictures])
-    classes, labels = np.unique(samples, return_inverse=True)
-    return ImageSet(images, labels.astype(np.int64), tuple(map(str, classes)), "chars74k")
 
 
 def _part(images: ImageSet, most: int | None, seed: int) -> ImageSet:
@@ -157,13 +126,38 @@ def rows(results: Mapping[str, Result], name: str) -> list[list[str]]:
     ]
 
 
+def comparison(results: Mapping[str, Result]) -> list[list[str]]:
+    """Return the rows of the first table: set, our mean error, the best peer and its mean error."""
+    found = []
+    for name in _sets(results):
+        errors: dict[str, list[float]] = {}
+        for about, result in results.items():
+            of_set, who, _ = about.split(" | ")
+            if of_set == name:
+                errors.setdefault(who, []).append(100 * result["error"])
+        ours = errors.pop(OURS, None)
+        if ours and errors:
+            best = min(errors, key=lambda who: float(np.mean(errors[who])))
+            found.append([name.split(",")[0], spread(ours), spread(errors[best]), best])
+    return found
+
+
+def _sets(results: Mapping[str, Result]) -> list[str]:
+    return list(dict.fromkeys(about.split(" | ")[0] for about in results))
+
+
 def write(file: Path, out: Path) -> None:
     """Write the page of the results of a file."""
     results = json.loads(file.read_text())
     header = ["", "test error, %", "multiply-accumulates", "seconds", "seeds"]
-    names = list(dict.fromkeys(about.split(" | ")[0] for about in results))
-    parts = [f"## {name}\n\n{table(header, rows(results, name))}" for name in names]
-    write_page(out, "own-pictures", tables="\n\n".join(parts))
+
+    def tables(of: Iterable[str]) -> str:
+        names = [name for name in _sets(results) if name.split(",")[0] in of]
+        return "\n\n".join(f"### {n}\n\n{table(header, rows(results, n))}" for n in names)
+
+    first = table(["", "ImageClassifier, %", "best peer, %", "which"], comparison(results))
+    known, unseen = tables(set(SETS) - set(UNSEEN)), tables(UNSEEN)
+    write_page(out, "own-pictures", comparison=first, known=known, unseen=unseen)
 
 
 def main(given: Sequence[str] | None = None) -> None:
@@ -171,7 +165,14 @@ def main(given: Sequence[str] | None = None) -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("python -m benchmarks.pictures", None, __doc__, None, [], raw)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
-    parser.add_argument("--set", nargs="*", choices=SETS, default=list(SETS[:5]))
+    parser.add_argument(
+        "--set",
+        nargs="*",
+        choices=SETS,
+        default=list(KNOWN),
+        metavar="SET",
+        help="default those that the defaults were made with",
+    )
     parser.add_argument("--train", type=int, help="training images at most")
     parser.add_argument("--test", type=int, help="test images at most")
     parser.add_argument("--seeds", type=int, default=3)
@@ -203,18 +204,19 @@ def _runs(
 ) -> Iterator[tuple[str | None, str, Callable[[], Result]]]:
     """Yield what is to be run with a seed: its key, its name; ours first, others depend on it."""
     yield None, OURS, lambda: run_ours(train, test, seed)
+    shrunk = for_peers(train), for_peers(test)
     if all(find_spec(package) for package in NETWORKS):
 
         def lenet() -> Result:
             ours = results[f"{title} | {OURS} | {seed}"]
             with TemporaryDirectory() as folder:
-                return run_lenet(train, test, seed, ours, Path(folder))
+                return run_lenet(*shrunk, seed, ours, Path(folder))
 
         yield PEER_NAMES[0], LENET, lenet
     for key in PEER_NAMES[1:]:
         peer, effort = PEERS[key], Effort(1, False, seed)
         if not missing(peer) and (seed == 0 or peer.seeded):
-            yield key, peer.name, partial(run_peer, peer, train, test, effort)
+            yield key, peer.name, partial(run_peer, peer, *shrunk, effort)
 
 
 if __name__ == "__main__":

@@ -95,6 +95,10 @@ def _run(line):
 def _with_stand_ins(line):
     for word, thing in STAND_INS.items():
         line = re.sub(rf"(?<![\w.]){re.escape(word)}(?!\w)", thing, line)
+    return _with_classifier(line)
+
+
+def _with_classifier(line):
     name = next(name for word, name in CLASSIFIERS.items() if word in line)
     return line.replace("CLASSIFIER", f"out/{name}/classifier.safetensors")
 
@@ -310,7 +314,7 @@ def test_the_page_of_clusters_runs(readers_things, tmp_path, monkeypatch, capsys
                     exec(compile(text, "clusters.md", "exec"), names)
                     continue
                 for line in text.splitlines():
-                    _run(line.replace("CLASSIFIER", "out/digits/classifier.safetensors"))
+                    _run(_with_classifier(line))
     finally:
         server.stop()
     # Three pictures in each of two tars, below a line of names.

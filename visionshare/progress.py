@@ -63,6 +63,49 @@ def _duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min"
 
 
+class _Compilations:
+    """Counts the kernels that numba compiles now, once it is imported.
+
+    What takes long in a first run alone is not to look like what takes long in each.
+    """
+
+    def __init__(self) -> None:
+        self._active = 0
+        self._listener: Any = None
+
+    def are_active(self) -> bool:
+        """Return whether a kernel is being compiled."""
+        self._listen()
+        return self._active > 0
+
+    def close(self) -> None:
+        """Stop to count."""
+        if self._listener is not None:
+            sys.modules["numba.core.event"].unregister(_COMPILE, self._listener)
+            self._listener = None
+
+    def _listen(self) -> None:
+        event: Any = sys.modules.get("numba.core.event")
+        if self._listener is not None or not hasattr(event, "register"):
+            return
+
+        class Listener(event.Listener):
+            """Tells of compilations that begin and end."""
+
+            def on_start(listener, _: Any) -> None:
+                self._active += 1
+
+            def on_end(listener, _: Any) -> None:
+                # One that had begun before is not known.
+                self._active = max(0, self._active - 1)
+
+        self._listener = Listener()
+        event.register(_COMPILE, self._listener)
+
+
+_COMPILE = "numba:compile"
+
+
 class Progress:
     """Shows the stages and loops of what runs inside of a ``with`` block.
 
@@ -103,6 +146,7 @@ class Progress:
         self._bar_of: _Task | None = None
         self._ticker: threading.Thread | None = None
         self._lock, self._ended = threading.Lock(), threading.Event()
+        self._compilations = _Compilations()
         self._last = self._clock()
 
     def __enter__(self) -> Progress:
@@ -114,13 +158,14 @@ class Progress:
         self._ended.set()
         if self._ticker is not None:
             self._ticker.join()
+        self._compilations.close()
         self._close_bar()
 
     def _tick(self) -> None:
         while not self._ended.wait(self._every if not self._is_terminal else 1.0):
             with self._lock:
                 if self._bar is not None:
-                    self._bar.refresh()
+                    self._bar.set_description_str(self._path())
                 self._show()
 
     @contextmanager
@@ -154,7 +199,8 @@ class Progress:
 
     def _path(self) -> str:
         """Return the labels of the tasks, outermost first, each once."""
-        return ": ".join(dict.fromkeys(task.label for task in self._tasks))
+        path = ": ".join(dict.fromkeys(task.label for task in self._tasks))
+        return f"{path} (compiling, only this once)" if self._compilations.are_active() else path
 
     def _renew_bar(self) -> None:
         """On a terminal, show a bar of what is counted now."""

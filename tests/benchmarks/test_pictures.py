@@ -61,8 +61,24 @@ def test_rows_are_means_over_seeds(tmp_path, ours, capsys):
 def test_the_page_has_a_table_of_each_set(tmp_path, ours, capsys):
     _main(tmp_path, "--seeds", "1", "--peers", "--page", "--out", str(tmp_path))
     page = (tmp_path / "own-pictures.md").read_text()
-    assert "## digits, " in page
+    known, unseen = page.split("## Other sets")
+    assert "### digits, " in known
+    assert "###" not in unseen
     assert "| ImageClassifier | 25.00" in page
+
+
+def test_the_first_table_names_the_best_peer():
+    runs = {"A": (0.3, 0.1), "B": (0.25,), pictures.OURS: (0.2,)}
+    results = {
+        f"some, 5 images | {who} | {seed}": {**OURS, "error": error}
+        for who, errors in runs.items()
+        for seed, error in enumerate(errors)
+    }
+    (row,) = pictures.comparison(results)
+    assert row[:2] == ["some", "20.00"]
+    assert row[2].startswith("20.00 ±")
+    assert row[3] == "A"
+    assert pictures.comparison({k: v for k, v in results.items() if pictures.OURS in k}) == []
 
 
 def test_peers_deform_as_we_did():

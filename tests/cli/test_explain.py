@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -105,3 +106,28 @@ def test_evaluation_writes_a_report_and_the_mistakes(trained, tmp_path, capsys):
 def test_files_of_another_kind_are_named_first(option, capsys):
     assert main(["evaluate", "nothing.safetensors", "digits", option, "x.txt"]) == 2
     assert f"{option}: got 'x.txt'" in capsys.readouterr().err
+
+
+def test_an_evaluation_says_which_part_it_is_of(trained, tmp_path, capsys):
+    classifier, photos = str(trained / "classifier.safetensors"), trained / "photos"
+    report = tmp_path / "a.html"
+    assert main(["evaluate", classifier, str(photos), "--report", str(report)]) == 0
+    assert "all pictures are evaluated" in capsys.readouterr().err
+    assert "images of photos (all of it)" in report.read_text()
+    shutil.copytree(photos, tmp_path / "parts" / "test")
+    shutil.copytree(photos, tmp_path / "parts" / "train")
+    assert main(["evaluate", classifier, str(tmp_path / "parts"), "--report", str(report)]) == 0
+    assert "note" not in capsys.readouterr().err
+    assert "images of parts (test)" in report.read_text()
+
+
+def test_other_images_and_other_classes_are_named(trained, tmp_path, capsys):
+    classifier = str(trained / "classifier.safetensors")
+    assert main(["evaluate", classifier, "digits"]) == 2
+    said = capsys.readouterr().err
+    assert "digits: its images are 8×8, the classifier takes 4×4" in said
+    assert "train on images like these" in said
+    shutil.copytree(trained / "photos" / "left", tmp_path / "things" / "up")
+    shutil.copytree(trained / "photos" / "left", tmp_path / "things" / "left")
+    assert main(["evaluate", classifier, str(tmp_path / "things")]) == 2
+    assert "['up'] are unknown to the classifier of ['left', 'right']" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from PIL import Image
 
 from visionshare.datasets import dataset_info, fetch_dataset, load_dataset, load_images
 from visionshare.datasets.catalog import verify_dataset
-from visionshare.datasets.parquet import find_shards, read_parquet
+from visionshare.datasets.parquet import find_shards, parquet_pictures, read_parquet
 from visionshare.errors import DataError
 from visionshare.recipes import load_recipe, train
 
@@ -88,6 +88,32 @@ def test_splits_may_be_folders(tmp_path, images):
         find_shards(tmp_path / "none")
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["dog", "cat", "cat", "dog", "cat", "dog", "dog"], ("cat", "dog")),
+        (pyarrow.array(["b", "a", "a", "b", "a", "b", "b"]).dictionary_encode(), ("a", "b")),
+        ([10, 9, 9, 10, 9, 10, 10], ("9", "10")),
+    ],
+)
+def test_labels_without_names_are_their_own(tmp_path, images, labels, classes):
+    """As other programs write tables: no metadata, and perhaps bytes without a record."""
+    first, second = [1, 0, 0, 1, 0, 1, 1], [0, 0]
+    expected = [*first, *second]
+    for name, rows, chosen in (("a", images, slice(7)), ("b", images[1:3], slice(1, 3))):
+        pictures = pyarrow.array([png(picture) for picture in rows], pyarrow.binary())
+        table = pyarrow.table({"image": pictures, "label": labels[chosen]})
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    found = read_parquet(tmp_path, mode="color")
+    assert (found.classes, found.labels.tolist()) == (classes, expected)
+    assert_array_equal(found.images[7:], images[1:3])
+    pictures = parquet_pictures([tmp_path], "both")
+    assert (pictures.classes, pictures.labels.tolist()) == (classes, expected)
+    write(tmp_path / "c.parquet", images, LABELS, column="image")
+    with pytest.raises(DataError, match=r"c\.parquet: other classes than those of .*a\.parquet"):
+        read_parquet(tmp_path)
+
+
 def test_what_is_missing_is_said(tmp_path, images):
     file = tmp_path / "a.parquet"
 
@@ -97,9 +123,6 @@ def test_what_is_missing_is_said(tmp_path, images):
             read_parquet(file, mode="color")
         assert "\n" not in str(caught.value)
 
-    refused("does not name the classes", huggingface="{}")
-    refused("does not name the classes", huggingface='{"info": 3}')
-    refused("does not name the classes", huggingface="[" * 100_000)
     refused("does not name the classes", huggingface=noted("cat"))
     refused("no texts, or not all different", huggingface=noted(["cat", "cat"]))
     refused("no texts, or not all different", huggingface=noted(["cat", 3]))
@@ -107,7 +130,7 @@ def test_what_is_missing_is_said(tmp_path, images):
     refused(r"'img' is no record with bytes", kind=pyarrow.struct([("path", pyarrow.string())]))
     text = pyarrow.struct([("bytes", pyarrow.list_(pyarrow.int8()))])
     refused(r"'img' is no record with bytes", [b""], [0], kind=text)
-    refused("'label' is no index of a class, but double", labels=[0.5] * 7)
+    refused("'label' is no class, a text or an index, but double", labels=[0.5] * 7)
     refused("row 2: label 2, not a class from 0 to 1", labels=[0, 1, 2, 0, 1, 0, 0])
     refused("row 1: label -1", labels=[0, -1, 1, 0, 1, 0, 0])
     refused("row 6: label None", labels=[*LABELS[:6], None])

@@ -48,6 +48,8 @@ def test_a_cluster_learns_the_bits_of_one_process(client, digits, local):
     X, y = digits
     with DistributedColumns.from_array(X, client, partitions=5) as columns:
         assert sorted(columns.workers.values()) == [2, 3]
+        names = client.run(lambda dask_worker: list(dask_worker.plugins))
+        assert all("visionshare-kernels" in plugins for plugins in names.values())
         model = ShareBoost(4, criterion="orthogonal").fit(columns, y)
         _same(model, local)
         assert np.array_equal(model.predict(columns), model.predict(X))

@@ -176,6 +176,22 @@ def test_a_process_without_the_key_is_no_member():
     group.close()
 
 
+def test_a_process_that_has_left_is_a_lost_connection():
+    """Also for what is sent: the group begins again then, so it must know of it."""
+    with listener("127.0.0.1") as listening:
+        members = [GroupMember(((0,), (1,)), i, listening.getsockname()[:2], b"k") for i in (0, 1)]
+        groups = []
+        other = threading.Thread(target=lambda: groups.append(ConnectedProcessGroup(members[1])))
+        other.start()
+        ConnectedProcessGroup(members[0], listening).close()
+        other.join()
+    with pytest.raises(ConnectionError):
+        groups[0].gathered({1: np.zeros(10**7)})
+    groups[0].close()
+    with pytest.raises(ConnectionError, match="cannot be reached"):
+        ConnectedProcessGroup(members[1])
+
+
 def _knock(leader):
     with socket.create_connection(leader) as one:
         # As long as a member's greeting, with another key.

@@ -53,3 +53,8 @@ def test_microseconds_become_multiply_accumulates():
     assert Limits(700).at_the_rate_of(model, images) == Limits(700)
     assert Limits(None, None, 1e-9).at_the_rate_of(model, images).macs == 1
     assert Limits(700, None, 1e9).at_the_rate_of(model, images).macs == 700
+
+
+def test_limits_are_said_in_words():
+    limits = Limits.of({"macs": 20_000, "flash": "1KiB"})
+    assert str(limits) == "20,000 multiply-accumulates, 1,024 bytes of flash"

@@ -190,5 +190,6 @@ def test_data_that_does_not_fit(pictures, fitted):
         ImageClassifier(**QUICK).fit(images, np.zeros(60, int))
     with pytest.raises(InputError, match="reshape"):
         fitted.predict(np.zeros((3, 81)))
-    with pytest.raises(InputError, match="budget"):
+    said = "budget: got '0 multiply-acc.*the cheapest that was tried costs [1-9]"
+    with pytest.raises(InputError, match=said):
         ImageClassifier(features=POOL, budget=0.5, n_jobs=1).fit(images, y)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from visionshare.datasets import Preprocessing
 from visionshare.errors import DataError, InputError
 from visionshare.image_classifier.pictures import Intake, is_vectors
 
@@ -12,6 +13,28 @@ def test_bytes_of_one_size_stay_as_they_are():
     images = np.random.default_rng(0).integers(0, 256, (4, 6, 5), np.uint8)
     intake = Intake.of(images)
     assert (intake.size, intake.n_channels, intake.mode) == ((6, 5), 1, "gray")
+    assert np.array_equal(intake.apply(images), images)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_light_ink_of_arrays_is_known_and_stays_as_it_is(dtype):
+    images = np.zeros((5, 20, 20), np.uint8)
+    images[:, 4:16, 8:12] = 255
+    images[1, 5, 9] = 90
+    given = images if dtype is np.uint8 else images / 255
+    intake = Intake.of(given)
+    assert intake.preprocessing.polarity == "light_on_dark"
+    assert np.array_equal(intake.apply(given), images)
+
+
+@pytest.mark.parametrize("kind", ["dark ink", "noise", "color"])
+def test_other_arrays_are_taken_as_they_are(kind):
+    noise = np.random.default_rng(0).integers(0, 256, (5, 20, 20, 3), np.uint8)
+    ink = np.full((5, 20, 20), 255, np.uint8)
+    ink[:, 4:16, 8:12] = 0
+    images = {"dark ink": ink, "noise": noise[..., 0], "color": noise}[kind]
+    intake = Intake.of(images)
+    assert intake.preprocessing == Preprocessing()
     assert np.array_equal(intake.apply(images), images)
 
 

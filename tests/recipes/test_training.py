@@ -115,6 +115,9 @@ def test_memory_disk_and_threads_give_the_same_bits(tmp_path):
         model = train(recipe, tmp_path / str(number), jobs=jobs).classifier
         models.append((model.weights.tobytes(), model.intercept.tobytes(), model.temperature))
     assert len(set(models)) == 1
+    # With the same settings the file is the same to the byte.
+    files = [(tmp_path / str(n) / "classifier.safetensors").read_bytes() for n in range(2)]
+    assert files[0] == files[1]
 
 
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch):

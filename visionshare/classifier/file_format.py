@@ -28,6 +28,8 @@ FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 2
 VERSIONS = (1, 2)
 _ARRAYS_OF_STEP = ("weights", "intercept")
+# Not of the classifier but of one run: without them the same training gives the same file.
+_OF_THE_RUN = {"seconds": 0.0}
 # What values of an unexpected type lead to.
 _INVALID = (
     InputError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError,
@@ -48,9 +50,8 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
     arrays["weights"], arrays["intercept"] = values["weights"], values["intercept"]
     path_values = []
     for step in values["path"]:
-        path_values.append(
-            {f.name: getattr(step, f.name) for f in fields(step) if f.name not in _ARRAYS_OF_STEP}
-        )
+        names = [f.name for f in fields(step) if f.name not in _ARRAYS_OF_STEP]
+        path_values.append({name: getattr(step, name) for name in names} | _OF_THE_RUN)
     if path_values:
         for name in _ARRAYS_OF_STEP:
             flat = [np.ravel(getattr(step, name)) for step in values["path"]]

@@ -31,7 +31,7 @@ class PathStep:
     validation_error, test_error : float or None
         The same on validation and test examples, where there are any.
     seconds : float
-        Time since the first round began.
+        Time since the first round began; files do not keep it, and it is 0 then.
     macs : int
         Multiply-accumulates per image.
     score : float

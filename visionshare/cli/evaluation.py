@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+_ALL_OF_IT = (
+    "note: there is no test part, so all pictures are evaluated; those that the classifier was "
+    "trained on do not tell how it does on others"
+)
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
@@ -88,12 +93,14 @@ def evaluate(
     if skip_preprocessing:
         model = replace(model, preprocessing=Preprocessing())
     images = labeled_images(model, dataset, data, split)
+    if images.split is None:
+        typer.echo(_ALL_OF_IT, err=True)
     truth = model.classes_.astype(str)[images.labels]
     scores = None
     with cluster_client(workers, scheduler, threads) as client:
         if client is not None:
             scores = score_images(model, images.images, ClusterMap(client))
-    source = f"{images.name} ({split})"
+    source = f"{images.name} ({images.split or 'all of it'})"
     results = Results.of(
         model, images.images, truth, threads, images.names, source=source, scores=scores
     )

@@ -78,7 +78,8 @@ def labeled_images(
     Raises
     ------
     DataError
-        If a class of theirs is unknown to the classifier.
+        If a class of theirs is unknown to the classifier, or they are of another size: those of
+        the catalog are not resized.
     """
     from dataclasses import replace
 
@@ -88,11 +89,26 @@ def labeled_images(
 
     size, mode = model.picture_size, model.picture_mode
     loaded = load_images(source, split, data, size, mode, model.preprocessing)
+    _check_shape(model, loaded.images.shape[1:], source)
     position = {str(name): i for i, name in enumerate(model.classes_)}
     unknown = sorted({loaded.classes[c] for c in np.unique(loaded.labels)} - set(position))
     if unknown:
-        raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier")
+        known = list(position)[:5]
+        raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier of {known}")
     of_class = np.array([position.get(name, -1) for name in loaded.classes])
     classes = tuple(str(name) for name in model.classes_)
     labels = of_class[loaded.labels]
     return replace(loaded, labels=labels, classes=classes)
+
+
+def _check_shape(model: CompactClassifier, shape: tuple[int, ...], source: str) -> None:
+    # One value a pixel is the same with an axis of its own.
+    given, taken = (
+        sides[:2] if sides[2:] == (1,) else sides for sides in (shape, model.image_shape)
+    )
+    if given != taken:
+        found, accepted = ("×".join(map(str, sides)) for sides in (given, taken))
+        raise DataError(
+            f"{source}: its images are {found}, the classifier takes {accepted}; only pictures of "
+            "files are resized: give a folder of them, or train on images like these"
+        )

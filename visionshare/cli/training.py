@@ -152,6 +152,8 @@ def train(
         parse_size(memory, "--memory")
         changes.append(f'store.memory="{memory}"')
     if seed is not None:
+        if seed < 0:
+            raise InputError("--seed", seed, "a whole number from 0 on")
         changes.append(f"seed={seed}")
     search = SearchOptions.of(budget, time)
     options = PictureOptions(recipe, image_size(size), color, test_fraction, balanced, skip_broken)

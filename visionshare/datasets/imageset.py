@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class ImageSet:
     name : str
     names : tuple of str, optional
         Of the images' files.
+    split : str, optional
+        The part of a data set that it is, such as "test"; None of a set without such parts.
 
     Examples
     --------
@@ -41,6 +43,7 @@ class ImageSet:
     classes: tuple[str, ...]
     name: str
     names: tuple[str, ...] | None = None
+    split: str | None = None
 
     def __post_init__(self) -> None:
         if self.images.ndim not in (2, 3, 4) or len(self.images) != len(self.labels):
@@ -60,7 +63,7 @@ class ImageSet:
     def subset(self, ids: np.ndarray | slice | list[int]) -> ImageSet:
         """Return the images with these indices."""
         names = self._names_of(ids)
-        return ImageSet(self.images[ids], self.labels[ids], self.classes, self.name, names)
+        return replace(self, images=self.images[ids], labels=self.labels[ids], names=names)
 
     def _names_of(self, ids: np.ndarray | slice | list[int]) -> tuple[str, ...] | None:
         if self.names is None:
@@ -84,5 +87,5 @@ class ImageSet:
         new_labels[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
         kept = np.flatnonzero(new_labels[self.labels] >= 0)
         labels = new_labels[self.labels[kept]].astype(np.int64)
-        names = self._names_of(kept)
-        return ImageSet(self.images[kept], labels, tuple(classes), self.name, names)
+        images, names = self.images[kept], self._names_of(kept)
+        return replace(self, images=images, labels=labels, classes=tuple(classes), names=names)

@@ -31,12 +31,30 @@ _NAME = re.compile(r"(train|test|validation)(?![A-Za-z])(?:-(\d+)-of-(\d+))?")
 
 
 class _Shard(NamedTuple):
-    """A file: its number of rows, the column of its pictures, and its classes."""
+    """A file: its number of rows, the column of its pictures, and its classes.
+
+    ``classes`` are empty where the file does not name any: labels are then what they are called.
+    """
 
     path: Path
     n_rows: int
     image: str
+    is_text: bool
     classes: tuple[str, ...]
+
+
+class _Classes(NamedTuple):
+    """The names of all classes, and the number of each label."""
+
+    names: tuple[str, ...]
+    numbers: dict[int | str, int]
+
+    def number(self, where: str, label: int | str | None) -> int:
+        """Return the number of the class of a label."""
+        if label is None or label not in self.numbers:
+            accepted = f"a class from 0 to {len(self.names) - 1}"
+            raise DataError(f"{where}: label {label}, not {accepted}")
+        return self.numbers[label]
 
 
 def has_parquet(folder: str | os.PathLike[str]) -> bool:
@@ -114,8 +132,9 @@ def read_parquet(
 ) -> ImageSet:
     """Read images and labels of Parquet files; needs pyarrow, the extra ``parquet``.
 
-    The column ``image`` or ``img`` is a record with the ``bytes`` of a picture, ``label`` the index
-    of its class; the schema's metadata ``huggingface`` names the classes.
+    The column ``image`` or ``img`` is a record with the ``bytes`` of a picture, or these bytes;
+    ``label`` is the name of its class, or its index where the schema's metadata ``huggingface``
+    names the classes.
 
     Parameters
     ----------
@@ -134,8 +153,7 @@ def read_parquet(
     ------
     DataError
         If pyarrow is missing, or a file is missing, broken or of other columns, its classes have
-        no names or other ones than those of the first file, a picture cannot be read, or all are
-        too large.
+        other names than those of the first file, a picture cannot be read, or all are too large.
 
     Examples
     --------
@@ -149,19 +167,17 @@ def read_parquet(
     if not paths:
         raise DataError("no Parquet files are given")
     shards = [_described(path) for path in paths]
-    first = shards[0]
-    for shard in shards[1:]:
-        if shard.classes != first.classes:
-            raise DataError(f"{shard.path}: other classes than those of {first.path}")
+    first, classes = shards[0], _classes_of(shards)
     rows = _Rows(sum(shard.n_rows for shard in shards), max_bytes)
     for shard in shards:
         for row, (content, label) in enumerate(_rows(shard)):
             where = f"{shard.path}: row {row}"
-            rows.add(where, _image(where, content, size, mode, fit), _class(where, label, shard))
+            number = classes.number(where, label)
+            rows.add(where, _image(where, content, size, mode, fit), number)
     if not rows.filled:
         raise DataError(f"{first.path}: no images")
     name = first.path.stem if len(shards) == 1 else first.path.parent.name
-    return ImageSet(rows.images, rows.labels, first.classes, name)
+    return ImageSet(rows.images, rows.labels, classes.names, name)
 
 
 def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
@@ -184,18 +200,16 @@ def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> Pic
     60000
     """
     first = Path(source[0])
-    shards: list[_Shard] = []
+    parts = _parts(first) if first.is_dir() else [(None, [Path(p) for p in source])]
+    described = [(role, _described(path)) for role, paths in parts for path in paths]
+    shards = [shard for _, shard in described]
+    classes = _classes_of(shards)
     given: list[str | None] = []
     labels: list[int] = []
-    for role, paths in _parts(first) if first.is_dir() else [(None, [Path(p) for p in source])]:
-        for path in paths:
-            shard = _described(path)
-            if shards and shard.classes != shards[0].classes:
-                raise DataError(f"{path}: other classes than those of {shards[0].path}")
-            shards.append(shard)
-            numbers = _labels(shard)
-            labels += numbers
-            given += [role] * len(numbers)
+    for role, shard in described:
+        numbers = [classes.number(where, label) for where, label in _labels(shard)]
+        labels += numbers
+        given += [role] * len(numbers)
     if not labels:
         raise DataError(f"{first}: no images")
     roles, notes = roles_of(given, str(first))
@@ -206,8 +220,7 @@ def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> Pic
                 # Bytes that are not in the file are those of no picture.
                 yield Content(f"{shard.path}: row {row}", content or b"")
 
-    classes = shards[0].classes
-    return PictureSet(name, classes, np.array(labels, np.int64), roles, contents, notes)
+    return PictureSet(name, classes.names, np.array(labels, np.int64), roles, contents, notes)
 
 
 def _parts(folder: Path) -> list[tuple[str | None, list[Path]]]:
@@ -222,19 +235,33 @@ def _parts(folder: Path) -> list[tuple[str | None, list[Path]]]:
     return [(role_of(name), find_shards(folder, name)) for name in sorted(names, reverse=True)]
 
 
-def _labels(shard: _Shard) -> list[int]:
-    """Return the labels of all rows; the pictures are not read."""
-    labels: list[int] = []
+def _labels(shard: _Shard) -> Iterator[tuple[str, int | str | None]]:
+    """Yield where each row is and its label; the pictures are not read."""
+    n_rows = 0
     with _opened(shard.path) as file:
         for batch in file.iter_batches(batch_size=1024, columns=[_LABELS], use_threads=False):
             for label in batch.column(_LABELS).to_pylist():
-                where = f"{shard.path}: row {len(labels)}"
-                labels.append(_class(where, label, shard))
-            if len(labels) > shard.n_rows:
+                yield f"{shard.path}: row {n_rows}", label
+                n_rows += 1
+            if n_rows > shard.n_rows:
                 break
-    if len(labels) != shard.n_rows:
+    if n_rows != shard.n_rows:
         raise DataError(f"{shard.path}: other than the {shard.n_rows} rows that it tells of")
-    return labels
+
+
+def _classes_of(shards: Sequence[_Shard]) -> _Classes:
+    """Return the classes that all shards have: those that they name, or their labels in order."""
+    first = shards[0]
+    for shard in shards[1:]:
+        if (shard.classes, shard.is_text) != (first.classes, first.is_text):
+            raise DataError(f"{shard.path}: other classes than those of {first.path}")
+    if first.classes:
+        return _Classes(first.classes, {number: number for number in range(len(first.classes))})
+    labels: set[Any] = set()
+    for shard in shards:
+        labels.update(label for _, label in _labels(shard) if label is not None)
+    ordered = sorted(labels)
+    return _Classes(tuple(map(str, ordered)), {label: i for i, label in enumerate(ordered)})
 
 
 class _Rows:
@@ -282,12 +309,25 @@ def _opened(path: Path) -> Iterator[Any]:
 def _described(path: Path) -> _Shard:
     with _opened(path) as file:
         schema = file.schema_arrow
-        image = _image_column(path, schema)
-        return _Shard(path, file.metadata.num_rows, image, _classes(path, schema.metadata))
+        image, is_text = _image_column(path, schema), _are_texts(path, schema)
+        classes = () if is_text else _named_classes(path, schema.metadata)
+        return _Shard(path, file.metadata.num_rows, image, is_text, classes)
+
+
+def _are_texts(path: Path, schema: Any) -> bool:
+    """Return whether labels are texts, once they are what names a class."""
+    from pyarrow import types
+
+    kind = schema.field(_LABELS).type
+    inner = kind.value_type if types.is_dictionary(kind) else kind
+    is_text = bool(types.is_string(inner) or types.is_large_string(inner))
+    if not is_text and not types.is_integer(kind):
+        raise DataError(f"{path}: its column 'label' is no class, a text or an index, but {kind}")
+    return is_text
 
 
 def _image_column(path: Path, schema: Any) -> str:
-    """Return the column of the pictures, once it and that of the labels have the right types."""
+    """Return the column of the pictures' bytes, perhaps in a record, if there is one of labels."""
     from pyarrow import types
 
     # Of a name that two columns have there is no index.
@@ -297,23 +337,21 @@ def _image_column(path: Path, schema: Any) -> str:
         raise DataError(f"{path}: no columns 'image' (or 'img') and 'label'; it has {has}")
     kind = schema.field(found[0]).type
     index = kind.get_field_index("bytes") if types.is_struct(kind) else -1
-    binary = index >= 0 and (
-        types.is_binary(kind.field(index).type) or types.is_large_binary(kind.field(index).type)
-    )
-    if not binary:
+    content = kind.field(index).type if index >= 0 else kind
+    if not (types.is_binary(content) or types.is_large_binary(content)):
         raise DataError(f"{path}: its column {found[0]!r} is no record with bytes, but {kind}")
-    kind = schema.field(_LABELS).type
-    if not types.is_integer(kind):
-        raise DataError(f"{path}: its column 'label' is no index of a class, but {kind}")
-    return found[0]
+    return found[0] if index < 0 else f"{found[0]}.bytes"
 
 
-def _classes(path: Path, metadata: dict[bytes, bytes] | None) -> tuple[str, ...]:
+def _named_classes(path: Path, metadata: dict[bytes, bytes] | None) -> tuple[str, ...]:
+    """Return the classes that metadata of the hub names, none where it names none."""
     try:
         noted = json.loads((metadata or {})[b"huggingface"])
         names = noted["info"]["features"][_LABELS]["names"]
     except (KeyError, TypeError, ValueError, RecursionError):
         names = None
+    if names is None:
+        return ()
     if not isinstance(names, list) or not names:
         raise DataError(f"{path}: its metadata 'huggingface' does not name the classes")
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
@@ -321,16 +359,18 @@ def _classes(path: Path, metadata: dict[bytes, bytes] | None) -> tuple[str, ...]
     return tuple(names)
 
 
-def _rows(shard: _Shard) -> Iterator[tuple[bytes | None, int | None]]:
+def _rows(shard: _Shard) -> Iterator[tuple[bytes | None, int | str | None]]:
     """Yield the picture and the label of each row.
 
     Rows are unpacked one by one: a few bytes of a file may stand for any number of large pictures.
     """
-    columns, n_rows = [f"{shard.image}.bytes", _LABELS], 0
+    columns, n_rows = [shard.image, _LABELS], 0
+    column, *inner = shard.image.split(".")
     with _opened(shard.path) as file:
         for batch in file.iter_batches(batch_size=1, columns=columns, use_threads=False):
+            pictures = batch.column(column)
             # Of a record that is missing, flattening gives no bytes.
-            (content,) = batch.column(shard.image).flatten()[0].to_pylist()
+            (content,) = (pictures.flatten()[0] if inner else pictures).to_pylist()
             (label,) = batch.column(_LABELS).to_pylist()
             n_rows += 1
             if n_rows > shard.n_rows:
@@ -349,10 +389,3 @@ def _image(
         return read_image(io.BytesIO(content), size, mode, fit)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-
-
-def _class(where: str, label: int | None, shard: _Shard) -> int:
-    if label is None or not 0 <= label < len(shard.classes):
-        accepted = f"a class from 0 to {len(shard.classes) - 1}"
-        raise DataError(f"{where}: label {label}, not {accepted}")
-    return label

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from visionshare.datasets.catalog import Catalog, list_datasets, load_dataset
@@ -62,25 +63,27 @@ def load_images(
     ('0', '1', '2')
     """
     if isinstance(source, str) and source in list_datasets(catalog):
-        return load_dataset(source, split, data_dir, cut, fonts, catalog)
+        return replace(load_dataset(source, split, data_dir, cut, fonts, catalog), split=split)
     if fonts is not None:
         raise DataError(f"{source}: its images are not rendered; only those of 'fonts' are")
     path = Path(source)
     if cut is not None:
         if not os.path.isdir(path):
             raise DataError(f"{source}: patches are cut from a folder of textures")
-        return texture_patches(read_plates(path, mode or "gray"), split, cut, path.name)
+        plates = read_plates(path, mode or "gray")
+        return replace(texture_patches(plates, split, cut, path.name), split=split)
     if not os.path.exists(path):
         raise DataError(f"{source}: no such file or folder, and no data set of the catalog")
     if path.suffix == ".parquet":
         return read_parquet(path, None, size, mode or "gray", fit)
     folder = inner if (inner := path / split).is_dir() else path
     if folder.is_dir() and has_parquet(folder):
-        return read_parquet(folder, split, size, mode or "gray", fit)
+        return replace(read_parquet(folder, split, size, mode or "gray", fit), split=split)
     pictures = find_pictures(path)
     chosen = (
         None if pictures.roles is None else pictures.roles == (TEST if split == "test" else TRAIN)
     )
     read = read_pictures(pictures, size, mode, as_preprocessing(fit), chosen=chosen)
     labels = pictures.labels[read.numbers]
-    return ImageSet(read.images, labels, pictures.classes, pictures.name, read.short_names)
+    part = None if chosen is None else split
+    return ImageSet(read.images, labels, pictures.classes, pictures.name, read.short_names, part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from visionshare.distributed.host import Host
 from visionshare.distributed.placement import Bounds
 from visionshare.distributed.sources import blocks_of, current_client
 from visionshare.distributed.tasks import PartitionedTasks
+from visionshare.distributed.warming import warm_workers
 from visionshare.errors import InputError
 from visionshare.resources import parse_size
 
@@ -311,6 +313,9 @@ class DistributedColumns(PartitionedColumns):
         waits: Bounds | None,
     ) -> DistributedColumns:
         client = current_client(client)
+        # Of a scheduler that does not answer the engine speaks.
+        with suppress(OSError, TimeoutError):
+            warm_workers(client)
         blocks, bounds = blocks_of(values, client, partitions, settings.family is None)
         engine = ClusterEngine(client, blocks, bounds, settings, waits)
         check_shapes(engine.shapes, bounds)

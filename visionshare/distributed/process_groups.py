@@ -195,7 +195,10 @@ def listener(host: str) -> socket.socket:
 
 
 def _connected(member: GroupMember) -> Connection:
-    one = socket.create_connection(member.leader, timeout=_MEETING)
+    try:
+        one = socket.create_connection(member.leader, timeout=_MEETING)
+    except OSError as error:
+        raise ConnectionError(f"the first process of a group cannot be reached: {error}") from error
     other = _connection(one)
     other.send_bytes(member.key + member.rank.to_bytes(4, "little"))
     return other
@@ -230,9 +233,10 @@ def _receive(other: Connection, out: np.ndarray) -> None:
 
 
 def _send_any(other: Connection, values: np.ndarray) -> None:
-    with io.BytesIO() as file:
-        np.save(file, values, allow_pickle=False)
-        other.send_bytes(file.getbuffer())
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=False)
+    # A copy: an error's traceback keeps a view of the buffer, and closing that would be another.
+    other.send_bytes(file.getvalue())
 
 
 def _receive_any(other: Connection) -> np.ndarray:

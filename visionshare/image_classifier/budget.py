@@ -94,6 +94,16 @@ class Limits:
         macs, nbytes = (None if v is None else max(1, v) for v in (self.macs, self.nbytes))
         return Budget(macs=macs, nbytes=nbytes)
 
+    def __str__(self) -> str:
+        """Return the limits in words."""
+        limits = (
+            (self.macs, "multiply-accumulates"),
+            (self.nbytes, "bytes"),
+            (self.microseconds, "microseconds"),
+            (self.flash, "bytes of flash"),
+        )
+        return ", ".join(f"{limit:,} {what}" for limit, what in limits if limit is not None)
+
     def part(self, n: int) -> Limits:
         """Return what each of ``n`` members of a classifier may cost."""
         nbytes = None if self.nbytes is None else self.nbytes // n
@@ -148,7 +158,7 @@ class Limits:
         rounds = self.rounds(classifier, images)
         if rounds == 0:
             accepted = "a larger one: what was chosen from all images does not keep within it"
-            raise InputError("budget", self, accepted)
+            raise InputError("budget", str(self), accepted)
         return rounds
 
     def at_the_rate_of(self, classifier: CompactClassifier, images: np.ndarray) -> Limits:

@@ -155,7 +155,11 @@ class Search:
         if best is None and self._no_room is not None:
             raise self._no_room
         if best is None:
-            raise InputError("budget", self.limits, "a larger one: no proposal keeps within it")
+            accepted = "a larger one: no proposal keeps within it"
+            if self.done:
+                least = min(trial.classifier.macs for trial in self.done)
+                accepted += f"; the cheapest that was tried costs {least:,} multiply-accumulates"
+            raise InputError("budget", str(self.limits), accepted)
         return self._more(best)
 
     def _stages(self) -> list[tuple[float, Any]]:

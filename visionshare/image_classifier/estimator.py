@@ -271,7 +271,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             return rows
         if is_vectors(images):
             shape = getattr(images, "shape", "vectors")
-            raise InputError("images", shape, "images, as in training; X.reshape(n, H, W)?")
+            accepted = "images, as in training: one as [image], rows as X.reshape(n, H, W)"
+            raise InputError("images", shape, accepted)
         return self._intake.apply(images)
 
     def _scores(self, images: Any) -> np.ndarray:

@@ -21,7 +21,11 @@ __all__ = ["MOST_SIDE", "Intake", "as_array", "is_vectors"]
 #: Larger pictures are shrunk to it where no size is given.
 MOST_SIDE = 48
 _LARGEST = 4096
+# Images that tell of what kind all are, at most.
+_LOOKED_AT = 200
 _BYTE = (0.0, 255.0)
+# What changes nothing, but says what is ink: it can be drawn, and alpha is laid on dark.
+_LIGHT_INK = Preprocessing("light_on_dark")
 
 
 def as_array(images: Any) -> Any:
@@ -128,7 +132,7 @@ class Intake:
         values = _values(listed)
         is_array = isinstance(listed, np.ndarray) and listed.dtype != object
         if not is_array and counts <= {1, 3}:
-            drawn = np.linspace(0, len(listed) - 1, min(200, len(listed))).astype(int)
+            drawn = np.linspace(0, len(listed) - 1, min(_LOOKED_AT, len(listed))).astype(int)
             looked_at = [_looked_at(listed[int(i)], values) for i in drawn]
             asked = None if color == "auto" else bool(color)
             made = propose_preparation(
@@ -138,7 +142,8 @@ class Intake:
         n = max(counts)
         if n == 3 and (color is False or (color == "auto" and not _have_color(np.asarray(listed)))):
             n = 1
-        return Intake(given or _size(sides), n, values, Preprocessing())
+        steps = _LIGHT_INK if n == 1 and _show_light_ink(listed, values) else Preprocessing()
+        return Intake(given or _size(sides), n, values, steps)
 
     def apply(self, images: Any) -> np.ndarray:
         """Return images (n, H, W) or (n, H, W, C), uint8.
@@ -154,7 +159,7 @@ class Intake:
         listed = _listed(images)
         if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim > 2:
             one = images[..., 0] if images.shape[3:] == (1,) else images
-            as_is = self.values == _BYTE and self.preprocessing == Preprocessing()
+            as_is = self.values == _BYTE and self.preprocessing in (Preprocessing(), _LIGHT_INK)
             if one.shape[1:] == shape and as_is:
                 return one
         out = np.empty((len(listed), *shape), np.uint8)
@@ -177,6 +182,13 @@ class Intake:
             return self.preprocessing.apply(np.ascontiguousarray(picture), self.size)
         channels = [np.ascontiguousarray(picture[..., c]) for c in range(picture.shape[2])]
         return np.stack([self.preprocessing.apply(one, self.size) for one in channels], axis=2)
+
+
+def _show_light_ink(images: Sequence[Any], values: tuple[float, float]) -> bool:
+    """Return whether arrays of one value a pixel show light ink on plain dark paper."""
+    drawn = np.linspace(0, len(images) - 1, min(_LOOKED_AT, len(images))).astype(int)
+    looked_at = [_looked_at(images[int(i)], values) for i in drawn]
+    return propose_preparation(looked_at).preprocessing.polarity == _LIGHT_INK.polarity
 
 
 def _looked_at(entry: Any, values: tuple[float, float]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jinja2 import meta, nodes
 
-from scripts.reproduce import brodatz, brodatz_page, mnist
+from scripts.reproduce import brodatz, brodatz_page, mnist, sparse_peers
 from scripts.reproduce.mnist_trials import TRIED, folder_of
 from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, write_page
 
@@ -30,7 +30,7 @@ STORED = {
 }
 # Problems and peers that the stored pages were written without, and templates that changed since.
 NOT_STORED = {
-    "sparsification/digits", "sparse_peers", "peers/oriented_gradients", "peers/none-more-accurate",
+    "sparsification/digits", "mnist_steps", "peers/oriented_gradients", "peers/none-more-accurate",
     "peers/better", "peers/most-accurate",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
@@ -186,3 +186,21 @@ def test_the_page_of_brodatz(tmp_path):
     text = (tmp_path / "brodatz.md").read_text(encoding="utf-8")
     assert "| learned | 2 | 80.00 ± 0.00 | 80.00 ± 0.00 | 90 | 90.00 ± 0.00 | 5.0 |" in text
     assert (tmp_path / "brodatz.png").is_file()
+
+
+def test_the_page_of_few_inputs_counts_who_errs_less(tmp_path):
+    figures = {"ShareBoost": (10.0, 1.0), "forward": (9.0, 2.0), "trees": (12.0, 8.0)}
+    methods = dict(zip(sparse_peers.METHODS, [*figures.values(), (10.0, 1.0)], strict=True))
+    found = [
+        sparse_peers.Run("letter", method, budget, seed, 1.0, budget, error + seed, seconds)
+        for method, (error, seconds) in methods.items()
+        for budget in sparse_peers.BUDGETS
+        for seed in (0, 1)
+    ]
+    ahead, faster = sparse_peers.finding(found)
+    assert "(scikit-learn) in 0 of 3 (-1.0 points on average)" in ahead
+    assert "(skglm), refitted in 3 of 3 (+2.0 points on average)" in ahead
+    assert faster == "2.0, 8.0, 1.0"
+    assert "| letter | 10.5 ± 0.7 (1.00 s) |" in sparse_peers.errors(found, 5)
+    sparse_peers.draw(found, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").is_file()

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, pyplot, render, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, render, table, write_page
 from visionshare import KernelAnchors, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets.idx import read_idx
 from visionshare.generators.anchors import AnchorColumns
 
 VALIDATION = 10000
-GAMMAS = (0.01, 0.02, 0.03)
-COSTS = (5.0,)
+GAMMAS = (0.01, 0.02, 0.03, 0.04, 0.06)
+COSTS = (2.0, 5.0, 10.0)
 COUNTS = (10, 20, 40, 60, 80, 100, 120, 150, 180, 200, 230)
 # A few steps per round: the next round resumes from there, and to converge in between costs ten
 # times as much and was no better on the validation images.
@@ -224,6 +224,9 @@ def main() -> None:
     plot(args.out / "anchors.png", curves, error)
     n_anchors = min(len(curves[0]["test"]), 230)
     above = curves[0]["test"][n_anchors - 1] - error
+    keep_runs(
+        args.out, "anchors", {"svm": {"error": error, "machines": machines}, "curves": curves}
+    )
     write_page(
         args.out,
         "anchors",

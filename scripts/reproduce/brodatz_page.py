@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import pyplot, render, spread, table, write_page
+from scripts.reproduce.results import keep_runs, pyplot, render, spread, table, write_page
 
 COLORS = {"learned": "C0", "selected": "C1", "fixed": "C2"}
 
@@ -137,6 +137,7 @@ def write(
     ]
     out.mkdir(parents=True, exist_ok=True)
     _plot(out / "brodatz.png", measured)
+    keep_runs(out, "brodatz", measured)
     write_page(
         out,
         "brodatz",

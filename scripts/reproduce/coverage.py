@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, pyplot, render, spread, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    keep_runs,
+    pyplot,
+    render,
+    spread,
+    table,
+    write_page,
+)
 from scripts.reproduce.uci import load
 from visionshare import StructuralBoostingClassifier
 from visionshare.columns import ArrayColumns
@@ -200,6 +208,7 @@ def write(options: Any, measured: dict[str, list[list[Point]]], seconds: float) 
         ]
         for p in PENALTIES
     ]
+    keep_runs(options.out, "coverage", measured)
     write_page(
         options.out,
         "coverage",

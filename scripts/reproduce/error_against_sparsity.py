@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare import JointBoost, MixedNormClassifier, Products, ShareBoost, Stumps
 from visionshare.columns import ArrayColumns, Columns
@@ -36,7 +36,7 @@ SHOWN = {
     "isolet": (5, 10, 15, 20, 25, 30),
 }
 STUMPS, SHOWN_STUMPS = 100, (5, 10, 20, 40, 70, 100)
-ALPHAS = (1e-4, 1e-3, 1e-2)
+ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 FOLDS, POINTS, LEAST = 3, 24, 0.005
 # Isolet has 191 270 products: a random part of so many chooses its ridge; and 600 000 thresholds.
 MANY = 10_000
@@ -296,6 +296,7 @@ def write(options: Any, measured: dict[str, Any], chosen: list[list[Any]]) -> No
     draw(measured, options.out / "error_against_sparsity.png")
     header = ["data", "split", "train / test", "products", "stumps"]
     header += ["ridge λ, products", "ridge λ, stumps"]
+    keep_runs(options.out, "error_against_sparsity", {"paths": measured, "chosen": chosen})
     write_page(
         options.out,
         "error_against_sparsity",

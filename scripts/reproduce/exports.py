@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, render, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, render, stopwatch, table, write_page
 from visionshare import (
     CompactClassifier,
     Deslanted,
@@ -173,6 +173,7 @@ def main() -> None:
             print(*rows[-1], f"{seconds[0]:.0f} s", flush=True)
     trained = "" if options.trained is None else costs(options.trained, test)
     header = ["family", "features", "error, %", "C", "onnxruntime", "onnx.reference"]
+    keep_runs(options.out, "exports", rows)
     write_page(
         options.out,
         "exports",

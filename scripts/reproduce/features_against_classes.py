@@ -18,6 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from scripts.reproduce.results import (
     arguments,
     deviation,
+    keep_runs,
     pyplot,
     spread,
     stopwatch,
@@ -168,6 +169,7 @@ def write(options: Any, measured: Needs, alphas: dict[str, float], pool: str) ->
     draw(measured, options.out / "features_against_classes.png")
     header = ["classes", *(f"{name}, {t:.0%}" for t in TARGETS for name in ROUNDS)]
     rows = [[k, *(cell(measured[name, t, k]) for t in TARGETS for name in ROUNDS)] for k in COUNTS]
+    keep_runs(options.out, "features_against_classes", {"needs": measured, "alphas": alphas})
     write_page(
         options.out,
         "features_against_classes",

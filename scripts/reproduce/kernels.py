@@ -34,6 +34,7 @@ from scripts.reproduce.adult import (
 from scripts.reproduce.results import (
     arguments,
     deviation,
+    keep_runs,
     listed,
     pyplot,
     spread,
@@ -45,9 +46,9 @@ from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
-SQUARES = (5.0, 15.0, 40.0, 100.0, 300.0)
-ALPHAS = (0.02, 0.1, 0.5)
-COSTS = (0.1, 1.0, 10.0)
+SQUARES = (5.0, 15.0, 40.0, 100.0, 300.0, 1000.0)
+ALPHAS = (0.02, 0.1, 0.5, 2.0)
+COSTS = (0.1, 1.0, 10.0, 100.0)
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
@@ -279,6 +280,7 @@ def write(
     draw(measured.accuracies, names, options.out / "kernels.png")
     widths = sorted({width for _, width in measured.accuracies})
     accuracies = rows_of(measured.accuracies, measured.seconds, names)
+    keep_runs(options.out, "kernels", {"chosen": chosen, "measured": measured})
     write_page(
         options.out,
         "kernels",

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 from visionshare.recipes import load_recipe, train
 
 
@@ -158,6 +158,8 @@ def main() -> None:
             for seed in range(1 if options.quick else options.seeds):
                 folder = options.runs / f"{pipeline}-{seed}"
                 run(pipeline, [f"seed={seed}"], folder, options, tuned=True)
+    folders = sorted(options.runs.glob("*-[0-9]"))
+    keep_runs(options.out, "layers", {folder.name: figures_of(folder) for folder in folders})
     write_page(
         options.out,
         "layers",

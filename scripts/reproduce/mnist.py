@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from scripts.reproduce.mnist_trials import HELD_OUT, KEYS, REMARKED, TRIED, folder_of, settings_of
-from scripts.reproduce.results import arguments, render, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, render, spread, table, write_page
 
 # Error in percent, features and multiply-accumulates that were asked for, at most.
 ASKED: dict[str, tuple[float, int | None, float | None]] = {
@@ -92,6 +92,12 @@ def measured(options: Any) -> list[list[Any]]:
     return rows
 
 
+def figures_of_runs(runs: Path) -> dict[str, Any]:
+    """Return the figures of the pipelines' runs that are there, by folder."""
+    folders = [f for pipeline in ASKED for f in sorted(runs.glob(f"{pipeline}-[0-9]"))]
+    return {f.name: json.loads((f / "metrics.json").read_text()) for f in folders if finished(f)}
+
+
 def finished(folder: Path) -> bool:
     """Return whether a run wrote its figures."""
     return (folder / "metrics.json").is_file()
@@ -127,6 +133,7 @@ def write(options: Any) -> None:
     header = ["pipeline", *(["asked"] if original else []), "test error, %", "features"]
     header += ["multiply-accumulates", "training images", "seconds by stage", "peak memory, GiB"]
     pipelines = table(header, measured(options))
+    keep_runs(options.out, options.dataset, figures_of_runs(options.runs))
     if not original:
         write_page(options.out, "fashion-mnist", pipelines=pipelines, remark=options.remark)
         return

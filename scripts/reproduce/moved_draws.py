@@ -9,7 +9,6 @@ scikit-learn's Nystroem and RBFSampler, on the splits of scripts.reproduce.kerne
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -27,9 +26,8 @@ from scripts.reproduce.kernels import (
     mapped_accuracies,
     rows_of,
 )
-from scripts.reproduce.results import arguments, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
-from visionshare.durable import write_text
 from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
@@ -170,8 +168,8 @@ def write(
         [name, *asdict(found).values()] for name, found in chosen.items() if name not in MAPS
     ]
     maps = [[name, f"{chosen[name][0]:g}", f"{chosen[name][1]:g}"] for name in MAPS]
-    write_text(options.out / "moved_draws.json", json.dumps(runs, indent=1) + "\n")
     head = ["columns", *map(str, WIDTHS)]
+    keep_runs(options.out, "moved_draws", runs)
     write_page(
         options.out,
         "moved_draws",

@@ -8,7 +8,6 @@ halves test.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -33,9 +32,8 @@ from scripts.reproduce.brodatz import (
     selected,
     task,
 )
-from scripts.reproduce.results import arguments, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
 from visionshare import GaborBank
-from visionshare.durable import write_text
 from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
@@ -112,7 +110,6 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         name: [[*map(np.ndarray.tolist, (r.counts, r.accuracy, r.seconds))] for r in found]
         for name, found in runs.items()
     }
-    write_text(options.out / "moved_filters.json", json.dumps(kept) + "\n")
     pool = next(iter(runs))
     finals = [float(run.accuracy[-1]) for run in runs[pool]]
     rows, until = [], []
@@ -124,6 +121,7 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         missing = int(np.isnan(seconds).sum())
         mean = "–" if missing == len(seconds) else f"{np.nanmean(seconds):.1f}"
         until.append([name, mean, f"{len(seconds) - missing} of {len(seconds)}"])
+    keep_runs(options.out, "moved_filters", kept)
     write_page(
         options.out,
         "moved_filters",

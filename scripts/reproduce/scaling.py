@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.reproduce.mnist import run
-from scripts.reproduce.results import arguments, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, table, write_page
 
 COPIES = 5
 STAGES = ("data", "features", "columns", "learning")
@@ -56,6 +56,7 @@ def main() -> None:
         for name, more in (("originals", []), ("with-copies", copies))
     )
     by_stage, ratio = stages(one, six)
+    keep_runs(options.out, "scaling", {"originals": one, "with copies": six})
     write_page(
         options.out,
         "scaling",

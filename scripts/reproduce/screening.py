@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, table, write_page
 from visionshare import ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_images
@@ -95,6 +95,7 @@ def main() -> None:
         measured += rows(compared)
         header = ["criterion", "fraction that screens", "verified", "the same feature"]
         header += [f"within {CLOSE:.0%} of its score", "worst score, ratio", "time, ratio"]
+        keep_runs(options.out, "screening", measured)
         write_page(
             options.out,
             "screening",

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load
 from visionshare.learners.task_targets import class_targets
 from visionshare.losses import make_task_loss
@@ -257,6 +257,7 @@ def main() -> None:
     objectives = [row for item in measured.items() for row in objectives_of(*item)]
     options.out.mkdir(parents=True, exist_ok=True)
     draw(measured, options.out / "solvers.png")
+    keep_runs(options.out, "solvers", measured)
     write_page(
         options.out,
         "solvers",

@@ -21,17 +21,17 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from scripts.reproduce.results import arguments, pyplot, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 INPUTS = ("raw", "log(1 + x)")
-RANGES = ((2.0, 40.0), (5.0, 100.0))
-FRACTIONS = (2e-3, 2e-2)
-COSTS = (1.0, 10.0, 100.0)
-GAMMAS = (0.002, 0.01, 0.05)
+RANGES = ((2.0, 40.0), (5.0, 100.0), (10.0, 200.0))
+FRACTIONS = (2e-3, 2e-2, 1e-1)
+COSTS = (0.1, 1.0, 10.0, 100.0)
+GAMMAS = (0.0005, 0.002, 0.01, 0.05)
 SIZES = (100, 300, 1000, 3065)
 DRAWS, ROUNDS, PATIENCE = 60, 80, 3
 CHOSEN_ON, FOLDS = 1000, 2
@@ -202,6 +202,7 @@ def write(
     ]
     header = ["training examples", "machine", "accuracy", "training, s", "prediction, ms", "size"]
     choices = ["split", "machine", "inputs", "bandwidths and λ/√m, or C and γ"]
+    keep_runs(options.out, "spambase", {"outcomes": measured, "chosen": chosen})
     write_page(
         options.out,
         "spambase",

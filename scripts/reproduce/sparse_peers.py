@@ -1,7 +1,8 @@
 """Few inputs, by learners of other libraries beside ShareBoost: error, inputs, seconds.
 
 scikit-learn's forward selection, skglm's ℓ2,1 least squares and LightGBM on tables of the UCI
-repository: the same examples, the same number of inputs, as many settings to choose from.
+repository: the same examples, the same number of inputs, as many settings to choose from. What
+sparse_peers.json of --out has is not done again.
 
     python -m scripts.reproduce.sparse_peers --data DIR
 """
@@ -9,9 +10,11 @@ repository: the same examples, the same number of inputs, as many settings to ch
 from __future__ import annotations
 
 import itertools
+import json
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +23,7 @@ from sklearn.feature_selection import SequentialFeatureSelector
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
 from scripts.reproduce.uci import load, standardized
 from visionshare import ShareBoost
 from visionshare.resources import thread_limit
@@ -35,6 +38,10 @@ TREES = {"n_estimators": 100, "learning_rate": 0.1, "min_child_samples": 5, "ver
 Examples = tuple[np.ndarray, np.ndarray]
 # Which inputs a fitted method reads, and its predictions.
 Predictor = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
+
+
+# Set, method, number of inputs and seed of a run.
+Key = tuple[str, str, int, int]
 
 
 class Run(NamedTuple):
@@ -71,7 +78,9 @@ def multitask(train: Examples, budget: int, cost: float) -> Predictor:
     Y = np.eye(y.max() + 1)[y]
     largest = np.linalg.norm(X.T @ (Y - Y.mean(axis=0)), axis=1).max() / len(X)
     chosen = np.empty(0, np.int64)
-    for fraction in np.geomspace(0.95, 0.005, 60):
+    # Inputs that are nearly the same enter close to one another: a fine start of the path.
+    steps = np.concatenate([np.geomspace(0.9999, 0.96, 30), np.geomspace(0.95, 0.005, 60)])
+    for fraction in steps:
         model = MultiTaskLasso(alpha=fraction * largest).fit(X, Y)
         found = np.flatnonzero(np.linalg.norm(model.coef_, axis=0))
         if len(found) > budget:
@@ -137,12 +146,22 @@ def split(data: Any, name: str, seed: int) -> tuple[Examples, Examples]:
     return (X[train], y[train]), (X[test], y[test])
 
 
-def runs(options: Any) -> Iterator[Run]:
-    """Yield every method on every set, budget and seed."""
-    names = NAMES[:1] if options.quick else NAMES
+def kept(file: Path) -> dict[Key, Run]:
+    """Return the runs that are there."""
+    if not file.is_file():
+        return {}
+    rows = json.loads(file.read_text(encoding="utf-8"))["runs"]
+    return {run[:4]: run for run in (Run(**row) for row in rows)}
+
+
+def missing_runs(options: Any, done: Collection[Key]) -> Iterator[Run]:
+    """Yield every method on every set, budget and seed, but what is done."""
+    names = options.sets[:1] if options.quick else options.sets
     for name, seed, budget in itertools.product(names, range(options.seeds), BUDGETS):
         train, test = split(options.data, name, seed)
         for method, (fit, _) in METHODS.items():
+            if (name, method, budget, seed) in done:
+                continue
             setting = chosen(method, train, budget)
             begun = time.process_time()
             predictor = fit(train, budget, setting)
@@ -153,33 +172,89 @@ def runs(options: Any) -> Iterator[Run]:
             yield run
 
 
+def cells(found: list[Run]) -> dict[tuple[str, int], dict[str, tuple[float, float]]]:
+    """Return mean error and mean seconds of each method, by set and number of inputs."""
+    means: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
+    for name, budget in dict.fromkeys((run.table, run.budget) for run in found):
+        some = [run for run in found if (run.table, run.budget) == (name, budget)]
+        means[name, budget] = {
+            method: (
+                float(np.mean([run.error for run in some if run.method == method])),
+                float(np.mean([run.seconds for run in some if run.method == method])),
+            )
+            for method in METHODS
+        }
+    return means
+
+
+def finding(found: list[Run]) -> tuple[str, str]:
+    """Return how often ShareBoost errs less than each other method, and how many times as fast."""
+    means = list(cells(found).values())
+    ours, *others = METHODS
+    ahead, faster = [], []
+    for other in others:
+        less = sum(cell[ours][0] < cell[other][0] for cell in means)
+        points = np.mean([cell[other][0] - cell[ours][0] for cell in means])
+        times = np.exp(np.mean([np.log(cell[other][1] / cell[ours][1]) for cell in means]))
+        ahead.append(f"{other} in {less} of {len(means)} ({points:+.1f} points on average)")
+        faster.append(f"{times:.1f}")
+    return ", ".join(ahead), ", ".join(faster)
+
+
+def draw(found: list[Run], file: Any) -> None:
+    """Draw test error against the number of inputs, a set a panel."""
+    means = cells(found)
+    names = list(dict.fromkeys(name for name, _ in means))
+    plt = pyplot()
+    figure, axes = plt.subplots(
+        1, len(names), figsize=(2.6 * len(names), 3.2), squeeze=False, layout="constrained"
+    )
+    for axis, name in zip(axes[0], names, strict=True):
+        for method in METHODS:
+            points = [(budget, means[name, budget][method][0]) for budget in BUDGETS]
+            axis.plot(*zip(*points, strict=True), marker="o", label=method)
+        axis.set(title=name, xlabel="inputs", ylim=(0, None), xticks=BUDGETS)
+    axes[0, 0].set_ylabel("test error in %")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
 def errors(found: list[Run], budget: int) -> str:
     """Return a table of errors and seconds: sets a row, methods a column."""
     rows = []
     for name in dict.fromkeys(run.table for run in found):
-        cells = []
+        columns = []
         for method in METHODS:
             some = [r for r in found if (r.table, r.method, r.budget) == (name, method, budget)]
             seconds = np.mean([r.seconds for r in some])
             few = np.mean([r.inputs for r in some])
             read = "" if few == budget else f"; {few:.1f} inputs"
-            cells.append(f"{spread([r.error for r in some], 1)} ({seconds:.2f} s{read})")
-        rows.append([name, *cells])
+            columns.append(f"{spread([r.error for r in some], 1)} ({seconds:.2f} s{read})")
+        rows.append([name, *columns])
     return table(["set", *METHODS], rows)
 
 
 def main() -> None:
     """Measure all, write page and runs."""
     parser = arguments(__doc__)
+    parser.add_argument("--sets", nargs="+", choices=NAMES, default=list(NAMES), help="all")
     parser.set_defaults(seeds=3)
     options = parser.parse_args()
+    done = kept(options.out / "sparse_peers.json")
     with thread_limit(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = list(runs(options))
-    keep_runs(options.out, "sparse_peers", found)
+        for run in missing_runs(options, set(done)):
+            done[run[:4]] = run
+            keep_runs(options.out, "sparse_peers", list(done.values()))
+    found = [run for run in done.values() if run.table in options.sets]
+    draw(found, options.out / "sparse_peers.png")
+    ahead, faster = finding(found)
     write_page(
         options.out,
         "sparse_peers",
+        ahead=ahead,
+        faster=faster,
         n_train=TRAINING,
         n_tests=TESTS,
         folds=FOLDS,

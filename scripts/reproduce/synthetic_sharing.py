@@ -17,7 +17,15 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from scripts.reproduce.results import arguments, listed, pyplot, stopwatch, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    keep_runs,
+    listed,
+    pyplot,
+    stopwatch,
+    table,
+    write_page,
+)
 from visionshare import MixedNormClassifier, ShareBoost
 from visionshare.columns import ArrayColumns
 from visionshare.learners import regularization_path
@@ -205,6 +213,7 @@ def write(options: Any, ones: list[dict[str, Any]], twos: list[dict[str, Any]]) 
     """Write page and picture of what is complete."""
     options.out.mkdir(parents=True, exist_ok=True)
     draw(ones, twos, options.out / "synthetic_sharing.png")
+    keep_runs(options.out, "synthetic_sharing", {"first": ones, "second": twos})
     write_page(
         options.out,
         "synthetic_sharing",

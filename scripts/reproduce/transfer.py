@@ -18,7 +18,15 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from scripts.reproduce.results import arguments, pyplot, render, spread, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    keep_runs,
+    pyplot,
+    render,
+    spread,
+    table,
+    write_page,
+)
 from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
 from scripts.reproduce.transfer_times import times
 from scripts.reproduce.uci import load
@@ -272,6 +280,7 @@ def write(
 ) -> None:
     """Write page and pictures of the data sets that are complete."""
     draw_accuracy(measured, out / "transfer.png")
+    keep_runs(out, "transfer", {"measured": measured, "seconds": seconds})
     write_page(
         out,
         "transfer",

@@ -125,8 +125,16 @@ def error_by_cost(classifier: CompactClassifier) -> Figure:
     """Return the error against the multiply-accumulates per image, round by round."""
     figure = _figure(*_SIDE)
     axis = _plain_axes(figure)
-    _error_curves(classifier, axis, np.array([step.macs for step in classifier.path], float))
+    macs = np.array([step.macs for step in classifier.path], float)
+    _error_curves(classifier, axis, macs)
     axis.set(xlabel="multiply-accumulates per image", xscale="log")
+    # A label at each of its minor ticks would lie on the next one.
+    wide = macs.max() > 30 * max(1.0, macs.min())
+    ticks = [c * 10.0**e for e in range(12) for c in ((1,) if wide else (1, 2, 5))]
+    inside = [tick for tick in ticks if macs.min() <= tick <= macs.max()]
+    shown = inside or sorted({macs.min(), macs.max()})
+    axis.set_xticks(shown, [f"{tick:,.0f}" for tick in shown])
+    axis.minorticks_off()
     return figure
 
 

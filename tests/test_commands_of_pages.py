@@ -83,7 +83,9 @@ def _run(line):
     ]
     if not words or words[0] in INSTALLATION or words[0].startswith("scripts/"):
         return
-    if words[0] == "visionshare":
+    if words[:2] == ["visionshare", "serve"]:
+        _serve(words)
+    elif words[0] == "visionshare":
         short = [] if "VISIONSHARE_LONG" in os.environ else SEARCHES.get(line.strip(), [])
         assert main([*words[1:], *short]) == 0, line
     else:
@@ -216,6 +218,14 @@ def _free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
+
+
+def _serve(words):
+    """Start a service as written, but for its port, until it answers."""
+    pytest.importorskip("fastapi")
+    port = _free_port()
+    with _program(*words, "--port", str(port)):
+        assert _await(f"http://127.0.0.1:{port}/health") == 200
 
 
 def test_the_page_of_the_service_runs(tmp_path, monkeypatch):

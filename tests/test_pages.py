@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 NAMES = sorted(str(p.relative_to(PAGES)).removesuffix(".md.j2") for p in PAGES.rglob("*.md.j2"))
 # Pages of which there is more than one: the stored pages that a template stands for.
 _DEFORMED = ("peers-deformed", "peers-fashion-deformed", "peers-cifar10")
-_OTHERS = ("peers", "peers-fashion-mnist")
+_OTHERS = ("peers-deformed", "peers-fashion-deformed")
 STORED = {
     "peers": _DEFORMED,
     **{f"peers/{part}": _DEFORMED for part in ("deformed", "network", "picture", "ours-training")},

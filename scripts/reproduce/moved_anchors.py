@@ -54,7 +54,7 @@ def moved(train: Examples, test: Examples, seed: int, anchors: int = ANCHORS) ->
     pool = KernelAnchors(
         "tapered", anchors, RADII, COMPONENTS, scaling="none", random_state=seed
     ).fit(X)
-    family = pool.take(np.flatnonzero(pool.groups % RADII == RADIUS))
+    family = pool.take(np.flatnonzero(np.asarray(pool.groups) % RADII == RADIUS))
     classes = np.unique(y)
     weights = np.zeros((len(classes), family.n_features_), np.float32)
     start = CompactClassifier(family, weights, np.zeros(len(classes), np.float32), classes)

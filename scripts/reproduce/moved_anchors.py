@@ -61,7 +61,7 @@ def moved(train: Examples, test: Examples, seed: int, anchors: int = ANCHORS) ->
     found = fine_tune(start, X, y, FineTuning(**SETTINGS, random_state=seed))
     seconds = time.process_time() - begun
     errors = wrong(found, test), wrong(found, train)
-    return Run(*errors, family.n_features_, found.macs, seconds)
+    return Run(*errors, len(family.anchors_), found.macs, seconds)
 
 
 def svm_beside(train: Examples, test: Examples) -> tuple[float, int, float]:

@@ -67,3 +67,18 @@ def test_products_of_sparse_columns(paired: Paired, density: float, kept: str) -
     dense = ArrayColumns(X.toarray()) if kept == "written out" else None
     other = (lambda: dense.correlate(R)) if dense else (lambda: transposed @ R)
     paired(lambda: columns.correlate(R), other, None if density == 0.1 else 1.0)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-7])
+def test_products_of_halves(paired: Paired, size: float) -> None:
+    """XᵀR of float16 columns against float32's matrix product, for large and small residuals."""
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(4000, 4000))).astype(np.float16)
+    R = (rng.normal(size=(4000, 10)) * size).astype(np.float32)
+    columns, plain = ArrayColumns(X, dtype="float16"), np.ascontiguousarray(X.T, np.float32)
+
+    def product() -> None:
+        with threadpool_limits(1):
+            plain @ R
+
+    paired(lambda: columns.correlate(R), product, 1.0)

@@ -17,6 +17,10 @@ _COLUMNS = 32
 _ROWS = 1024
 # A half's exponent is 112 less than a single's: moving the bits scales by 2^-112, exactly.
 _HALF_SCALE = np.float32(2.0**112)
+# Expanded halves lie below 2^-96. A residual is brought below 2^96 before it meets them: products
+# are then below 1 and far above 2^-126, where float32 loses bits and some processors need fifty
+# times as long.
+_RESIDUAL_EXPONENT = 96
 
 
 @njit(cache=True, nogil=True)
@@ -30,7 +34,9 @@ def _expand(half: np.ndarray, bits: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _correlate_half(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
+def _correlate_half(
+    buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, units: np.ndarray
+) -> np.ndarray:
     n, (m, k) = offsets.shape[0], R.shape
     G = np.empty((n, k), np.float64)
     for block in prange((n + _COLUMNS - 1) // _COLUMNS):
@@ -50,7 +56,7 @@ def _correlate_half(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> n
                 total += np.dot(np.ascontiguousarray(tile[:, :size]), R[row:])
         for j in range(count):
             for q in range(k):
-                G[lowest + j, q] = total[j, q] * 2.0**112
+                G[lowest + j, q] = total[j, q] * units[q]
     return G
 
 
@@ -82,7 +88,8 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
     """Return x_jᵀR (n, k), float64, for the columns at ``offsets``.
 
     Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
-    sums of blocks are float64.
+    sums of blocks are float64. With float16 each column of R is first multiplied by a power of two,
+    which changes no bit of a result.
 
     Examples
     --------
@@ -90,9 +97,22 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
     >>> correlate(buffer, np.array([0, 2]), np.ones((2, 1))).ravel().tolist()
     [3.0, 7.0]
     """
-    R = np.ascontiguousarray(R, np.float64 if buffer.dtype == np.float64 else np.float32)
-    kernel = _correlate_half if buffer.dtype == np.uint16 else _correlate_full
-    return kernel(buffer, offsets, R)
+    if buffer.dtype != np.uint16:
+        full = np.float64 if buffer.dtype == np.float64 else np.float32
+        return _correlate_full(buffer, offsets, np.ascontiguousarray(R, full))
+    exponents = _exponents(R)
+    raised = np.ascontiguousarray(np.ldexp(R, exponents), np.float32)
+    return _correlate_half(buffer, offsets, raised, np.ldexp(1.0, 112 - exponents))
+
+
+def _exponents(R: np.ndarray) -> np.ndarray:
+    """Return for each column of R the power of two that brings it just below 2^96, int32."""
+    if not len(R):
+        return np.zeros(R.shape[1], np.int32)
+    peaks = np.abs(R).max(axis=0)
+    usable = np.isfinite(peaks) & (peaks > 0)
+    exponents = np.frexp(np.where(usable, peaks, 1.0))[1]
+    return np.where(usable, np.maximum(_RESIDUAL_EXPONENT - exponents, -800), 0).astype(np.int32)
 
 
 @njit(cache=True, nogil=True, parallel=True)

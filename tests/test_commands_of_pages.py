@@ -38,7 +38,7 @@ PAGES = ["quickstart", "own-pictures", "concepts", *sorted(
     for page in (DOCS / folder).glob("*.md")
     if page.stem != "index" and f"{folder}/{page.stem}" != "families/sources"
 )]  # fmt: skip
-IN_MEMORY = ("family", "loss", "search", "targets", "transfer")
+IN_MEMORY = ("family", "loss", "search", "targets")
 # Pages that name what a reader has: they begin in a folder of such things, see `reader`.
 READERS_PAGES = ["families/sources", "index"]
 # Those that take minutes: run where VISIONSHARE_LONG is set, as by scripts/pages.
@@ -54,6 +54,7 @@ CLASSIFIERS = {"mnist": "mnist", "photo": "photos", "read ": "ocr", "": "digits"
 SEARCHES = {"visionshare train samples/signs": ["--budget", "150"]}
 # What is learned before a page begins.
 PREPARED = {
+    "commands": ["visionshare train digits --out sources/digits"],
     "edge": ["visionshare train mnist --data data"],
     "reading": ["visionshare train ocr"],
 }

@@ -16,6 +16,13 @@ _LOST = {"distributed.deploy.lost-worker-timeout": "10000 hours"}
 # Without a dashboard that people open nobody sees the stacks that each worker samples every 10 ms,
 # which takes a tenth of its time; and its event loop need not see 50 times a second how late it is.
 _UNWATCHED = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1 s"}
+# Dask has workers return memory to the system at every chance, and each temporary array is then
+# fetched page by page: the Hessian of a refit took three times as long. What limits threads stays.
+_MEMORY_KEPT = {
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1
+    )
+}
 
 
 @contextmanager
@@ -73,7 +80,7 @@ def cluster_client(
     if workers is not None:
         threads = max(1, jobs // workers)
         with (
-            dask.config.set(_LOST | _UNWATCHED),
+            dask.config.set(_LOST | _UNWATCHED | _MEMORY_KEPT),
             LocalCluster(
                 n_workers=workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
             ) as cluster,

@@ -136,6 +136,7 @@ def train(
     Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
     """
     from visionshare.distributed import cluster_client
+    from visionshare.distributed.warming import warm_workers
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import PictureOptions, names_pictures
     from visionshare.recipes.stages.stored import names_storage
@@ -167,6 +168,9 @@ def train(
         chosen = _pipeline(pipeline, data, options, search, changes)
     place = out or str(Path("out", chosen.name))
     with cluster_client(workers, scheduler, n_jobs) as client:
+        if client is not None:
+            # While features are fitted here, the workers load what they will need.
+            warm_workers(client)
         result = run(
             chosen, place, data, n_jobs, resume, learning_curve=learning_curve, client=client
         )

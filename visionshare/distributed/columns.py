@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -313,9 +312,7 @@ class DistributedColumns(PartitionedColumns):
         waits: Bounds | None,
     ) -> DistributedColumns:
         client = current_client(client)
-        # Of a scheduler that does not answer the engine speaks.
-        with suppress(OSError, TimeoutError):
-            warm_workers(client)
+        warm_workers(client)
         blocks, bounds = blocks_of(values, client, partitions, settings.family is None)
         engine = ClusterEngine(client, blocks, bounds, settings, waits)
         check_shapes(engine.shapes, bounds)

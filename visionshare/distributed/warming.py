@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,16 +25,19 @@ def warm_workers(client: Any) -> None:
             # In a thread of its own: a worker that starts must answer its scheduler.
             threading.Thread(target=warm, name=_NAME, daemon=True).start()
 
-    client.register_plugin(WarmKernels())
+    # Of a scheduler that does not answer speaks whoever needs it.
+    with suppress(OSError, TimeoutError):
+        client.register_plugin(WarmKernels())
 
 
 def warm() -> None:
-    """Compile, or load from the cache, the kernels of columns in all dtypes.
+    """Import the solvers; compile, or load from the cache, the kernels of columns in all dtypes.
 
     Examples
     --------
     >>> warm()
     """
+    importlib.import_module("visionshare.solvers.active_set")
     from visionshare.columns import ArrayColumns
 
     for dtype in ("float16", "float32"):

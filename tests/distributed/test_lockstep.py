@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from visionshare import FineTuning, PatchTemplates, ShareBoost, fine_tune
 from visionshare.distributed.lockstep import in_lockstep, in_one_process
@@ -132,6 +133,18 @@ def test_a_function_goes_on_from_its_records(client):
     ):
         assert next(records) == "begun"
         assert [records.send([0, 7]), *records] == [14, 21, 28]
+
+
+def _blas_threads(group, parts, n_jobs):
+    for _ in range(3):
+        yield max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+
+def test_one_process_has_the_blas_of_a_worker_in_each_step():
+    # Heads are drawn before the first epoch, and the classifier is made after the last one.
+    with threadpool_limits(2, user_api="blas"):
+        assert list(in_one_process(_blas_threads, [0], (), 2)) == [1, 1, 1]
+        assert max(_blas_threads(None, {}, 1)) == 2
 
 
 def test_an_error_of_one_worker_ends_all(client):

@@ -6,6 +6,7 @@ import logging
 import secrets
 import socket
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -42,7 +43,7 @@ _STEPPED, _ENDED, _BROKEN = "stepped", "ended", "broken"
 def in_one_process(
     function: InStep, parts: Sequence[Any], args: tuple[Any, ...], n_jobs: int = 1
 ) -> Generator[Any, Any, None]:
-    """Return what a function yields that has all parts here.
+    """Yield what a function yields that has all parts here, each step as a worker takes it.
 
     Parameters
     ----------
@@ -52,7 +53,17 @@ def in_one_process(
     args : tuple
     n_jobs : int, default 1
     """
-    return function(SingleProcessGroup(len(parts)), dict(enumerate(parts)), *args, n_jobs)
+    group = SingleProcessGroup(len(parts))
+    sent = None
+    with closing(function(group, dict(enumerate(parts)), *args, n_jobs)) as steps:
+        while True:
+            # A worker's BLAS has one thread too, and rounding depends on how many it has.
+            with thread_limit(n_jobs):
+                try:
+                    value = steps.send(sent)
+                except StopIteration:
+                    return
+            sent = yield value
 
 
 def in_lockstep(

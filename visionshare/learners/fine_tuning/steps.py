@@ -29,7 +29,6 @@ from visionshare.learners.fine_tuning.product_scores import ProductScores
 from visionshare.learners.fine_tuning.quantized_scores import QuantizedScores
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
-from visionshare.resources import thread_limit
 from visionshare.solvers import Adam, one_cycle
 
 if TYPE_CHECKING:
@@ -189,8 +188,7 @@ class Steps:
         weights, intercept = (
             a.astype(np.float64) for a in (classifier.weights, classifier.intercept)
         )
-        with thread_limit(n_jobs):
-            self.scores = ProductScores.start(weights, intercept, X, settings.head == "products")
+        self.scores = ProductScores.start(weights, intercept, X, settings.head == "products")
         self._begin()
 
     def _begin(self) -> None:
@@ -276,9 +274,8 @@ class Steps:
                 self._quantize(number)
             if number >= half:
                 self.scores.keep(self.settings.max_products)
-            with thread_limit(self.n_jobs):
-                loss, error, scores = self._pass(number)
-                wrong, temperature = self._judged(number, scores)
+            loss, error, scores = self._pass(number)
+            wrong, temperature = self._judged(number, scores)
             _logger.info("epoch %d: loss %.4f", number + 1, loss)
             seconds = time.perf_counter() - begun
             yield Epoch(number + 1, loss, error, wrong, temperature, seconds, self._state())
@@ -288,10 +285,9 @@ class Steps:
         most, n = self.settings.max_features, self.scores.W.shape[1]
         if most is None or most >= n:
             return
-        with thread_limit(self.n_jobs):
-            X = self.scores.standardized(self._measured(epoch))
-            stay = np.sort(np.argsort(-self.scores.sizes(X), kind="stable")[:most])
-            self.scores = self.scores.take(stay, X)
+        X = self.scores.standardized(self._measured(epoch))
+        stay = np.sort(np.argsort(-self.scores.sizes(X), kind="stable")[:most])
+        self.scores = self.scores.take(stay, X)
         self.features = self._tunable(self.features.family().take(stay))
         self._begin()
         _logger.info("%d of %d features stay", most, n)
@@ -304,7 +300,7 @@ class Steps:
         sample = self._sample(epoch, _MEASURED_FOR_BITS)
         part = np.concatenate(self.group.gathered(sample))
         bits = Bits(quantization.template_bits, quantization.weight_bits)
-        with thread_limit(self.n_jobs), self.averages.in_place():
+        with self.averages.in_place():
             self._moved()
             features.quantize(bits, part, self.n_jobs)
             assert features.exponents is not None

@@ -75,7 +75,11 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
     if re.match(r"[a-z0-9+]{2,}:/", folder.as_posix()):
         raise InputError("path", folder.as_posix().replace(":/", "://", 1), "a path, no URL")
     with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except FileNotFoundError as error:
+            # File systems that no folder can be made in, such as that of processes, say this.
+            raise StorageError(f"{folder}: cannot be made ({error.strerror})") from error
     return folder
 
 

@@ -234,14 +234,14 @@ def prepare(
 
     from visionshare import load
     from visionshare.apps.pictures import read_picture
-    from visionshare.durable import replace_file
+    from visionshare.durable import make_folder, replace_file
 
     model = load(classifier)
     _check(model, classifier)
     paths = image_paths(images)
     taken: set[str] = set()
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         with ExitStack() as files:
             bytes_of_all = None
             if raw is not None:

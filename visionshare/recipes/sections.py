@@ -167,7 +167,9 @@ def _namespace(target: Any) -> dict[str, Any]:
 def _default(default: Any, parts: Sequence[Any]) -> Any:
     if default is inspect.Parameter.empty:
         return ...
-    inner = next((p for p in parts if isinstance(p, type) and issubclass(p, Section)), None)
+    # To Python 3.10 list[int] is a type too, and no class.
+    classes = (part for part in parts if isinstance(part, type) and get_origin(part) is None)
+    inner = next((part for part in classes if issubclass(part, Section)), None)
     # An optional object's settings default to those of its class.
     return Field(default_factory=inner) if default is None and inner is not None else default
 

@@ -145,9 +145,10 @@ def modeled(workers: int, shape: Shape, orders: Sequence[str]) -> int:
         "_products": 8 * k * (shape.candidates + 1),
         "curvature_grams": 8 * k * p * p,
         "gradient": 8 * (k * p + 1),
+        "_value_and_gradient": 8 * (k * p + 2),
         "_errors": 40,
     }
-    # Every other order is of the value of the objective.
+    # Every other order is of one number.
     return workers * sum(arrays.get(order, 8) + _ENVELOPE for order in orders)
 
 

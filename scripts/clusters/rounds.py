@@ -84,7 +84,7 @@ def _arithmetic(by_processor: bool) -> dict[str, float]:
     return {
         "search": 2.0 * m * d * k / search,
         "products": 2.0 * rows * k * p / products,
-        # A step has two orders, each with a product and a loss.
+        # An iteration has two products and two losses.
         "loss": max(0.0, step - of_few - 2 * products) / (2 * rows * k),
         "partition": empty / n + of_few / 2,
     }
@@ -97,7 +97,7 @@ def _active(rng: np.random.Generator, m: int, k: int, p: int) -> ActiveSet:
 
 
 def _step(active: ActiveSet, loss: MulticlassLogistic, W: np.ndarray) -> None:
-    """Do what both orders of an iteration of a refit ask a partition for."""
+    """Do what an iteration of a refit asks a partition for."""
     Z = active.scores(W)
     active.value(loss, Z + np.float32(0.5) * Z)
     active.gradient(loss, Z - np.float32(0.5) * Z)

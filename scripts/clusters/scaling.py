@@ -117,11 +117,11 @@ def orders_of(work: Work, names: Sequence[str] = ()) -> Iterator[Order]:
         "_products": Order(2.0 * m * d * k, "search", 0.0, 8.0 * d * k, sent),
         "curvature_grams": Order(2.0 * rows * k * p * p, "products", 0.0, 8.0 * k * p * p, sent),
         "gradient": Order(once, "products", scores, 8.0 * k * p, sent),
-        "value": Order(once, "products", scores, 8.0, sent),
+        "_value_and_gradient": Order(2 * once, "products", 2 * scores, 8.0 * k * p, sent),
         "_errors": Order(once, "products", 0.0, 40.0, sent),
         "_item": Order(once, "products", scores, 8.0, sent),
     }
-    steps = ("gradient", "value") * work.iterations
+    steps = ("gradient", *["_value_and_gradient"] * work.iterations)
     for name in names or ("_products", "curvature_grams", *steps, "_errors", "_item"):
         yield kinds[name]
 

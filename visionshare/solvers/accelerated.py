@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +43,27 @@ class Solution:
     gap: float
     iterations: int
     converged: bool
+
+
+class _Point(NamedTuple):
+    """Weights, intercept first, and their tiled scores, which are linear in them."""
+
+    W: np.ndarray
+    Z: Any
+
+
+def _following(
+    new: _Point, last: _Point, G: np.ndarray, momentum: float, scalar: Callable[[float], Any]
+) -> tuple[_Point, float]:
+    """Return the point of the next gradient, and the momentum that leads to it."""
+    change = new.W - last.W
+    if float(np.sum(G * change)) > 0:
+        # It points uphill: O'Donoghue and Candès' gradient restart.
+        grown, ahead = 1.0, 0.0
+    else:
+        grown = 0.5 * (1 + np.sqrt(1 + 4 * momentum * momentum))
+        ahead = (momentum - 1) / grown
+    return _Point(new.W + ahead * change, new.Z + scalar(ahead) * (new.Z - last.Z)), grown
 
 
 def minimize(
@@ -85,45 +108,41 @@ def minimize(
     Solution
     """
     slack = 64 * float(np.finfo(active.dtype).eps)
-    X = np.array(W, np.float64)
-    Zx = active.scores(X) if Z is None else Z
-    metric = preconditioner(active, loss, penalty, X, Zx)
-    Y, Zy = X, Zx
+    scalar = active.dtype.type
+    start = np.array(W, np.float64)
+    last = here = _Point(start, active.scores(start) if Z is None else Z)
+    metric = preconditioner(active, loss, penalty, here.W, here.Z)
     momentum, step, since = 1.0, 1.0, 0
     value, gap = np.inf, np.inf
+    gradient: Callable[[], tuple[float, np.ndarray]] = partial(active.gradient, loss, here.Z)
     for iteration in range(1, max_iter + 1):
-        value, G = active.gradient(loss, Zy)
-        value += penalty.value(Y[:, 1:])
-        G[:, 1:] += penalty.gradient(Y[:, 1:])
+        value, G = gradient()
+        value += penalty.value(here.W[:, 1:])
+        G[:, 1:] += penalty.gradient(here.W[:, 1:])
         D = -metric.apply(G)
         slope = float(np.sum(G * D))
         gap = -0.5 * slope
         if gap <= tol * abs(value):
             if metric.whole:
                 # The Newton step is at hand, and squares the error that is left.
-                Y, Zy, value = Y + D, Zy + active.scores(D), value - gap
-            return Solution(Y, Zy, value, gap, iteration, True)
+                here = _Point(here.W + D, here.Z + active.scores(D))
+                value -= gap
+            return Solution(here.W, here.Z, value, gap, iteration, True)
         Zd = active.scores(D)
         step = min(1.0, 1.25 * step)
+        renewed = since + 1 >= refresh or metric.whole
         for _ in range(30):
-            Z_new, X_new = Zy + active.dtype.type(step) * Zd, Y + step * D
-            reached = active.value(loss, Z_new) + penalty.value(X_new[:, 1:])
+            new = _Point(here.W + step * D, here.Z + scalar(step) * Zd)
+            following, grown = (new, 1.0) if renewed else _following(new, last, G, momentum, scalar)
+            # Most steps are taken at once: where the examples are elsewhere, the gradient that
+            # is needed then comes with the value.
+            reached, gradient = active.value_and_gradient(loss, new.Z, following.Z)
+            reached += penalty.value(new.W[:, 1:])
             if reached <= value + 0.5 * step * slope + slack * abs(value):
                 break
             step *= 0.5
-        since += 1
-        if since >= refresh or metric.whole:
-            metric = preconditioner(active, loss, penalty, X_new, Z_new)
-            momentum, since = 1.0, 0
-            X, Zx, Y, Zy = X_new, Z_new, X_new, Z_new
-            continue
-        if float(np.sum(G * (X_new - X))) > 0:
-            # The momentum points uphill: O'Donoghue and Candès' gradient restart.
-            momentum, ahead = 1.0, 0.0
-        else:
-            following = 0.5 * (1 + np.sqrt(1 + 4 * momentum * momentum))
-            momentum, ahead = following, (momentum - 1) / following
-        Y = X_new + ahead * (X_new - X)
-        Zy = Z_new + active.dtype.type(ahead) * (Z_new - Zx)
-        X, Zx = X_new, Z_new
-    return Solution(X, Zx, value, gap, max_iter, False)
+        since = 0 if renewed else since + 1
+        if renewed:
+            metric = preconditioner(active, loss, penalty, new.W, new.Z)
+        last, here, momentum = new, following, grown
+    return Solution(last.W, last.Z, value, gap, max_iter, False)

@@ -176,6 +176,12 @@ class ActiveSet:
             gradient += tile
         return value, gradient.T
 
+    def value_and_gradient(
+        self, loss: Loss, Z: np.ndarray, following: np.ndarray
+    ) -> tuple[float, Callable[[], tuple[float, np.ndarray]]]:
+        """Return the loss at scores Z, and what gives value and gradient at those that follow."""
+        return self.value(loss, Z), lambda: self.gradient(loss, following)
+
     def residual(self, loss: Loss, Z: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the weighted loss and R (m, k), the residual a search works with."""
         R = np.empty((self.n_tiles, self.tile, self.k), self.dtype)

@@ -11,6 +11,7 @@ from visionshare.errors import InputError
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.generators.quantized.tuning import ByteFeatures
 from visionshare.learners import FineTuning, Quantization, fine_tune
+from visionshare.learners.fine_tuning.averaging import Averages
 from visionshare.learners.fine_tuning.standardized_templates import StandardizedTemplates
 
 QUICK = FineTuning(
@@ -46,6 +47,16 @@ def test_scores_are_whole_and_those_of_the_last_epoch(greedy, digits, head, bits
     again = CompactClassifier.load(tmp_path / "tuned.safetensors")
     assert np.array_equal(again.decision_function(images), scores)
     assert again.metadata["fine_tuning"]["quantization"]["template_bits"] == bits
+
+
+def test_averages_that_fit_worse_than_the_last_step_are_given_up(greedy, digits, monkeypatch):
+    images, y = digits[0][:600], digits[1][:600]
+    last = fine_tune(greedy, images, y, replace(QUICK, averaging=0.0))
+    # They stay what the parameters were before the first step.
+    monkeypatch.setattr(Averages, "update", lambda self, steps: None)
+    chosen = fine_tune(greedy, images, y, QUICK)
+    assert np.array_equal(chosen.weights, last.weights)
+    assert np.array_equal(chosen.decision_function(images), last.decision_function(images))
 
 
 def test_few_bits_are_learned(greedy, digits):

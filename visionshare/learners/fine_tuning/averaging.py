@@ -56,6 +56,21 @@ class Averages:
         for value, parameter in zip(self.values, self._parameters, strict=True):
             value += np.float32(1 - decay) * (parameter - value)
 
+    def restart(self) -> None:
+        """Set the averages to the parameters."""
+        for value, parameter in zip(self.values, self._parameters, strict=True):
+            value[...] = parameter
+
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """Have the parameters stand for their averages inside of a block."""
+        before = [value.copy() for value in self.values]
+        self.restart()
+        try:
+            yield
+        finally:
+            self.values = before
+
     def take_over(self) -> None:
         """Set the parameters to their averages."""
         for value, parameter in zip(self.values, self._parameters, strict=True):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from visionshare.learners.fine_tuning.mixup import Mixture
 from visionshare.learners.fine_tuning.settings import FineTuning
 from visionshare.losses import MulticlassLogistic, SoftTargets
 
-__all__ = ["Batch", "TuningLoss"]
+__all__ = ["Batch", "TuningLoss", "log_loss"]
 
 
 class Batch(NamedTuple):
@@ -114,3 +115,15 @@ def _weighted(
     R *= np.float32(1 - weight)
     R += np.float32(weight) * towards
     return (1 - weight) * value + weight * other, R
+
+
+def log_loss(Z: np.ndarray, y: np.ndarray) -> float:
+    """Return the sum of the log-losses of scores (k, m) for classes (m,).
+
+    Examples
+    --------
+    >>> round(log_loss(np.zeros((4, 2)), np.array([0, 3])), 3) == round(2 * np.log(4), 3)
+    True
+    """
+    scores = Z.astype(np.float64)
+    return float(np.sum(logsumexp(scores, axis=0) - scores[y, np.arange(len(y))]))

@@ -22,7 +22,7 @@ from visionshare.generators.tuning import Tunable
 from visionshare.learners.calibration import fit_temperature, with_an_error
 from visionshare.learners.fine_tuning.averaging import Averages
 from visionshare.learners.fine_tuning.heads import UNITS, with_units
-from visionshare.learners.fine_tuning.loss import Batch, TuningLoss
+from visionshare.learners.fine_tuning.loss import Batch, TuningLoss, log_loss
 from visionshare.learners.fine_tuning.mixup import Mixture
 from visionshare.learners.fine_tuning.parts import Teacher, TrainingPart, TuningPart, batch_bounds
 from visionshare.learners.fine_tuning.product_scores import ProductScores
@@ -381,6 +381,8 @@ class Steps:
         validates = self._sizes.sum() < self._n_images
         if not (validates or last):
             return float("nan"), float("nan")
+        if last and isinstance(self.scores, QuantizedScores):
+            self._choose_averages(epoch, validates)
         truth = {i: part.y[part.split.order(epoch)] for i, part in self.parts.items()}
         if validates or not alike:
             rows = {i: self._judging(part, validates) for i, part in self.parts.items()}
@@ -400,6 +402,24 @@ class Steps:
             return wrong, float("nan")
         counted, true = with_an_error(Z.T, y)
         return wrong, fit_temperature(counted, true, np.ones(len(true)))
+
+    def _choose_averages(self, epoch: int, validates: bool) -> None:
+        """Have the averages go on from the parameters where these have the smaller loss.
+
+        An average of numbers that are rounded may be rounded to what no step has seen.
+        """
+        losses = {}
+        for number, part in self.parts.items():
+            rows = self._judging(part, validates)
+            y, images = part.y[rows], part.images(epoch)
+            averaged = self._scores_of(images, rows)
+            with self.averages.set_aside():
+                moved = self._scores_of(images, rows)
+            losses[number] = np.array([log_loss(averaged, y), log_loss(moved, y)])
+        averaged_loss, moved_loss = self.group.total(losses)
+        if moved_loss < averaged_loss:
+            self.averages.restart()
+            _logger.info("the last parameters fit better than their averages")
 
     def _judging(self, part: TrainingPart, validates: bool) -> np.ndarray:
         """Return the images of a part that the classifier is measured on after an epoch's steps."""

@@ -51,10 +51,11 @@ def test_scores_are_whole_and_those_of_the_last_epoch(greedy, digits, head, bits
 
 def test_averages_that_fit_worse_than_the_last_step_are_given_up(greedy, digits, monkeypatch):
     images, y = digits[0][:600], digits[1][:600]
-    last = fine_tune(greedy, images, y, replace(QUICK, averaging=0.0))
+    settings = replace(QUICK, quantization=Quantization(from_fraction=0.0))
+    last = fine_tune(greedy, images, y, replace(settings, averaging=0.0))
     # They stay what the parameters were before the first step.
     monkeypatch.setattr(Averages, "update", lambda self, steps: None)
-    chosen = fine_tune(greedy, images, y, QUICK)
+    chosen = fine_tune(greedy, images, y, settings)
     assert np.array_equal(chosen.weights, last.weights)
     assert np.array_equal(chosen.decision_function(images), last.decision_function(images))
 

@@ -94,7 +94,7 @@ def test_learners_find_in_them_what_they_find_in_arrays(learner):
 
 def test_a_wide_matrix_of_few_entries_is_never_written_out():
     X = sparse.random_array(
-        (400, 200_000), density=1e-4, rng=np.random.default_rng(0), format="csr"
+        (400, 200_000), density=1e-4, random_state=np.random.default_rng(0), format="csr"
     )
     marks = np.repeat([1.0, 0.0], 200)
     X = sparse.hstack([X, sparse.csr_array(marks[:, None])], format="csr")

@@ -122,8 +122,8 @@ def log_loss(Z: np.ndarray, y: np.ndarray) -> float:
 
     Examples
     --------
-    >>> round(log_loss(np.zeros((4, 2)), np.array([0, 3])), 3) == round(2 * np.log(4), 3)
-    True
+    >>> round(log_loss(np.zeros((4, 2)), np.array([0, 3])), 3)
+    2.773
     """
     scores = Z.astype(np.float64)
     return float(np.sum(logsumexp(scores, axis=0) - scores[y, np.arange(len(y))]))

@@ -10,7 +10,15 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.learners.fine_tuning.settings import FineTuning
 
-__all__ = ["PartSplit", "Teacher", "TrainingPart", "TuningPart", "batch_bounds", "check_parts"]
+__all__ = [
+    "PartSplit",
+    "Teacher",
+    "TrainingPart",
+    "TuningPart",
+    "batch_bounds",
+    "check_parts",
+    "order_of",
+]
 
 
 class Teacher(Protocol):
@@ -22,6 +30,21 @@ class Teacher(Protocol):
     classes_: np.ndarray
 
     def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray: ...
+
+
+def order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
+    """Return where each of our classes is among a teacher's.
+
+    Raises
+    ------
+    InputError
+        If they are not the same classes.
+    """
+    position = {name: i for i, name in enumerate(theirs.tolist())}
+    if set(position) != set(ours.tolist()):
+        given, accepted = (", ".join(map(str, names.tolist())) for names in (theirs, ours))
+        raise InputError("teacher", f"classes {given}", f"the classifier's: {accepted}")
+    return np.array([position[name] for name in ours.tolist()])
 
 
 class TuningPart:

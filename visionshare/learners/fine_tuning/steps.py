@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from visionshare.distributed.process_groups import ProcessGroup
-from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.computed import image_batches
 from visionshare.generators.quantized.numbers import Bits
@@ -24,7 +23,13 @@ from visionshare.learners.fine_tuning.averaging import Averages
 from visionshare.learners.fine_tuning.heads import UNITS, with_units
 from visionshare.learners.fine_tuning.loss import Batch, TuningLoss, log_loss
 from visionshare.learners.fine_tuning.mixup import Mixture
-from visionshare.learners.fine_tuning.parts import Teacher, TrainingPart, TuningPart, batch_bounds
+from visionshare.learners.fine_tuning.parts import (
+    Teacher,
+    TrainingPart,
+    TuningPart,
+    batch_bounds,
+    order_of,
+)
 from visionshare.learners.fine_tuning.product_scores import ProductScores
 from visionshare.learners.fine_tuning.quantized_scores import QuantizedScores
 from visionshare.learners.fine_tuning.settings import FineTuning
@@ -34,7 +39,7 @@ from visionshare.solvers import Adam, one_cycle
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
-__all__ = ["Epoch", "Steps", "Tuning", "bytes_per_image", "order_of", "tuned"]
+__all__ = ["Epoch", "Steps", "Tuning", "bytes_per_image", "tuned"]
 
 _logger = logging.getLogger(__name__)
 
@@ -146,21 +151,6 @@ def bytes_per_image(family: Any) -> float:
     # Of a layer the values, where each maximum was, and the gradients; of an image its floats.
     held = sum(12.0 * float(np.prod(layer.shape)) for layer in family.layers())
     return held + 4.0 * float(np.prod(family.image_shape_))
-
-
-def order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
-    """Return where each of our classes is among a teacher's.
-
-    Raises
-    ------
-    InputError
-        If they are not the same classes.
-    """
-    position = {name: i for i, name in enumerate(theirs.tolist())}
-    if set(position) != set(ours.tolist()):
-        given, accepted = (", ".join(map(str, names.tolist())) for names in (theirs, ours))
-        raise InputError("teacher", f"classes {given}", f"the classifier's: {accepted}")
-    return np.array([position[name] for name in ours.tolist()])
 
 
 class Steps:
@@ -381,7 +371,7 @@ class Steps:
         validates = self._sizes.sum() < self._n_images
         if not (validates or last):
             return float("nan"), float("nan")
-        if last and isinstance(self.scores, QuantizedScores):
+        if last and self.settings.averaging and isinstance(self.scores, QuantizedScores):
             self._choose_averages(epoch, validates)
         truth = {i: part.y[part.split.order(epoch)] for i, part in self.parts.items()}
         if validates or not alike:

@@ -13,9 +13,15 @@ from visionshare.distributed.lockstep import in_lockstep, in_one_process
 from visionshare.errors import InputError
 from visionshare.learners.checkpoint import Run
 from visionshare.learners.class_weights import weights_of_classes
-from visionshare.learners.fine_tuning.parts import PartSplit, Teacher, TuningPart, check_parts
+from visionshare.learners.fine_tuning.parts import (
+    PartSplit,
+    Teacher,
+    TuningPart,
+    check_parts,
+    order_of,
+)
 from visionshare.learners.fine_tuning.settings import FineTuning
-from visionshare.learners.fine_tuning.steps import Epoch, Tuning, order_of, tuned
+from visionshare.learners.fine_tuning.steps import Epoch, Tuning, tuned
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier

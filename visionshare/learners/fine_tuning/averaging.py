@@ -48,7 +48,8 @@ class Averages:
     def __init__(self, parameters: Sequence[np.ndarray], decay: float) -> None:
         self._parameters = list(parameters) if decay else []
         self._decay = decay
-        self.values = [p.copy() for p in self._parameters]
+        self.values: list[np.ndarray] = []
+        self.restart()
 
     def update(self, steps: int) -> None:
         """Take on the parameters after a step, the ``steps``-th."""
@@ -58,13 +59,12 @@ class Averages:
 
     def restart(self) -> None:
         """Set the averages to the parameters."""
-        for value, parameter in zip(self.values, self._parameters, strict=True):
-            value[...] = parameter
+        self.values = [p.copy() for p in self._parameters]
 
     @contextmanager
     def set_aside(self) -> Iterator[None]:
         """Have the parameters stand for their averages inside of a block."""
-        before = [value.copy() for value in self.values]
+        before = self.values
         self.restart()
         try:
             yield

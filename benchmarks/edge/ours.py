@@ -10,9 +10,10 @@ import numpy as np
 
 from benchmarks.edge.contender import Contender
 from visionshare import CompactClassifier, load
+from visionshare.classifier import can_be_quantized, quantize
 from visionshare.datasets import load_images
 from visionshare.errors import VisionshareError
-from visionshare.export import c_program
+from visionshare.export import CProgram, c_program
 from visionshare.export.targets import device_sources
 
 __all__ = ["classifier_images", "classifier_name", "our_contenders"]
@@ -21,9 +22,9 @@ _TABLES = ("int8", "int4", "none")
 
 
 def our_contenders(path: Path, set_name: str, data: Path) -> list[Contender]:
-    """Return a classifier in tables of 8 bits and, where it has products of pairs, of 4.
+    """Return a classifier in integers of 8 bits and, where layers or products have them, of 4.
 
-    Weights are rounded on training images. What training took is read from ``metrics.json`` beside
+    They are rounded on training images. What training took is read from ``metrics.json`` beside
     the classifier.
     """
     model = load(path)
@@ -32,26 +33,33 @@ def our_contenders(path: Path, set_name: str, data: Path) -> list[Contender]:
     taken = _metrics(path)
     seconds = sum(taken["seconds"].values()) if taken else None
     made: list[Contender] = []
-    for quantize in _TABLES:
+    for tables in _TABLES:
         try:
-            program = c_program(model, quantize=quantize, examples=examples)
+            program = _program(model, tables, examples)
         except VisionshareError:
             # Some families have no tables of 4 bits; classifiers of few bits have theirs already.
             continue
-        if quantize == "none" and program.score != "int32":
+        if tables == "none" and program.score != "int32":
             continue
         sources = device_sources(model, program)
         source = f"{program.name}.c"
         if made and made[-1].sources.files[source] == sources.files[source]:
             # Without products of pairs there is nothing to store in 4 bits.
             continue
-        name = f"{classifier_name(path)}, {quantize if quantize != 'none' else 'few bits'}"
+        name = f"{classifier_name(path)}, {tables if tables != 'none' else 'few bits'}"
         made.append(
             Contender(
                 name, sources, int(model.macs), images, labels, seconds, taken.get("peak_memory")
             )
         )
     return made
+
+
+def _program(model: CompactClassifier, tables: str, examples: np.ndarray) -> CProgram:
+    """Return the C of a classifier with tables of so many bits."""
+    if tables != "none" and can_be_quantized(model):
+        return c_program(quantize(model, examples, int(tables.removeprefix("int"))))
+    return c_program(model, quantize=tables, examples=examples)
 
 
 def classifier_name(path: Path) -> str:

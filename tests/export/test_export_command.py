@@ -60,7 +60,8 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--to", "java"], ["--quantize", "int4"], ["--quantize", "none", "--calibrate", "digits"], ["--pixel", "int8"],
+        ["--to", "java"], ["--quantize", "int4"], ["--pixel", "int8"],
+        ["--quantize", "none", "--calibrate", "digits"],
         ["--identifier-prefix", "int"],
         ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
         ["--fast"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchmarks.peers.plot import OURS, PANELS, Point, points
+from benchmarks.peers.plot import OURS, PANELS, TIMED, Point, points
 from benchmarks.peers.record import Entry
 from scripts.reproduce.results import render
 
@@ -14,7 +14,7 @@ __all__ = ["Better", "better_peers", "findings", "most_accurate_peers"]
 # The panels of which a page says who is better, as its sentences name them.
 _COSTS = {
     "multiply-accumulates per image": "multiply-accumulates",
-    "µs of one image": "µs of one image",
+    TIMED: "µs of one image",
 }
 
 
@@ -35,6 +35,8 @@ def _parted(entries: Sequence[Entry], panel: str, n_test: int) -> tuple[list[Poi
 def better_peers(entries: Sequence[Entry], panel: str, n_test: int) -> list[Better]:
     """Return those of ours that a peer is better than in error and in the cost of a panel.
 
+    Microseconds are compared where both were measured on one processor.
+
     Parameters
     ----------
     entries : sequence of Entry
@@ -43,12 +45,19 @@ def better_peers(entries: Sequence[Entry], panel: str, n_test: int) -> list[Bett
     n_test : int
         Number of test images.
     """
-    ours, peers = _parted(entries, panel, n_test)
+    processors = dict.fromkeys(entry.timed_on for entry in entries)
+    parts = (
+        [[entry for entry in entries if entry.timed_on == name] for name in processors]
+        if panel == TIMED
+        else [entries]
+    )
     found = []
-    for one in ours:
-        names = [p.name for p in peers if p.error < one.error and p.cost < one.cost]
-        if names:
-            found.append(Better(one.name, names))
+    for part in parts:
+        ours, peers = _parted(part, panel, n_test)
+        for one in ours:
+            names = [p.name for p in peers if p.error < one.error and p.cost < one.cost]
+            if names:
+                found.append(Better(one.name, names))
     return found
 
 

@@ -51,14 +51,24 @@ def _module(distribution: str) -> str:
     return {"scikit-learn": "sklearn"}.get(distribution, distribution)
 
 
-def row(entry: Entry, n_test: int) -> list[str]:
-    """Return a row of the table; seconds are means over seeds."""
+def _usual_processor(entries: Sequence[Entry]) -> str:
+    """Return the processor that most times are of."""
+    timed = [entry.timed_on for entry in entries if entry.times is not None]
+    return max(dict.fromkeys(timed), key=timed.count, default="")
+
+
+def row(entry: Entry, n_test: int, processor: str) -> list[str]:
+    """Return a row of the table; seconds are means over seeds.
+
+    Times of another processor than the usual one are marked.
+    """
     runs = list(entry.runs.values())
     errors = [100 * run.errors / n_test for run in runs]
     each = f" ({', '.join(f'{e:.2f}' for e in errors)})" if len(errors) > 1 else ""
     known = [run.seconds for run in runs if run.seconds is not None]
     seconds = f"{np.mean(known):.1f}" if len(known) == len(runs) else "–"
-    times = ["–"] * 2 if entry.times is None else [f"{value:.1f}" for value in entry.times]
+    mark = " \\*" if entry.timed_on != processor else ""
+    times = ["–"] * 2 if entry.times is None else [f"{value:.1f}{mark}" for value in entry.times]
     tuning = f"{entry.tuning:.0f}" if entry.tuning else "–"
     cost = [runs[0].cost, f"{runs[0].n_bytes:,}"]
     return [entry.name, seconds, tuning, spread(errors) + each, *cost, *times]
@@ -98,7 +108,8 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
     header += ["multiply-accumulates per image", "bytes", "µs per image, one at a time"]
     header += [f"µs per image, batches of {min(BATCH, n_test)}"]
     settings = [f"- **{e.name}**: {next(iter(e.runs.values())).settings}" for e in entries]
-    machine = machine_values()
+    machine, processor = machine_values(), _usual_processor(entries)
+    elsewhere = sorted({e.timed_on for e in entries if e.times is not None} - {processor})
     write_page(
         out,
         "peers",
@@ -109,7 +120,10 @@ def write(out: Path, record: Record, measured: Measured, name: str | None = None
         n_train=conditions["training images"],
         n_test=n_test,
         findings=findings(entries, n_test),
-        figures=table(header, [row(entry, n_test) for entry in entries]),
+        figures=table(header, [row(entry, n_test, processor) for entry in entries]),
+        elsewhere=render("peers/elsewhere", there=", ".join(elsewhere), usual=processor)
+        if elsewhere
+        else "",
         picture=render("peers/picture", file=f"{name}.svg"),
         left_out="\n\n".join(measured.left_out),
         jobs=conditions["threads"],

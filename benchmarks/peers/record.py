@@ -44,13 +44,17 @@ class Run:
 
 
 class Entry(NamedTuple):
-    """A row: its name, who it is drawn with, runs by seed, seconds of tuning, times."""
+    """A row: its name, who it is drawn with, runs by seed, seconds of tuning, times.
+
+    ``timed_on`` is the processor that the times are of; empty where none is known.
+    """
 
     name: str
     group: str
     runs: dict[int, Run]
     tuning: float | None
     times: Times | None
+    timed_on: str = ""
 
 
 class Record:
@@ -100,7 +104,8 @@ class Record:
             times = Times(*values["times"]) if "times" in values else None
             if runs:
                 tuning = self._content["results"].get(values["group"], {}).get("tuning")
-                found.append(Entry(name, values["group"], runs, tuning, times))
+                timed_on = values.get("timed_on", "")
+                found.append(Entry(name, values["group"], runs, tuning, times, timed_on))
         return found
 
     def has(self, name: str, seed: int, source: str = "") -> bool:
@@ -125,10 +130,10 @@ class Record:
         row["runs"][str(seed)] = asdict(run)
         self._save()
 
-    def keep_times(self, times: Mapping[str, Times]) -> None:
-        """Keep microseconds per image."""
+    def keep_times(self, times: Mapping[str, Times], processor: str) -> None:
+        """Keep microseconds per image, and the processor that they were measured on."""
         for name, measured in times.items():
-            self._row(name)["times"] = list(measured)
+            self._row(name).update(times=list(measured), timed_on=processor)
         self._save()
 
     def keep_machine(self, values: Mapping[str, Any]) -> None:

@@ -270,8 +270,9 @@ def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
     unasked = [p.name for k, p in peers.items() if k not in options.peers and p.name not in done]
     work.left_out += [f"Not asked for: {'; '.join(unasked)}."] if unasked else []
     rounds = QUICK_ROUNDS if effort.quick else ROUNDS
-    record.keep_times(microseconds(work.predictors, test.images, rounds))
-    record.keep_machine(page.machine_values())
+    machine = page.machine_values()
+    record.keep_times(microseconds(work.predictors, test.images, rounds), machine["processor"])
+    record.keep_machine(machine)
     page.write(options.out, record, page.Measured(work.left_out, rounds), options.page)
 
 

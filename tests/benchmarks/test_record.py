@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from benchmarks.peers.findings import better_peers, findings, most_accurate_peers
 from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.neighbors import NearestNeighbors
+from benchmarks.peers.page import row
 from benchmarks.peers.plot import PANELS, draw, points, short
 from benchmarks.peers.record import Entry, Record, Run
 from benchmarks.peers.timing import Times
@@ -31,7 +32,7 @@ def test_what_is_kept_is_there_again(tmp_path):
     assert not record.entries()
     record.keep_run("a", "group", 0, _run(3))
     record.keep_run("a", "group", 1, Run(4, None, "b", 1, "s", None, "digest"))
-    record.keep_times({"a": Times(1.0, 2.0)})
+    record.keep_times({"a": Times(1.0, 2.0)}, "a processor")
     again = Record(file, CONDITIONS)
     assert again.choice("group") == {"rate": 0.5, "n": 3}
     assert again.has("a", 0)
@@ -41,6 +42,7 @@ def test_what_is_kept_is_there_again(tmp_path):
     assert entry == record.entries()[0]
     assert (entry.name, entry.group, entry.tuning) == ("a", "group", 9.0)
     assert entry.times == Times(1.0, 2.0)
+    assert entry.timed_on == "a processor"
     assert entry.runs[0] == _run(3)
 
 
@@ -76,7 +78,7 @@ def test_the_picture_has_a_point_of_each_cost(tmp_path):
     record.keep_run("small", "networks", 1, _run(20, 50, 4))
     record.keep_run("trees", "trees", 0, _run(5, None))
     record.keep_run("visionshare, mine, C", "visionshare, C", 0, _run(1))
-    record.keep_times({"small": Times(3.0, 1.0)})
+    record.keep_times({"small": Times(3.0, 1.0)}, "a processor")
     panels = [points(record.entries(), cost, 200) for cost in PANELS.values()]
     macs, times, size = panels
     assert [(p.name, p.cost, p.error) for p in macs["networks"]] == [
@@ -153,6 +155,15 @@ def test_peers_better_in_error_and_cost_are_named():
     assert "No peer is better than one of ours in error and multiply-accumulates both." in text
     assert "error and µs of one image both: `net` than `small, C`." in text
     assert "None errs less than the best of ours." in text
+
+
+def test_times_of_two_processors_are_not_compared():
+    entries = _compared(*OURS, ("net", "net", [4, 6], 400, 1.0))
+    elsewhere = [*entries[:2], entries[2]._replace(timed_on="another")]
+    assert better_peers(entries, "µs of one image", 1000)
+    assert better_peers(elsewhere, "µs of one image", 1000) == []
+    assert row(entries[2], 1000, "")[-1] == "1.0"
+    assert row(elsewhere[2], 1000, "")[-1] == "1.0 \\*"
 
 
 def test_peers_of_fewer_errors_than_all_of_ours_are_named():

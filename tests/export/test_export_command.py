@@ -60,7 +60,7 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--to", "java"], ["--quantize", "int4"], ["--calibrate", "digits"], ["--pixel", "int8"],
+        ["--to", "java"], ["--quantize", "int4"], ["--quantize", "none", "--calibrate", "digits"], ["--pixel", "int8"],
         ["--identifier-prefix", "int"],
         ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
         ["--fast"],

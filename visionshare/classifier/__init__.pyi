@@ -10,3 +10,5 @@ from .exit_rule import ExitRule as ExitRule
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
 from .path import PathStep as PathStep
+from .quantization import can_be_quantized as can_be_quantized
+from .quantization import quantize as quantize

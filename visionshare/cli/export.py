@@ -48,12 +48,18 @@ def export(
     identifier_prefix: Annotated[
         str, typer.Option(help="Prefix of all C identifiers and files; name of the ONNX graph.")
     ] = "classifier",
-    quantize: Annotated[str, typer.Option(help="C tables: none, int16, int8 or int4.")] = "none",
+    quantize: Annotated[
+        str,
+        typer.Option(
+            help="none, int16, int8 or int4; or auto: int8 with --target or --package if all then "
+            "computes in integers, otherwise none."
+        ),
+    ] = "auto",
     calibrate: Annotated[
         str | None,
         typer.Option(
-            help="Training images on which int4 and int8 round: a name of the catalog, a folder "
-            "or a file."
+            help="Training images on which int8 and int4 round; layers of templates compute in "
+            "integers with them. A name of the catalog, a folder or a file."
         ),
     ] = None,
     pixel: Annotated[
@@ -139,7 +145,7 @@ def export(
 
     Example: visionshare export CLASSIFIER --to onnx --out digits.onnx
 
-    Example: visionshare export CLASSIFIER --quantize int8 --target cortex-m4 --max-flash 10KiB
+    Example: visionshare export CLASSIFIER --target cortex-m4 --max-flash 10KiB
 
     Example: visionshare export CLASSIFIER --package npm --out digits-npm
     """
@@ -150,12 +156,8 @@ def export(
 
     if to not in _FORMS:
         raise InputError("--to", to, " or ".join(map(repr, _FORMS)))
-    if to == "onnx" and quantize != "none":
-        raise InputError("--quantize", quantize, "'none' with --to onnx")
-    if quantize == "int4" and calibrate is None:
-        raise InputError("--calibrate", None, "training images, with --quantize int4")
-    if calibrate is not None and quantize not in ("int4", "int8"):
-        raise InputError("--calibrate", calibrate, "nothing without --quantize int4 or int8")
+    for_device = target is not None or package is not None
+    quantize = _checked_quantize(quantize, calibrate, to, for_device)
     if preparation and package is not None:
         raise InputError("--preparation", "set", "no --package")
     if to == "onnx" and early_exit:
@@ -177,29 +179,64 @@ def export(
         if not model.path:
             raise InputError("--rounds", rounds, "no rounds: this classifier has no path")
         model = model.at(rounds)
-    labeled = None if measure is None else _Labeled(measure, data, split)
-    if to == "onnx" and out is not None:
-        figures = _export_onnx(model, out, (identifier_prefix, pixel, preparation), labeled)
-        _print_figures(figures, to, as_json)
-        return
+    labeled = None if measure is None else _Labeled(model, measure, data, split)
     examples = None
     if calibrate is not None:
         examples = labeled_images(model, calibrate, data, "train").images
+    exported = model
+    if examples is not None and pixel != "float32" and not early_exit:
+        exported = _in_integers(model, examples, quantize, to)
+    if exported is not model:
+        quantize, examples = "none", None
+    if to == "onnx" and out is not None:
+        figures = _export_onnx(exported, out, (identifier_prefix, pixel, preparation), labeled)
+        _print_figures(figures, to, as_json)
+        return
     options = _COptions(identifier_prefix, pixel, quantize, probabilities, early_exit, examples)
     if core is None and package is None and out is not None:
-        _print_figures(_export_c(model, out, options, labeled, preparation), to, as_json)
+        _print_figures(_export_c(exported, out, options, labeled, preparation), to, as_json)
         return
-    program = _program(model, options, preparation)
+    program = _program(exported, options, preparation)
     if core is not None:
         report_target(model, program, core, as_json)
     # Written only if it fits.
     if package is not None and out is not None:
-        paths = _write_package(package, model, program, out, images, data)
+        paths = _write_package(package, exported, program, out, images, data)
         if core is None:
             files = [str(path) for path in paths]
             typer.echo(json.dumps({"files": files}) if as_json else "\n".join(files))
     elif out is not None:
         write_program(program, out, "--out")
+
+
+def _checked_quantize(quantize: str, calibrate: str | None, to: str, for_device: bool) -> str:
+    """Return what --quantize asks for, where it goes with the other options."""
+    if to == "onnx" and quantize == "int16":
+        raise InputError("--quantize", quantize, "'none', 'int8' or 'int4' with --to onnx")
+    if calibrate is None and (quantize == "int4" or (to, quantize) == ("onnx", "int8")):
+        of_onnx = " and --to onnx" if to == "onnx" else ""
+        raise InputError(
+            "--calibrate", None, f"training images, with --quantize {quantize}{of_onnx}"
+        )
+    if calibrate is not None and quantize in ("none", "int16"):
+        raise InputError("--calibrate", calibrate, "nothing without --quantize int4 or int8")
+    automatic = "auto" if for_device or calibrate is not None else "none"
+    return automatic if quantize == "auto" else quantize
+
+
+def _in_integers(
+    model: CompactClassifier, examples: np.ndarray, tables: str, to: str
+) -> CompactClassifier:
+    """Return the classifier with integers for floats, or as it is where its layers have none."""
+    from visionshare.classifier import can_be_quantized
+    from visionshare.classifier import quantize as quantized
+
+    if can_be_quantized(model):
+        return quantized(model, examples, 4 if tables == "int4" else 8)
+    if to == "onnx":
+        accepted = "nothing: the features of this classifier have no integers in ONNX"
+        raise InputError("--calibrate", type(model.family).name, accepted)
+    return model
 
 
 def _optimization(max_flash: str | None) -> str:
@@ -256,7 +293,13 @@ def _program(model: CompactClassifier, options: _COptions, preparation: bool) ->
     """Return the C of a classifier, and of its preparation where asked."""
     from visionshare.export import c_program
 
-    program = c_program(model, **options._asdict())
+    if options.quantize != "auto":
+        program = c_program(model, **options._asdict())
+    else:
+        program = c_program(model, **options._replace(quantize="int8")._asdict())
+        if program.score != "int32":
+            # Tables of 8 bits alone would change scores and save no instruction.
+            program = c_program(model, **options._replace(quantize="none")._asdict())
     if not preparation:
         return program
     from visionshare.export.c.preparation import with_preparation
@@ -279,8 +322,12 @@ def _check_prepared(model: CompactClassifier, program: CProgram) -> int | None:
 
 
 class _Labeled(NamedTuple):
-    """Labeled images to measure on: a name, folder or file, where data sets are, and the split."""
+    """Labeled images to measure on: a name, folder or file, where data sets are, and the split.
 
+    ``model`` is the classifier that was given, which the export is compared with.
+    """
+
+    model: CompactClassifier
     source: str
     data: Path | None
     split: str
@@ -317,9 +364,9 @@ def _export_c(
             )  # fmt: skip
             return compiled.predict(images)
 
-        ours = EarlyExit(model) if options.early_exit else model
+        ours = EarlyExit(model) if options.early_exit else labeled.model
         exported = _Exported(predict, "c", program.pixel)
-        measured["measured"] = _measure(model, ours.predict, exported, labeled)
+        measured["measured"] = _measure(ours.predict, exported, labeled)
     paths = write_program(program, out, "--out")
     size = object_size(program)
     return {
@@ -351,7 +398,7 @@ def _export_onnx(
         exported = _Exported(
             lambda images: run_onnx(measurable, images).labels, "onnx", program.pixel
         )
-        measured["measured"] = _measure(model, model.predict, exported, labeled)
+        measured["measured"] = _measure(labeled.model.predict, exported, labeled)
     path = write_onnx(program, out, "--out")
     return {
         "files": [str(path)],
@@ -373,15 +420,13 @@ def _check_pictures(model: CompactClassifier, program: OnnxProgram) -> int | Non
 
 
 def _measure(
-    model: CompactClassifier,
-    predict: Callable[[np.ndarray], np.ndarray],
-    exported: _Exported,
-    labeled: _Labeled,
+    predict: Callable[[np.ndarray], np.ndarray], exported: _Exported, labeled: _Labeled
 ) -> dict[str, Any]:
     """Return errors of the classifier and of its export on labeled images, and how they differ."""
     import numpy as np
 
-    given = labeled_images(model, *labeled)
+    model = labeled.model
+    given = labeled_images(*labeled)
     images, truth = given.images, model.classes_.astype(str)[given.labels]
     if exported.pixel == "float32":
         unit = np.float32(255 if images.dtype == np.uint8 else 1)

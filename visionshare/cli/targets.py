@@ -89,6 +89,7 @@ def report_target(
         **measured.figures.as_dict(),
         **_compared(model, program, images, labels, measured.labels, measured.scores),
         **_of_preparation(model, program, checked),
+        "arithmetic": "integers" if program.score == "int32" else "floats",
         "optimize": options.optimize,
         "remark": target.remark,
     }
@@ -186,6 +187,7 @@ def _compared(
 def _text(figures: dict[str, Any], target: Target) -> str:
     lines = [
         f"target        {target.name}: {target.description}",
+        f"arithmetic    {figures['arithmetic']}",
         f"flash         {figures['flash']:,} bytes: {figures['code']:,} of code, "
         f"{figures['constants']:,} of tables",
         f"ram           {figures['ram']:,} bytes, {figures['work']:,} of them the caller's",

@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.codegen.quantization import Quantized, quantize_clipped
 
-__all__ = ["round_on_examples"]
+__all__ = ["round_by_moments", "round_on_examples"]
 
 # Columns that make good for each other: a matrix of them squared is held a few times.
 _TOGETHER = 4096
@@ -60,12 +60,32 @@ def round_on_examples(
         stop = min(start + _TOGETHER, values.shape[1])
         inputs = columns(start, stop)
         gram = (inputs.T @ inputs).astype(np.float64) / len(inputs)
-        integers[:, start:stop] = _rounded(values[:, start:stop], scales, bits, gram)
+        integers[:, start:stop] = round_by_moments(values[:, start:stop], scales, bits, gram)
     return Quantized(integers, scales)
 
 
-def _rounded(values: np.ndarray, scales: np.ndarray, bits: int, gram: np.ndarray) -> np.ndarray:
-    """Return integers (k, p) of values, given the second moments (p, p) of their inputs."""
+def round_by_moments(
+    values: np.ndarray, scales: np.ndarray, bits: int, gram: np.ndarray
+) -> np.ndarray:
+    """Return integers (k, p) whose sums are near those of a table, given the inputs' moments.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k, p), float64
+    scales : ndarray of shape (k,)
+        What an integer 1 stands for, in each row.
+    bits : int
+    gram : ndarray of shape (p, p)
+        Second moments of the inputs: the mean of x xᵀ.
+
+    Examples
+    --------
+    Of two inputs that are always equal, one is rounded up where the other goes down.
+
+    >>> gram = np.ones((2, 2))
+    >>> round_by_moments(np.array([[0.5, 0.5]]), np.ones(1), 4, gram).tolist()
+    [[0, 1]]
+    """
     from scipy.linalg import cho_factor, cho_solve, cholesky
 
     power = np.diag(gram).copy()

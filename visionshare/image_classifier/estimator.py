@@ -315,7 +315,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self.classifier_.save(path)
 
-    def export(self, path: str | os.PathLike[str], format: str = "c") -> list[Path]:
+    def export(
+        self, path: str | os.PathLike[str], format: str = "c", calibrate: Any = None
+    ) -> list[Path]:
         """Write the compact classifier as a C program or an ONNX model; return the files.
 
         Parameters
@@ -323,22 +325,30 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         path : path-like
             A folder; for "onnx" also a file.
         format : {"c", "onnx"}, default "c"
+        calibrate : images as in :meth:`fit`, optional
+            Training images, a thousand do: the program then computes in integers, with tables of 8
+            bits; see :func:`visionshare.classifier.quantize`.
 
         Raises
         ------
         InputError
-            If the format is unknown, or files of others are there.
+            If the format is unknown, files of others are there, or the features of the classifier
+            cannot be computed in integers.
         ExportError
             If the features have no such form.
         """
+        from visionshare.classifier import quantize
         from visionshare.export import c_program, onnx_program, write_onnx, write_program
 
         check_is_fitted(self)
         if format not in _FORMATS:
             raise InputError("format", format, " or ".join(map(repr, _FORMATS)))
+        model = self.classifier_
+        if calibrate is not None:
+            model = quantize(model, self._prepared(calibrate), n_jobs=resolve_jobs(self.n_jobs))
         if format == "c":
-            return write_program(c_program(self.classifier_), Path(path), "path")
-        return [write_onnx(onnx_program(self.classifier_), Path(path), "path")]
+            return write_program(c_program(model), Path(path), "path")
+        return [write_onnx(onnx_program(model), Path(path), "path")]
 
     def to_recipe(self, path: str | os.PathLike[str], source: str | os.PathLike[str]) -> Path:
         """Write what was chosen as a recipe that `visionshare train` runs.

@@ -1,0 +1,100 @@
+"""Integers in place of floats, as the command export makes them."""
+
+import json
+import shutil
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from visionshare import CompactClassifier, LearnedMaps, PatchTemplates, ShareBoost
+from visionshare.cli.main import main
+from visionshare.datasets import load_dataset
+from visionshare.export import run_onnx
+from visionshare.export.onnx.model import OnnxProgram
+
+needs_tools = pytest.mark.skipif(
+    not all(map(find_spec, ("ziglang", "unicorn", "elftools"))),
+    reason="without the packages of the extra edge",
+)
+needs_compiler = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler on this machine"
+)
+needs_onnx = pytest.mark.skipif(
+    not all(map(find_spec, ("onnx", "onnxruntime"))), reason="onnx or onnxruntime is missing"
+)
+
+
+@pytest.fixture(scope="module")
+def layered(tmp_path_factory):
+    """Return the file of a classifier of templates on maps, of floats."""
+    train = load_dataset("digits", "train")
+    patches = PatchTemplates(2, 12, grid=2, masks="cells", n_patches=900)
+    family = LearnedMaps(patches, 4, 3, padding=1, n_patches=900).fit(train.images)
+    learner = ShareBoost(rounds=20).fit(family.transform(train.images), train.labels)
+    classes = np.array(train.classes)[learner.classes_]
+    model = CompactClassifier(
+        family.take(learner.support_), learner.coef_, learner.intercept_, classes
+    )
+    file = tmp_path_factory.mktemp("layered") / "classifier.safetensors"
+    model.save(file)
+    return file
+
+
+def _figures(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["export", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@needs_tools
+def test_a_core_computes_in_integers_where_it_can(trained, layered, capsys):
+    def on_core(file, *more):
+        return _figures(capsys, file, "--target", "cortex-m0plus", "--count", "5", *more)
+
+    assert on_core(trained)["arithmetic"] == "integers"
+    assert on_core(trained, "--quantize", "none")["arithmetic"] == "floats"
+    floats = on_core(layered)
+    integers = on_core(layered, "--calibrate", "digits")
+    assert (floats["arithmetic"], integers["arithmetic"]) == ("floats", "integers")
+    assert integers["differences"] == 0
+    assert integers["instructions"] < floats["instructions"] / 4
+    assert integers["flash"] < floats["flash"] / 2
+    smaller = on_core(layered, "--quantize", "int4", "--calibrate", "digits")
+    assert smaller["constants"] < integers["constants"]
+
+
+@needs_compiler
+def test_c_is_compared_with_the_floats(layered, tmp_path, capsys):
+    calibrated = ["--calibrate", "digits", "--measure", "digits"]
+    figures = _figures(capsys, layered, "--out", tmp_path, *calibrated)
+    assert "int32_t" in (tmp_path / "classifier.h").read_text()
+    measured = figures["measured"]
+    assert measured["images"] == len(load_dataset("digits", "test"))
+    assert measured["different"] < 0.05 * measured["images"]
+
+
+@needs_onnx
+def test_onnx_has_the_same_integers(layered, tmp_path, capsys):
+    arguments = [layered, "--to", "onnx", "--out", tmp_path / "c.onnx", "--calibrate", "digits"]
+    measured = _figures(capsys, *arguments, "--measure", "digits")["measured"]
+    assert measured["different"] < 0.05 * measured["images"]
+    program = OnnxProgram("c", "uint8", (tmp_path / "c.onnx").read_bytes())
+    scores = run_onnx(program, load_dataset("digits", "test").images[:20]).scores
+    assert np.array_equal(scores, np.rint(scores))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--quantize", "int4"], "--calibrate: got None"),
+        (["--to", "onnx", "--quantize", "int8"], "--calibrate: got None"),
+        (["--to", "onnx", "--quantize", "int16"], "--quantize: got 'int16'"),
+        (["--quantize", "int16", "--calibrate", "digits"], "--calibrate: got 'digits'"),
+        (["--to", "onnx", "--calibrate", "digits"], "have no integers in ONNX"),
+    ],
+)
+def test_options_that_do_not_go_together(options, said, trained, tmp_path, capsys):
+    assert main(["export", str(trained), "--out", str(tmp_path / "out"), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

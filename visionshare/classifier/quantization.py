@@ -1,0 +1,165 @@
+"""Integers in place of floats, without learning anew: post-training quantization."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from visionshare.classifier.compact import CompactClassifier
+from visionshare.codegen.rounding import round_by_moments
+from visionshare.errors import InputError
+from visionshare.generators.quantized.numbers import Bits
+from visionshare.generators.quantized.rounding import FORMATS, best_exponents
+from visionshare.generators.quantized.tuning import ByteFeatures, check_quantizable
+from visionshare.resources import single_threaded_blas
+
+__all__ = ["can_be_quantized", "quantize"]
+
+_MOST_IMAGES = 1000
+# Of the features' mean variance: how near weights stay to those of floats.
+_RIDGE = 0.01
+# Whole numbers up to this are exact in float32.
+_LARGEST_SCORE = 2**24
+
+
+def can_be_quantized(classifier: CompactClassifier) -> bool:
+    """Return whether :func:`quantize` takes the features of a classifier.
+
+    Examples
+    --------
+    >>> from visionshare import Pixels
+    >>> family = Pixels().fit(np.zeros((1, 2, 2)))
+    >>> can_be_quantized(CompactClassifier(family, np.eye(4), np.zeros(4), np.arange(4)))
+    False
+    """
+    try:
+        check_quantizable(classifier.family)
+    except InputError:
+        return False
+    return True
+
+
+def quantize(
+    classifier: CompactClassifier, images: np.ndarray, bits: int = 8, n_jobs: int = 1
+) -> CompactClassifier:
+    """Return a classifier whose templates, features and weights are integers.
+
+    It computes the same in Python, in C and in ONNX, to the bit, without floats from a pixel to a
+    score; scores are integers, which its temperature brings to the scale of probabilities. With 8
+    bits errors change little; with 4 it is better to learn in them, see
+    :class:`visionshare.learners.fine_tuning.Quantization`. It has no path and no exit rule.
+
+    Parameters
+    ----------
+    classifier : CompactClassifier
+        Of templates whose masks are cells, alone, on learned maps or on deslanted images, and of
+        units of such features.
+    images : ndarray of shape (n, *image_shape), uint8
+        Training images that say how large values become; of more than a thousand, as many are
+        taken, evenly.
+    bits : {8, 4}, default 8
+        Of templates and weights; values between layers have 8.
+    n_jobs : int, default 1
+        Threads.
+
+    Raises
+    ------
+    InputError
+        If the classifier has other features, an image another shape or type, or a score of such
+        integers could be more than 2^24, beyond which floats of 32 bits are not exact.
+
+    References
+    ----------
+    B. Jacob et al., "Quantization and training of neural networks for efficient
+    integer-arithmetic-only inference", CVPR 2018, §2: scales are powers of two here; E. Frantar,
+    S. Ashkboos, T. Hoefler, D. Alistarh, "GPTQ", ICLR 2023: how weights are rounded.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from visionshare import PatchTemplates, ShareBoost
+    >>> X, y = load_digits(return_X_y=True)
+    >>> images = (X.reshape(-1, 8, 8) * 15).astype(np.uint8)
+    >>> family = PatchTemplates(3, 20, grid=2, masks="cells", n_patches=2000).fit(images)
+    >>> learner = ShareBoost(rounds=20).fit(family.transform(images), y)
+    >>> chosen = family.take(learner.support_)
+    >>> model = CompactClassifier(chosen, learner.coef_, learner.intercept_, learner.classes_)
+    >>> integers = quantize(model, images)
+    >>> bool((integers.weights == integers.weights.round()).all())
+    True
+    >>> bool((integers.predict(images) == model.predict(images)).mean() > 0.97)
+    True
+    """
+    _check(classifier, images, bits)
+    # They may be sorted by class.
+    chosen = np.linspace(0, len(images) - 1, min(len(images), _MOST_IMAGES)).astype(np.int64)
+    images = images[chosen]
+    features = ByteFeatures(classifier.family)
+    features.quantize(Bits(bits, bits), images, n_jobs)
+    family, exponents = features.family(), features.exponents
+    assert exponents is not None
+    rounded = family.transform(images, n_jobs=n_jobs).astype(np.float64)
+    scores = classifier.decision_function(images, n_jobs).astype(np.float64)
+    start = np.ldexp(classifier.weights.astype(np.float64), exponents)
+    with single_threaded_blas():
+        weights, intercept, exponent = _whole_weights(start, rounded, scores, bits)
+    largest = int((255 * np.abs(weights).sum(axis=1) + np.abs(intercept)).max())
+    if largest > _LARGEST_SCORE:
+        accepted = f"scores up to {_LARGEST_SCORE}: fewer features, or fewer bits"
+        raise InputError("classifier", f"scores up to {largest}", accepted)
+    return replace(
+        classifier,
+        family=family,
+        weights=weights,
+        intercept=intercept,
+        temperature=float(np.ldexp(classifier.temperature, -exponent)),
+        metadata={**classifier.metadata, "quantized_bits": bits},
+        path=(),
+        exit_rule=None,
+    )
+
+
+def _whole_weights(
+    start: np.ndarray, rounded: np.ndarray, scores: np.ndarray, bits: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return whole weights and intercepts that keep the scores of images, and their exponent.
+
+    What rounding took from the features, weights make good as far as they can, by least squares
+    near those at the start; what rounding takes from a weight, those after it do.
+
+    Parameters
+    ----------
+    start : ndarray of shape (k, n)
+        Weights of whole features.
+    rounded : ndarray of shape (m, n)
+        Whole features of the images.
+    scores : ndarray of shape (m, k)
+        Of the classifier of floats.
+    """
+    means, mean_scores = rounded.mean(axis=0), scores.mean(axis=0)
+    centered = rounded - means
+    moments = centered.T @ centered / len(rounded)
+    missing = centered.T @ (scores - mean_scores - centered @ start.T) / len(rounded)
+    ridge = max(_RIDGE * float(np.diag(moments).mean()), 1e-30)
+    moved = start + np.linalg.solve(moments + ridge * np.eye(len(moments)), missing).T
+    exponent = int(best_exponents(moved.reshape(1, -1), FORMATS[bits])[0])
+    scale = 2.0**exponent
+    weights = round_by_moments(moved, np.full(len(moved), scale), bits, moments)
+    intercept = np.rint(mean_scores / scale - weights @ means).astype(np.int64)
+    return weights, intercept, exponent
+
+
+def _check(classifier: CompactClassifier, images: np.ndarray, bits: int) -> None:
+    """Raise an InputError unless a classifier can be quantized on images."""
+    if bits not in (8, 4):
+        raise InputError("bits", bits, "8 or 4")
+    check_quantizable(classifier.family, "classifier")
+    if classifier.n_features == 0:
+        raise InputError("classifier", "no features", "one feature or more")
+    images = np.asarray(images)
+    fits = images.dtype == np.uint8 and images.shape[1:] == classifier.image_shape
+    if not fits or len(images) == 0:
+        shape = ", ".join(map(str, classifier.image_shape))
+        given = f"{images.dtype} of shape {images.shape}"
+        raise InputError("images", given, f"training images of shape (n, {shape}), uint8")

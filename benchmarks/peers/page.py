@@ -18,7 +18,9 @@ from scripts.reproduce.results import render, spread, table, write_page
 
 __all__ = ["Measured", "machine_values", "write"]
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "onnxruntime", "torch", "lightgbm")
+PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "numba", "onnxruntime", "torch", "lightgbm", "kymatio"
+)  # fmt: skip
 
 
 class Measured(NamedTuple):

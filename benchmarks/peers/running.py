@@ -107,6 +107,7 @@ PEERS = {
     "trees": Peer("LightGBM", "boosted_trees", ("lightgbm",)),
     "neighbors": Peer("3 nearest neighbors", "neighbors", seeded=False),
     "convolutions": Peer("random convolutions, ridge", "random_convolutions", color=False),
+    "scattering": Peer("scattering, ridge", "scattering", ("kymatio",), seeded=False, color=False),
 }
 
 

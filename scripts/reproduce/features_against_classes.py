@@ -34,7 +34,7 @@ COUNTS = (2, 4, 8, 12, 17, 22, 28, 34)
 TARGETS = (0.20, 0.08)
 TRAINED, TESTED = 150, 200
 TEMPLATES = 60
-ALPHAS = (1e-5, 1e-4, 1e-3)
+ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2)
 CHOSEN_ON, FOLDS = 17, 3
 SHARED, APART = "ShareBoost", "one against the rest"
 # Features together, and features of each class.

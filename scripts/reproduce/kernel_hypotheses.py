@@ -29,6 +29,7 @@ from scripts.reproduce.boosting_curves import (
 )
 from scripts.reproduce.results import (
     arguments,
+    deviation,
     keep_runs,
     plain,
     pyplot,
@@ -47,7 +48,7 @@ from visionshare.resources import thread_limit
 CLASSES, VALIDATION, BLOCK = 10, 5000, 500
 LENGTHS, LENGTH = (1.0, 2.0, 2.5, 3.0), 2.5
 SIZES, RACE_SIZE = (30, 100, 300), 100
-FRACTIONS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+FRACTIONS = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001, 5e-5, 2e-5)
 RIDGES = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01)
 PENALTIES = ("l1", "l1/l2", "l1/linf", "ridge")
 # Fractions of λ_max, or ridges, beyond the best that are still tried.
@@ -278,7 +279,7 @@ def draw_sizes(found: list[Chosen], path: Path) -> None:
                 for size in sizes
             ]
             means = [np.mean(v) for v in values]
-            axis.errorbar(sizes, means, [np.std(v) for v in values], label=_named(penalty))
+            axis.errorbar(sizes, means, [deviation(v) for v in values], label=_named(penalty))
         axis.set(xlabel="training examples per class", ylabel=field.replace("_", " "))
         axis.set(xscale="log", yscale="log")
     axes[0].legend()

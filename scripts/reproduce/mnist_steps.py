@@ -144,11 +144,13 @@ def write(options: Any) -> None:
     each = ((step, seed) for step in STEPS for seed in range(options.seeds))
     found = [run for run in (figures(*one, options) for one in each) if run is not None]
     lines = rows(found)
-    keep_runs(options.out, "mnist_steps", found)
+    name = "mnist_steps-deformed" if options.copies else "mnist_steps"
+    keep_runs(options.out, name, found)
     header = ["step", "test error, %", "less than the row above", "features"]
     write_page(
         options.out,
         "mnist_steps",
+        name,
         images=f"{max(run.images for run in found):,}",
         rounds=options.rounds,
         templates=options.templates,

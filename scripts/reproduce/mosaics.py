@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, spread, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, spread, stopwatch, table, write_page
 from visionshare import CompactClassifier, GaborBank, ShareBoost
 from visionshare.apps.segmentation import class_colors, label_map, majority
 from visionshare.columns import ArrayColumns
@@ -93,6 +93,11 @@ def main() -> None:
     setting = "window", "reach", "pooling", "zero mean", "features", "patches"
     places = "region's value", "plate", "correlation", "position in mosaic", "position in plate"
     columns = "training", "shared", "alone"
+    runs = [
+        {"accuracies": accuracies([r], truths, smooth), **{n: getattr(r, n) for n in columns}}
+        for r in measured
+    ]
+    keep_runs(options.out, "mosaics", {"tried": rows, "runs": runs})
     write_page(
         options.out,
         "mosaics",

@@ -38,8 +38,8 @@ WIDTHS = (10, 20, 50, 100)
 # σ² of the draws, and what is tried for each: draws a round, steps, λ.
 SQUARE = 100.0
 TRIED = {
-    STILL: [(50, 0, alpha) for alpha in (0.1, 0.5, 2.0)],
-    MOVED: list(itertools.product((10,), (2, 5, 10), (0.5, 2.0, 8.0))),
+    STILL: [(50, 0, alpha) for alpha in (0.02, 0.1, 0.5, 2.0)],
+    MOVED: list(itertools.product((10,), (2, 5, 10), (0.1, 0.5, 2.0, 8.0))),
 }
 FOLDS = 5
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from scripts.reproduce.ocr_characters import photographs
-from scripts.reproduce.results import arguments, render, stopwatch, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, render, stopwatch, table, write_page
 from visionshare import CompactClassifier, load
 from visionshare.apps.ocr import read_page
 from visionshare.apps.ocr.rendering import render_page
@@ -291,6 +291,7 @@ def write(
     all_pages = table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names])
     if len(names) == 1:
         all_pages = render("ocr/without-tesseract", readers=all_pages)
+    keep_runs(options.out, "ocr", {"tried": tried, "readers": readers})
     write_page(
         options.out,
         "ocr",

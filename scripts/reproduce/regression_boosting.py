@@ -40,6 +40,7 @@ TESTING = {"housing": 152, "ailerons": 3000}
 FOLDS, EPS, ENTRIES = 2, 0.1, 600
 # Of the booster with ℓ1: rounds at most, and candidates that enter in each.
 MOST_ROUNDS, ENTERING = 60, 10
+GREEDY_ROUNDS = 300
 # Rounds of the sequential booster; the paper made 1000 and more.
 ROUNDS = {"housing": 100, "ailerons": 150}
 ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -47,9 +48,12 @@ ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 PRICES = (1.5, 2.0, 3.0)
 SQUARES = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-CLASSICAL, OURS, LASSO, SQUARED, GREEDY = (
+# Features of the paper's booster with ℓ1, at most.
+FEW = 35
+CLASSICAL, OURS, SPARSE, LASSO, SQUARED, GREEDY = (
     "AdaBoost, sequential, no penalty",
     "boosting, ℓ1, totally corrective",
+    f"the same, of settings with at most {FEW} features in cross-validation",
     "lasso, inputs alone",
     "ε-insensitive, λ/2‖w‖², inputs alone",
     "forward greedy in an ℓ1 ball, inputs alone",
@@ -164,24 +168,50 @@ def squared(data: Split, alpha: float) -> Outcome:
 def greedy(data: Split, bound: float) -> Outcome:
     """Return forward greedy selection in an ℓ1 ball, on the inputs."""
     begun = time.perf_counter()
-    model = ForwardGreedyRegressor(bound, eps=EPS, rounds=300).fit(data.X, data.y)
+    model = ForwardGreedyRegressor(bound, eps=EPS, rounds=GREEDY_ROUNDS).fit(data.X, data.y)
     seconds = time.perf_counter() - begun
     errors = np.array([error(model.predict(data.X_test), data.y_test)])
-    return Outcome(errors, len(model.support_), seconds, "", "rounds")
+    ended = "rounds" if model.n_iter_ >= GREEDY_ROUNDS else "optimal"
+    return Outcome(errors, len(model.support_), seconds, "", ended)
+
+
+class Tried(NamedTuple):
+    """A setting, and what cross-validation over training rows saw of it, on average."""
+
+    value: Any
+    error: float
+    features: float
+
+
+def validated(
+    fit: Callable[[Split, Any], Outcome], values: Sequence[Any], data: Split
+) -> list[Tried]:
+    """Return what cross-validation sees of each value."""
+    parts = np.array_split(np.random.default_rng(0).permutation(len(data.y)), FOLDS)
+    rows = [(np.setdiff1d(np.arange(len(data.y)), part), part) for part in parts]
+    tried = []
+    for value in values:
+        runs = [fit(split_of(data.X, data.y, *fold), value) for fold in rows]
+        features = float(np.mean([run.features for run in runs]))
+        tried.append(Tried(value, float(np.mean([run.errors[-1] for run in runs])), features))
+    return tried
+
+
+def least(tried: Sequence[Tried], most: float = np.inf) -> Any:
+    """Return the value of the least error, among those of at most so many features if any."""
+    few = [one for one in tried if one.features <= most]
+    return min(few or tried, key=lambda one: one.error).value
+
+
+def refitted(fit: Callable[[Split, Any], Outcome], value: Any, data: Split) -> Outcome:
+    """Return the fit of a value to all training rows."""
+    named = " × ".join(f"{part:g}" for part in np.atleast_1d(value))
+    return fit(data, value)._replace(choice=named)
 
 
 def chosen(fit: Callable[[Split, Any], Outcome], values: Sequence[Any], data: Split) -> Outcome:
     """Return the fit of the value that is best in cross-validation over training rows."""
-    parts = np.array_split(np.random.default_rng(0).permutation(len(data.y)), FOLDS)
-    means = []
-    for value in values:
-        errors = []
-        for part in parts:
-            others = np.setdiff1d(np.arange(len(data.y)), part)
-            errors.append(fit(split_of(data.X, data.y, others, part), value).errors[-1])
-        means.append(np.mean(errors))
-    best = values[int(np.argmin(means))]
-    return fit(data, best)._replace(choice=" × ".join(f"{part:g}" for part in np.atleast_1d(best)))
+    return refitted(fit, least(validated(fit, values, data)), data)
 
 
 def lasso(data: Split) -> Outcome:
@@ -204,8 +234,10 @@ def measure(options: Any) -> Iterator[dict[tuple[str, str], list[Outcome]]]:
             order = np.random.default_rng(seed).permutation(len(y))
             n = TRAINING[name]
             data = split_of(X, y, order[:n], order[n : n + TESTING[name]])
+            tried = validated(boosted, list(itertools.product(ALPHAS, PRICES)), data)
             outcomes = {
-                OURS: chosen(boosted, list(itertools.product(ALPHAS, PRICES)), data),
+                OURS: refitted(boosted, least(tried), data),
+                SPARSE: refitted(boosted, least(tried, FEW), data),
                 LASSO: lasso(data),
                 SQUARED: chosen(squared, SQUARES, data),
                 GREEDY: chosen(greedy, BALLS, data),
@@ -265,7 +297,7 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
     draw(measured, options.out / "regression_boosting.png")
     rows = []
     for name in NAMES:
-        for machine in (OURS, CLASSICAL, LASSO, SQUARED, GREEDY):
+        for machine in (OURS, SPARSE, CLASSICAL, LASSO, SQUARED, GREEDY):
             outcomes = measured[name, machine]
             errors = spread([o.errors[-1] for o in outcomes], 3)
             sizes = spread([o.features for o in outcomes], 0)

@@ -14,7 +14,8 @@ from benchmarks.peers.neighbors import NearestNeighbors
 from benchmarks.peers.oriented_gradients import Histograms
 from benchmarks.peers.ours import name_of, seed_of
 from benchmarks.peers.peer import pixel_rows, two_parts
-from benchmarks.peers.random_convolutions import Ridge, draw, sums, validation_errors
+from benchmarks.peers.random_convolutions import draw
+from benchmarks.peers.ridge import Ridge, sums, validation_errors
 from benchmarks.peers.running import PEERS, Peer, missing
 from benchmarks.peers.svm import PairwiseVotes
 from benchmarks.peers.timing import microseconds
@@ -277,3 +278,51 @@ def test_comparisons_are_counted_along_the_path():
     alone = "left_child" if "leaf_index" in tree["left_child"] else "right_child"
     shallow = tree[alone]["leaf_count"]
     assert comparisons(booster, images) == pytest.approx((shallow + 2 * (64 - shallow)) / 64)
+
+
+@pytest.mark.parametrize(("scales", "angles", "shape"), [(1, 4, (8, 8)), (3, 3, (16, 20))])
+def test_operations_of_scattering_are_those_that_kymatio_makes(scales, angles, shape, monkeypatch):
+    """Each Fourier transform and each filter is counted where it is called."""
+    pytest.importorskip("kymatio")
+    from kymatio.scattering2d.backend.numpy_backend import NumpyBackend2D
+
+    from benchmarks.peers.scattering import Scattering
+
+    images = np.random.default_rng(0).integers(0, 256, (1, *shape), np.uint8)
+    lift, count = Scattering(scales, angles, shape), [0.0]
+    expected = lift.transform(images)
+
+    def counted(name, cost):
+        plain = getattr(NumpyBackend2D, name)
+
+        def call(x, *others):
+            count[0] += cost(x.size)
+            return plain(x, *others)
+
+        monkeypatch.setattr(NumpyBackend2D, name, staticmethod(call))
+
+    for name in ("rfft", "irfft", "ifft"):
+        counted(name, lambda n: 2 * n * np.log2(n))
+    counted("cdgmm", lambda n: 2 * n)
+    np.testing.assert_array_equal(lift.transform(images), expected)
+    assert expected.shape == (1, lift.n_features)
+    assert lift.macs == round(count[0])
+
+
+def test_a_coefficient_of_scattering_is_a_smoothed_modulus():
+    """Of the finest wavelets by circular convolutions in space, at every fourth pixel."""
+    pytest.importorskip("kymatio")
+    from benchmarks.peers.scattering import Scattering, _transform
+
+    image = np.random.default_rng(0).integers(0, 256, (1, 12, 12), np.uint8)
+    lift, scattering = Scattering(2, 4, (12, 12)), _transform(2, 4, (12, 12))
+    padded, low = scattering.pad(image / 255)[0], scattering.phi["levels"][0]
+
+    def convolved(x, frequencies):
+        kernel = np.fft.ifft2(frequencies)
+        return sum(kernel[at] * np.roll(x, at, (0, 1)) for at in np.ndindex(x.shape))
+
+    fine = [convolved(padded, wavelet["levels"][0]) for wavelet in scattering.psi[:4]]
+    smooth = [convolved(x, low).real for x in (padded, *map(np.abs, fine))]
+    plain = np.array([x[::4, ::4][1:-1, 1:-1] for x in smooth])
+    np.testing.assert_allclose(lift.transform(image).reshape(-1, 3, 3)[:5], plain, atol=1e-5)

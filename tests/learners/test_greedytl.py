@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from visionshare import GreedyTL, Pixels, ShareBoost, SourceClassifiers, UnionOfFamilies, load
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
+from visionshare.search import RandomSubset
 from visionshare.testing import check_learner
 
 
@@ -145,8 +146,11 @@ def test_fewer_drawn_are_the_best_of_the_draw():
     chosen = model.fit(X, y).support_.tolist()
     draws, left = [], np.arange(40)
     for step in range(5):
-        drawn = np.random.default_rng([3, step + 1]).choice(left, 6, replace=False)
-        draws.append(np.sort(drawn))
+        taken = []
+        for last, u in enumerate(RandomSubset(6, 3).uniforms(step + 1)[0], len(left) - 6):
+            position = int(u * (last + 1))
+            taken.append(last if position in taken else position)
+        draws.append(np.sort(left[taken]))
         left = left[left != chosen[step]]
     assert chosen == _naive(X, y, 1.0, 5, draws)[0]
 

@@ -6,13 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare.columns import ArrayColumns
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
-from visionshare.search import Pool, make_search
+from visionshare.search import Pool, RandomSubset, make_search
 
 
-def _rounds(X, y, omega, dtype, groups=None, rounds=8, alpha=1.0, tol=0.0):
+def _rounds(X, y, omega, dtype, groups=None, rounds=8, alpha=1.0, tol=0.0, search="exhaustive"):
     columns = ArrayColumns(X, dtype=dtype, groups=groups)
     columns.fit_scaling("unit_variance", omega)
-    settings = RidgeSettings(rounds, alpha, tol, make_search("exhaustive"))
+    settings = RidgeSettings(
+        rounds, alpha, tol, make_search(search) if isinstance(search, str) else search
+    )
     return list(ridge_rounds(Pool(columns), y, omega, settings))
 
 
@@ -38,6 +40,21 @@ def test_the_compiled_rounds_are_those_of_the_loop(dtype, rtol, alpha, m, n):
     # A group of its own for every column asks for the general loop.
     plain = _rounds(X, y, omega, dtype, np.arange(n), alpha=alpha)
     _assert_same(_rounds(X, y, omega, dtype, alpha=alpha), plain, rtol)
+
+
+@pytest.mark.parametrize(("n_drawn", "tol"), [(3, 0.0), (59, 0.0), (59, 0.02), (2000, 0.0)])
+@pytest.mark.parametrize(("m", "n"), [(12, 300), (60, 40)])
+def test_the_compiled_rounds_of_draws_are_those_of_the_loop(n_drawn, tol, m, n):
+    """Also beyond a block of draws, with columns that may not enter, until nothing is left."""
+    rng = np.random.default_rng(n_drawn)
+    X = rng.normal(size=(m, n)) * rng.uniform(0.1, 5, n) + rng.normal(size=n)
+    X[:, ::7] = 3.0
+    y, omega = np.sign(rng.normal(size=m)), rng.choice([0.0, 0.5, 1.0, 2.0], m)
+    search, settings = RandomSubset(n_drawn, 5), {"rounds": 80, "tol": tol}
+    plain = _rounds(X, y, omega, "float64", np.arange(n), search=search, **settings)
+    fast = _rounds(X, y, omega, "float64", search=search, **settings)
+    assert len(plain) >= 5
+    _assert_same(fast, plain, 1e-6)
 
 
 def test_what_is_explained_to_the_last_digit_still_finds_the_best():

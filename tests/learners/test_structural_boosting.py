@@ -155,6 +155,16 @@ def test_insensitive_regression_is_what_a_smooth_solver_finds(penalty):
     assert_allclose(model.history_[-1].value, solution.fun, rtol=1e-7)
 
 
+def test_what_ended_the_rounds_says_whether_the_solver_arrived():
+    X, y = _classes(m=80, d=8)
+    model = StructuralBoostingClassifier(alpha=2.0, calibrate=False).fit(X, y)
+    assert model.stopped_by_ == "optimal"
+    assert model.history_[-1].gap <= model.refit_tol
+    model.set_params(max_iter=2).fit(X, y)
+    assert model.stopped_by_ == "max_iter"
+    assert model.history_[-1].gap > model.refit_tol
+
+
 @pytest.mark.parametrize(("solver", "penalty"), SOLVERS)
 def test_one_update_a_round_and_full_correction_meet(solver, penalty):
     X, y = _classes(m=80, d=8)

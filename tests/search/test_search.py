@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose
 
 from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
-from visionshare.search import Pool, make_search, samples_needed
+from visionshare.search import Pool, RandomSubset, make_search, samples_needed
 from visionshare.search.criteria import Gradient
+from visionshare.search.subset_kernels import drawn
 
 
 def _pool(groups=None, m=200, d=40, k=3, seed=0):
@@ -75,6 +76,21 @@ def test_random_subset_depends_on_seed_and_round_alone():
 
     assert draw(1, 5) == draw(1, 5)
     assert len({draw(s, r) for s in range(3) for r in range(4)}) > 3
+
+
+@pytest.mark.parametrize(("n", "gone"), [(1, []), (3, [0, 1, 7]), (9, [4]), (40, [2, 9])])
+def test_draws_are_even_among_those_that_are_left(n, gone):
+    size, draws = 10, 4000
+    counts = np.zeros(size)
+    for number in range(draws):
+        found = drawn(RandomSubset(n, 1).uniforms(number)[0], np.array(gone, np.int64), size)
+        assert len(found) == min(n, size - len(gone))
+        assert (np.diff(found) > 0).all()
+        assert not np.isin(found, gone).any()
+        counts[found] += 1
+    left = np.delete(counts, gone) / draws
+    share = min(n / len(left), 1)
+    assert_allclose(left, share, atol=5 * np.sqrt(share * (1 - share) / draws) + 1e-12)
 
 
 def test_59_rule():

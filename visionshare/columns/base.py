@@ -131,6 +131,9 @@ class Columns(Totals, ABC):
     partitioned : bool
         Whether the examples lie in several places: only sums over them then meet in one, and
         :meth:`columns_of` returns what stands for the columns.
+    grows : bool
+        Whether an id means something only after what entered before: ids of one fit are no ids of
+        another.
 
     Examples
     --------
@@ -146,6 +149,7 @@ class Columns(Totals, ABC):
     groups: np.ndarray | None
     n_jobs: int
     partitioned: ClassVar[bool] = False
+    grows: bool = False
     # The family of the columns, or something that costs what a family does; None for none.
     _family: Any = None
 

@@ -44,6 +44,7 @@ class TaskScaledColumns(Columns):
             raise InputError("X", "columns in partitions", "columns in one place")
         super().__init__(columns.shape, columns.dtype, columns.groups, columns.n_jobs)
         self.columns, self.task_of, self.n_tasks = columns, np.asarray(task_of), n_tasks
+        self.grows = columns.grows
         self._family = columns.costs
         self._offsets = np.zeros((n_tasks, self.shape[1]))
         self._scales = np.ones((n_tasks, self.shape[1]))

@@ -187,16 +187,20 @@ def ending(history: Sequence[Round], settings: GenerationSettings, n_features: i
 
     Returns
     -------
-    {"optimal", "rounds", "max_features", "refit_tol"}
-        "optimal": no candidate that was looked at violates the conditions of optimality by more
-        than the tolerance. "refit_tol": the solver's tolerance hides what still violates them.
+    {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
+        "optimal": the weights and all candidates that were looked at violate the conditions of
+        optimality by no more than the tolerances. "refit_tol": the solver's tolerance hides what
+        still violates them. "max_iter": the solver's iterations ended before its tolerance, see the
+        last round's ``gap``.
     """
     if history[-1].number >= settings.rounds:
         return "rounds"
     if n_features >= (settings.max_features or np.inf):
         return "max_features"
     lost = sum(map(_left_at_once, history)) if settings.corrective else 0
-    return "refit_tol" if lost > _FINER else "optimal"
+    if lost > _FINER:
+        return "refit_tol"
+    return "optimal" if history[-1].gap <= settings.refit_tol else "max_iter"
 
 
 def _left_at_once(record: Round) -> bool:

@@ -136,7 +136,7 @@ default "squared_hinge"
     intercept_ : ndarray of shape (T,), float64
     history_ : tuple of Round
         Every round: objective, violation, weights of scaled columns.
-    stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol"}
+    stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
         See :func:`visionshare.learners.column_generation.ending`.
     path_ : tuple of PathStep
         The classifier after each round whose features are the first of ``support_``.
@@ -189,7 +189,7 @@ n_jobs, random_state, progress
     coef_ : ndarray of shape (n_support,), or (T, n_support)
     intercept_ : float, or ndarray of shape (T,)
     history_ : tuple of Round
-    stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol"}
+    stopped_by_ : {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
     tasks_ : ndarray or None
 
     Examples

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["select"]
+from visionshare.search.subset_kernels import drawn
+
+__all__ = ["select", "select_drawn"]
 
 # Fraction of the error at which differences lose about two of single precision's seven digits.
 _REFRESH = 1e-4
@@ -69,9 +71,7 @@ def select(
         for i in range(m):
             z[i] = (Z[best, i] - offset[best]) * scale[best] * root[i]
         q[best] = np.inf
-        v = z / alpha
-        for i in range(r):
-            v -= U[i] * np.dot(U[i], z)
+        v = _image(z, U[:r], alpha)
         ids[r], gains[r] = best, np.dot(z, Gy) ** 2 / (1 + np.dot(z, v))
         if not gains[r] > 1e-12 * whole / alpha:
             return ids[:r], gains[:r], U[:r], Gys[:r]
@@ -89,6 +89,102 @@ def select(
             best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
             refreshed = error
     return ids, gains, U, Gys
+
+
+@njit(cache=True, nogil=True)
+def select_drawn(
+    Z: np.ndarray,
+    offset: np.ndarray,
+    scale: np.ndarray,
+    root: np.ndarray,
+    centered: np.ndarray,
+    square: float,
+    alpha: float,
+    tol: float,
+    draws: np.ndarray,
+    first: int,
+    gone: np.ndarray,
+    ids: np.ndarray,
+    gains: np.ndarray,
+    U: np.ndarray,
+    Gys: np.ndarray,
+) -> tuple[int, bool]:
+    """Go on from round ``first`` with the best of a draw a round; return rounds, and if all ended.
+
+    Parameters
+    ----------
+    Z, offset, scale, root, centered, square, alpha, tol
+        See :func:`select`.
+    draws : ndarray of shape (n_rounds, n), float64
+        Numbers in [0, 1) that draw, see :func:`visionshare.search.subset_kernels.drawn`.
+    first : int
+        Rounds before.
+    gone : ndarray of int64
+        Ascending, what may not enter, and room for what enters; the end of it is written over.
+    ids, gains, U, Gys : ndarray
+        What :func:`select` returns, with room for all rounds: written into.
+    """
+    whole = np.dot(centered, centered)
+    Gy = centered / alpha if first == 0 else Gys[first - 1].copy()
+    error = 1.0 if first == 0 else alpha * np.dot(centered, Gy) / whole
+    n_gone = len(gone) - len(ids) + first
+    # A row for Gy, and one for each direction.
+    rooted = np.empty((first + len(draws) + 1, len(root)))
+    for i in range(first):
+        rooted[i + 1] = root * U[i]
+    for r in range(first, first + len(draws)):
+        rooted[0] = root * Gy
+        numbers = drawn(draws[r - first], gone[:n_gone], len(Z))
+        best = _best_of(Z, numbers, scale, rooted[: r + 1], square / alpha)
+        if best < 0:
+            return r, True
+        z = (Z[best] - offset[best]) * (scale[best] * root)
+        v = _image(z, U[:r], alpha)
+        gain = np.dot(z, Gy) ** 2 / (1 + np.dot(z, v))
+        if not gain > 1e-12 * whole / alpha:
+            return r, True
+        place = np.searchsorted(gone[:n_gone], best)
+        gone[place + 1 : n_gone + 1] = gone[place:n_gone].copy()
+        gone[place] = best
+        n_gone += 1
+        ids[r], gains[r] = best, gain
+        U[r] = v / np.sqrt(1 + np.dot(z, v))
+        rooted[r + 1] = root * U[r]
+        Gy = Gy - U[r] * np.dot(U[r], centered)
+        Gys[r] = Gy
+        before, error = error, alpha * np.dot(centered, Gy) / whole
+        if before - error < tol:
+            return r + 1, True
+    return first + len(draws), False
+
+
+@njit(cache=True, nogil=True)
+def _best_of(
+    Z: np.ndarray, numbers: np.ndarray, scale: np.ndarray, rooted: np.ndarray, square: float
+) -> int:
+    """Return the first of the largest gains among some candidates, -1 for none."""
+    rows = np.empty((len(numbers), Z.shape[1]))
+    for i in range(len(numbers)):
+        rows[i] = Z[numbers[i]]
+    products = np.dot(rows, rooted.T)
+    top, best = 0.0, -1
+    for i in range(len(numbers)):
+        s, explained = scale[numbers[i]], 0.0
+        for j in range(1, len(rooted)):
+            explained += (s * products[i, j]) ** 2
+        gain = (s * products[i, 0]) ** 2 / (1 + max(square - explained, 0.0))
+        if gain > top:
+            top, best = gain, numbers[i]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _image(z: np.ndarray, U: np.ndarray, alpha: float) -> np.ndarray:
+    """Return Gz."""
+    v = z / alpha
+    for i in range(len(U)):
+        v -= U[i] * np.dot(U[i], z)
+    return v
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round
-from visionshare.search import Exhaustive, Pool, Search
+from visionshare.search import Exhaustive, Pool, RandomSubset, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
 __all__ = ["RidgeSettings", "chosen_alpha", "kept_rounds", "ridge_rounds"]
@@ -134,8 +134,9 @@ def ridge_rounds(
     """Yield the rounds of a forward selection.
 
     With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
-    O(m) a candidate, and no matrix is ever inverted. Where all candidates are looked at, stand
-    alone and lie in memory, all rounds are one compiled loop; ``seconds`` are then equal shares.
+    O(m) a candidate, and no matrix is ever inverted. Where candidates stand alone and lie in
+    memory, and all are looked at or a random subset, all rounds are one compiled loop; ``seconds``
+    are then equal shares.
 
     Parameters
     ----------
@@ -284,7 +285,7 @@ def _round(
 
 def _table(pool: Pool, search: Search) -> np.ndarray | None:
     """Return all candidates, one a row, if one compiled loop can look at them."""
-    if not isinstance(search, Exhaustive) or pool.order is not None:
+    if not isinstance(search, (Exhaustive, RandomSubset)) or pool.order is not None:
         return None
     return pool.columns.table() if isinstance(pool.columns, ArrayColumns) else None
 
@@ -297,9 +298,12 @@ def _compiled_rounds(
     begun = time.perf_counter()
     alpha, root, whole = _alpha(settings), np.sqrt(omega), float(centered @ centered)
     offset, scale = pool.columns.scaling_of()
-    square, most = float(omega.sum()), min(settings.rounds, len(table))
-    choices = (square, alpha, settings.tol, most)
-    ids, gains, U, Gys = select(table, offset, scale, root, centered, *choices)
+    problem = (table, offset, scale, root, centered, float(omega.sum()), alpha, settings.tol)
+    most = min(settings.rounds, len(table))
+    if isinstance(settings.search, RandomSubset):
+        ids, gains, U, Gys = _drawn_rounds(problem, np.flatnonzero(pool.flat()), most, settings)
+    else:
+        ids, gains, U, Gys = select(*problem, most)
     chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
     errors = alpha * (Gys @ centered) / whole if len(ids) else np.empty(0)
     weights = Gys @ chosen.T
@@ -311,3 +315,20 @@ def _compiled_rounds(
             r + 1, ids[: r + 1], weights[r, : r + 1], float(gains[r]), float(errors[r]),
             left_out[r], seconds,
         )  # fmt: skip
+
+
+def _drawn_rounds(
+    problem: tuple[Any, ...], flat: np.ndarray, most: int, settings: RidgeSettings
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what the compiled selection returns, of a draw of the candidates in each round."""
+    from visionshare.learners.ridge_kernels import select_drawn
+
+    m = len(problem[4])
+    gone = np.concatenate([flat, np.zeros(most, np.int64)])
+    found = np.empty(most, np.int64), np.empty(most), np.empty((most, m)), np.empty((most, m))
+    count, ended = 0, False
+    while count < most and not ended:
+        draws = cast(RandomSubset, settings.search).uniforms(count + 1)[: most - count]
+        count, ended = select_drawn(*problem, draws, count, gone, *found)
+    ids, gains, U, Gys = (part[:count] for part in found)
+    return ids, gains, U, Gys

@@ -223,11 +223,15 @@ class TaskLearner(Learner):
         return run.collect(generate(pool, problem, solver, settings, run.history, start))
 
     def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
-        """Return the end of the last fit, where it was of the same columns and tasks."""
+        """Return the end of the last fit, where it was of the same columns and tasks.
+
+        Columns that grow begin anew: their ids are others.
+        """
         columns = pool.columns
         identity = (columns.fingerprint, columns.shape, targets.n_tasks)
         last = getattr(self, "history_", (None,))[-1]
         same = self.warm_start and getattr(self, "_columns_of_last_fit", None) == identity
+        same = same and not columns.grows
         self._columns_of_last_fit = identity
         return last if same else None
 

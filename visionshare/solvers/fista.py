@@ -23,7 +23,8 @@ class Fista(Solver):
     problem : TaskProblem
         May gain and lose columns between two calls of :meth:`solve`.
     as_published : bool, default False
-        Neither restart nor scaled intercepts, for comparisons.
+        Neither restart nor scaled intercepts, for comparisons. Steps may still become longer again,
+        which those of the paper do not.
 
     References
     ----------

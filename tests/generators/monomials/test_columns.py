@@ -124,6 +124,19 @@ def test_a_price_for_factors_ends_a_pool_that_grows():
     assert ended[1][1] < ended[0][1]
 
 
+def test_a_warm_start_of_a_pool_that_grows_begins_anew():
+    """Ids of products follow what entered: those of the fit before mean others."""
+    X = np.random.default_rng(0).normal(size=(120, 4)).astype(np.float32)
+    y = X[:, 0] + X[:, 1] * X[:, 2] + X[:, 3] ** 2 * X[:, 1]
+    columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), 100, 2.0)
+    settings = {"rounds": 6, "n_entering": 3, "search": "products", "solver": "newton"}
+    warm = StructuralBoostingRegressor(alpha=3.0, warm_start=True, **settings).fit(columns, y)
+    warm.set_params(alpha=0.5).fit(columns, y)
+    cold = StructuralBoostingRegressor(alpha=0.5, **settings).fit(columns, y)
+    np.testing.assert_array_equal(warm.support_, cold.support_)
+    np.testing.assert_array_equal(warm.coef_, cold.coef_)
+
+
 def test_a_price_divides_what_is_scaled():
     X, plain = _columns()
     priced = ProductColumns(ArrayColumns(X), Pixels().fit(X), 30, 2.0)

@@ -51,6 +51,8 @@ class ProductColumns(Columns):
     True
     """
 
+    grows = True
+
     def __init__(
         self,
         base: Columns,

@@ -1,0 +1,43 @@
+"""A draw of some of the candidates that are left, as a compiled function."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["drawn"]
+
+
+@njit(cache=True, nogil=True)
+def drawn(uniforms: np.ndarray, gone: np.ndarray, size: int) -> np.ndarray:
+    """Return as many numbers below ``size`` as there are uniforms, ascending, all if too few.
+
+    R. Floyd's sampling of positions among those that are left: a list of them would cost time for
+    each candidate.
+
+    Parameters
+    ----------
+    uniforms : ndarray of shape (n,), float64
+        Of [0, 1).
+    gone : ndarray of int64
+        Numbers that are not to be drawn, ascending.
+    size : int
+    """
+    left = size - len(gone)
+    n = min(len(uniforms), left)
+    taken, found = np.zeros(left, np.bool_), np.empty(n, np.int64)
+    for i in range(n):
+        last = left - n + i
+        position = int(uniforms[i] * (last + 1))
+        if taken[position]:
+            position = last
+        taken[position] = True
+        found[i] = position
+    found.sort()
+    # Before the e-th number that is gone stand gone[e] − e others.
+    e = 0
+    for i in range(n):
+        while e < len(gone) and gone[e] - e <= found[i]:
+            e += 1
+        found[i] += e
+    return found

@@ -104,6 +104,11 @@ def test_paths(tmp_path):
     intake = Intake.of(paths)
     assert (intake.size, intake.n_channels) == ((18, 20), 1)
     assert intake.apply(paths).shape == (2, 18, 20)
+    # An array of paths is a list of paths, in color too.
+    Image.new("RGB", (20, 18), "red").save(tmp_path / "b.jpg")
+    array = np.array([str(path) for path in paths])
+    assert Intake.of(array) == Intake.of(paths)
+    assert np.array_equal(Intake.of(array).apply(array), Intake.of(paths).apply(paths))
     (tmp_path / "c.png").write_text("no picture")
     with pytest.raises(DataError, match="cannot be read"):
         Intake.of([tmp_path / "c.png"])

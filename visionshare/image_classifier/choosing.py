@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError, MemoryLimitError
@@ -157,8 +158,11 @@ class Search:
         if best is None:
             accepted = "a larger one: no proposal keeps within it"
             if self.done:
-                least = min(trial.classifier.macs for trial in self.done)
-                accepted += f"; the cheapest that was tried costs {least:,} multiply-accumulates"
+                least = min(map(_least, self.done), key=lambda classifier: classifier.macs)
+                accepted += (
+                    f"; the cheapest that was tried costs {least.macs:,} multiply-accumulates and "
+                    f"{least.nbytes:,} bytes"
+                )
             raise InputError("budget", str(self.limits), accepted)
         return self._more(best)
 
@@ -422,6 +426,12 @@ class Search:
                 if trial is not None and _is_better(trial, best, _LIKELY):
                     best = trial
         return best
+
+
+def _least(trial: Trial) -> CompactClassifier:
+    """Return the smallest classifier of a trial: that of the first round of a greedy search."""
+    greedy = isinstance(trial.proposal.features, Greedy)
+    return trial.classifier.at(1) if greedy else trial.classifier
 
 
 def _all_but_width(structure: Structure) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils import assert_all_finite, check_random_state, estimator_html_repr
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -214,8 +214,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self._intake = None
             rasters, y = validate_data(self, images, y, dtype=(np.float64, np.float32))
         else:
+            if y is None:
+                raise InputError("y", None, "a class for each image")
             # A column of a table, or a list.
             y = column_or_1d(np.asarray(y), warn=True)
+            assert_all_finite(y, input_name="y")
             self._intake = Intake.of(images, self.size, self.color)
             if len(images) != len(y):
                 raise InputError("y", len(y), f"a class for each of {len(images)} images")

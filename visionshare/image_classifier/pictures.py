@@ -130,7 +130,7 @@ class Intake:
             raise InputError("color", True, "False or 'auto' for images without colors")
         sides = np.array([shape[:2] for shape in shapes])
         values = _values(listed)
-        is_array = isinstance(listed, np.ndarray) and listed.dtype != object
+        is_array = isinstance(listed, np.ndarray) and listed.dtype.kind in "fiub"
         if not is_array and counts <= {1, 3}:
             drawn = np.linspace(0, len(listed) - 1, min(_LOOKED_AT, len(listed))).astype(int)
             looked_at = [_looked_at(listed[int(i)], values) for i in drawn]

@@ -129,7 +129,7 @@ def read_pictures(
             for number, content, result in zip(numbers, contents, found, strict=True):
                 if isinstance(result, DataError):
                     if not skip_broken:
-                        raise DataError(f"{result}; skip_broken leaves such pictures out")
+                        raise DataError(f"{result}; skip_broken (--skip-broken) leaves such pictures out")
                     broken.append(str(result))
                     continue
                 images.add(result[0], content.name)

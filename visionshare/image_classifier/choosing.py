@@ -214,8 +214,8 @@ class Search:
             yield Proposal(found, augmentation, words, self._bits)
 
     def _structures(self) -> Iterator[Structure]:
-        data, limits = self.data, self.limits.part(self.members)
-        return structures(data.raster, data.n_classes, limits, self._bits)
+        data = self.data
+        return structures(data.raster, data.n_classes, self.limits, self._bits, self.members)
 
     def _augmentations(self) -> list[tuple[Augmentation | None, str]]:
         augment = self._options.augment
@@ -337,9 +337,8 @@ class Search:
             yield Proposal(Greedy("lbp", 60, {"codes": "uniform", "grid": 2}))
 
     def _widest(self, depth: int, **options: Any) -> Structure | None:
-        data, bits = self.data, options.pop("bits", self._bits)
-        limits = self.limits.part(options.pop("members", self.members))
-        return widest(data.raster, data.n_classes, limits, depth, bits=bits, **options)
+        given = {"bits": self._bits, "members": self.members, **options}
+        return widest(self.data.raster, self.data.n_classes, self.limits, depth, **given)
 
     # ---- how it is tried
 
@@ -415,7 +414,8 @@ class Search:
         while self._has_time() and proposals.has(number):
             structure = proposals[number].structure
             number += 1
-            if not limits.hold(structure, data.raster, data.n_classes, best.proposal.bits):
+            bits = best.proposal.bits
+            if not self.limits.hold(structure, data.raster, data.n_classes, bits, members):
                 continue
             proposal = replace(best.proposal, features=structure)
             short = self._trials.run(proposal, max(1, self._epochs // 3))

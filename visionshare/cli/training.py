@@ -233,8 +233,8 @@ def _pipeline(
         default = vars(PictureOptions())
         given = [named[key] for key, value in vars(options).items() if value != default[key]]
         raise RecipeError(
-            f"{', '.join(given + search.given)}: not used: {name!r} is a recipe, which takes --set. "
-            "For pictures of your own: visionshare train FOLDER"
+            f"{', '.join(given + search.given)}: not used: {name!r} is a recipe, which takes "
+            "--set. For pictures of your own: visionshare train FOLDER"
         )
     check_data_folder(recipe, data)
     if os.path.isdir(name):

@@ -121,9 +121,11 @@ class Limits:
     ) -> bool:
         """Return whether a structure, in few bits where any are given, keeps within the limits.
 
-        Of several members it is the structure of each; a mean of them is in floats. Microseconds are not known before anything is learned.
+        Of several members, whose scores have the mean, it is the structure of each. Microseconds
+        are not known before anything is learned.
         """
-        use = self.budget.use(cost_of(structure, raster, n_classes, members=members))
+        cost = cost_of(structure, raster, n_classes, members=members)
+        use = self.budget.use(cost)
         if use is not None and use > 1:
             return False
         if self.flash is None or bits is None:

@@ -209,7 +209,11 @@ def test_options_that_are_not_used_are_errors(photos, tmp_path, capsys):
     assert f"visionshare train {photos}" in said("mnist", "--data", str(photos))
     for option in (["--balanced"], ["--gray"], ["--size", "9"], ["--skip-broken"]):
         assert option[0] in said("digits", *option)
+    assert "--color" in said("digits", "--color")
+    assert "--test-fraction: got 2.0" in said(str(photos), "--test-fraction", "2")
     assert "no such file or folder" in said("no/such/folder")
+    assert "none.toml: no such file" in said("none.toml")
+    assert "none.toml: no such file" in said(str(photos), "--recipe", "none.toml")
     assert "did you mean 'photos'" in said("photoz")
     assert "--size: got '0x3'" in said(str(photos), "--size", "0x3")
     for option in (["--time", "5m"], ["--budget", "200k"]):
@@ -241,7 +245,23 @@ def test_check_tells_problems_and_draws_a_sheet(photos, tmp_path, capsys):
     assert (len(found["broken"]), len(found["copies"])) == (1, 2)
     assert (len(found["train_and_test"]), len(found["several_classes"])) == (1, 2)
     assert main(["data", "check", str(messy), "--sheet", str(sheet)]) == 1
-    assert "broken.png: cannot be read" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "broken.png: cannot be read" in said
+    assert "fewer than 10 pictures to train on: a (1), b (1)" in said
+
+
+def test_check_says_that_nothing_can_be_kept_aside(tmp_path, capsys):
+    sheet = tmp_path / "sheet.png"
+    for name in "ab":
+        (tmp_path / "two" / name).mkdir(parents=True)
+        Image.new("L", (20, 20), ord(name)).save(tmp_path / "two" / name / "1.png")
+    assert main(["data", "check", str(tmp_path / "two"), "--sheet", str(sheet)]) == 0
+    assert "none can be kept aside: no class has two" in capsys.readouterr().out
+    (tmp_path / "two" / "b" / "1.png").unlink()
+    assert main(["data", "check", str(tmp_path / "two"), "--sheet", str(sheet)]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 1 class," in said
+    assert "one class: a classifier needs two at least" in said
 
 
 @pytest.mark.parametrize(

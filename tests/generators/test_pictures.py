@@ -196,6 +196,11 @@ def test_pictures_of_unions_and_monomials_have_the_numbers_of_features():
     assert [stack.title for stack in first.stacks] == ["2", "4"]
     assert [stack.title for stack in second.stacks] == ["1, 3, 5 …"]
     assert "cells" in second.caption
+    assert [plate.heading[-15:] for plate in (first, second)] == [
+        ", family 1 of 2",
+        ", family 2 of 2",
+    ]
+    assert [layer.name for layer in union.layers()] == ["patches, family 1", "patches, family 2"]
     pictures = union.pictures(Seen(IMAGES, IMAGES))
     assert_array_equal(pictures.tiles(3)[0].values, pictures._parts[0].tiles(1)[0].values)
     products = Monomials(gaussian, [(0,), (1, 2)]).fit(IMAGES)

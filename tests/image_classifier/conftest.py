@@ -34,4 +34,4 @@ def pictures():
 
 @pytest.fixture(scope="session")
 def fitted(pictures):
-    return ImageClassifier(budget=BUDGET, n_jobs=1).fit(*pictures)
+    return ImageClassifier(budget=BUDGET, size=9, n_jobs=1).fit(*pictures)

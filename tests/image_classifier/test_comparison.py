@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from visionshare import PatchTemplates, compare
 from visionshare.errors import InputError
@@ -22,6 +23,20 @@ def test_budgets_are_compared_on_the_same_images(pictures, tmp_path):
     (axes,) = figure.axes
     assert np.allclose(axes.lines[0].get_ydata(), 100 * np.array(found.errors))
     assert (tmp_path / "budgets.png").stat().st_size > 1000
+
+
+def test_columns_of_tables_are_taken_whatever_their_rows_are_called(pictures, tmp_path):
+    import pandas as pd
+
+    images, y = pictures
+    paths = []
+    for i, image in enumerate(images):
+        paths.append(f"{tmp_path}/{i}.png")
+        Image.fromarray(image).save(paths[-1])
+    table = pd.DataFrame({"path": paths, "y": y}, index=range(1000, 1060))
+    options = {"features": POOL, "n_jobs": 1, "size": 9}
+    of_table = compare(table["path"], table["y"], (3000,), **options)
+    assert of_table.errors == compare(paths, y, (3000,), **options).errors
 
 
 def test_lists_are_taken(pictures):

@@ -186,6 +186,10 @@ def test_data_that_does_not_fit(pictures, fitted):
     images, y = pictures
     with pytest.raises(InputError, match="a class for each"):
         ImageClassifier(**QUICK).fit(images, y[:-1])
+    with pytest.raises(InputError, match="y: got None"):
+        ImageClassifier(**QUICK).fit(images, None)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        ImageClassifier(**QUICK).fit(images, np.where(y == "lying", np.nan, 1.0))
     with pytest.raises(InputError, match="two classes"):
         ImageClassifier(**QUICK).fit(images, np.zeros(60, int))
     with pytest.raises(InputError, match="reshape"):
@@ -193,3 +197,12 @@ def test_data_that_does_not_fit(pictures, fitted):
     said = "budget: got '0 multiply-acc.*the cheapest that was tried costs [1-9]"
     with pytest.raises(InputError, match=said):
         ImageClassifier(features=POOL, budget=0.5, n_jobs=1).fit(images, y)
+
+
+def test_a_budget_of_the_cost_that_an_error_names_is_kept(pictures):
+    images, y = pictures
+    with pytest.raises(InputError, match="budget") as refused:
+        ImageClassifier(features=POOL, budget={"bytes": 10}, n_jobs=1).fit(images, y)
+    least = int(str(refused.value).rsplit(" and ", 1)[1].split()[0].replace(",", ""))
+    model = ImageClassifier(features=POOL, budget={"bytes": 2 * least}, n_jobs=1).fit(images, y)
+    assert 0 < model.cost_["bytes"] <= 2 * least

@@ -10,9 +10,9 @@ from visionshare.image_classifier.pictures import Intake, is_vectors
 
 
 def test_bytes_of_one_size_stay_as_they_are():
-    images = np.random.default_rng(0).integers(0, 256, (4, 6, 5), np.uint8)
+    images = np.random.default_rng(0).integers(0, 256, (4, 16, 15), np.uint8)
     intake = Intake.of(images)
-    assert (intake.size, intake.n_channels, intake.mode) == ((6, 5), 1, "gray")
+    assert (intake.size, intake.n_channels, intake.mode) == ((16, 15), 1, "gray")
     assert np.array_equal(intake.apply(images), images)
 
 
@@ -50,7 +50,7 @@ def test_other_arrays_are_taken_as_they_are(kind):
 )
 def test_values_are_scaled_from_the_range_of_training(dtype, highest, values):
     image = np.array([[0, highest], [highest / 2, highest / 4]]).astype(dtype)
-    intake = Intake.of(image[None])
+    intake = Intake.of(image[None], least_side=1)
     assert intake.values == values
     expected = np.rint(255 * image.astype(float) / highest)
     assert np.array_equal(intake.apply(image[None])[0], expected)
@@ -59,7 +59,7 @@ def test_values_are_scaled_from_the_range_of_training(dtype, highest, values):
 
 
 def test_negative_values_have_a_range_too():
-    intake = Intake.of(np.array([[[-2.0, 2.0]]]))
+    intake = Intake.of(np.array([[[-2.0, 2.0]]]), least_side=1)
     assert intake.apply(np.array([[[-2.0, 2.0]]])).tolist() == [[[0, 255]]]
 
 
@@ -74,14 +74,26 @@ def test_large_images_are_shrunk():
     assert Intake.of(np.zeros((1, 200, 100), np.uint8)).size == (48, 24)
 
 
+def test_small_images_are_enlarged():
+    images = np.zeros((3, 6, 8), np.uint8)
+    images[:, 1:5, 1:7] = 255
+    intake = Intake.of(images)
+    assert intake.size == (12, 16)
+    assert intake.apply(images).shape == (3, 12, 16)
+    # As a list of them is.
+    assert Intake.of(list(images)) == intake
+    assert Intake.of(images, size=(6, 8)).size == Intake.of(images, least_side=1).size == (6, 8)
+    assert Intake.of(np.zeros((2, 4, 8, 5), np.uint8)).size == (8, 16)
+
+
 def test_colors_are_seen_where_there_are_any():
     gray = np.repeat(np.arange(16, dtype=np.uint8).reshape(1, 4, 4, 1), 3, axis=3)
     color = gray.copy()
     color[0, 0, 0] = (200, 0, 0)
     assert Intake.of(gray).n_channels == 1
-    assert Intake.of(color).apply(color).shape == (1, 4, 4, 3)
+    assert Intake.of(color).apply(color).shape == (1, 16, 16, 3)
     assert Intake.of(gray, color=True).n_channels == 3
-    assert Intake.of(color, color=False).apply(color).shape == (1, 4, 4)
+    assert Intake.of(color, color=False).apply(color).shape == (1, 16, 16)
 
 
 def test_gray_images_among_colors_become_gray_colors():
@@ -104,6 +116,11 @@ def test_paths(tmp_path):
     intake = Intake.of(paths)
     assert (intake.size, intake.n_channels) == ((18, 20), 1)
     assert intake.apply(paths).shape == (2, 18, 20)
+    # An array of paths is a list of paths, in color too.
+    Image.new("RGB", (20, 18), "red").save(tmp_path / "b.jpg")
+    array = np.array([str(path) for path in paths])
+    assert Intake.of(array) == Intake.of(paths)
+    assert np.array_equal(Intake.of(array).apply(array), Intake.of(paths).apply(paths))
     (tmp_path / "c.png").write_text("no picture")
     with pytest.raises(DataError, match="cannot be read"):
         Intake.of([tmp_path / "c.png"])

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from visionshare.datasets import Augmentation
+from visionshare.datasets import Augmentation, ImageSet
 from visionshare.errors import InputError
 from visionshare.image_classifier import augmenting
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
+from visionshare.recipes import train_images
 from visionshare.recipes.design.cost import cost_of
 
 RASTERS = [(8, 8, 1), (16, 12, 1), (28, 28, 1), (32, 32, 3), (48, 48, 1), (40, 48, 3)]
@@ -33,6 +34,20 @@ def test_more_is_wider():
     assert some.layers[0].n_maps < more.layers[0].n_maps
     assert widest((28, 28, 1), 10, Limits(10), 2) is None
     assert widest((3, 3, 1), 10, Limits(), 0) is None
+
+
+@pytest.mark.parametrize("head", ["linear", "hidden"])
+def test_means_keep_within_bytes(pictures, head):
+    """Also the bytes that say of each feature which member has it."""
+    images, names = pictures
+    training = ImageSet(images, np.unique(names, return_inverse=True)[1], ("a", "b"), "bars")
+    data, limits = Data((9, 9, 1), len(images), 2, False), Limits(None, 12_000)
+    units = {} if head == "linear" else {"head": head, "n_units": 4}
+    structure = widest(data.raster, 2, limits, 1, members=3, **units)
+    mean = train_images(Proposal(structure, members=3).recipe(data, epochs=1), training)
+    cost = cost_of(structure, data.raster, 2, members=3)
+    assert 0.95 * cost.nbytes < mean.nbytes <= cost.nbytes <= limits.nbytes
+    assert mean.macs == cost.macs
 
 
 def test_recipes_say_what_is_trained():

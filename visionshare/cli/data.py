@@ -159,7 +159,10 @@ def _show(made: PictureCheck, sheet: Path) -> None:
 
     survey, tested = made.survey, made.has_test
     where = "with test pictures" if tested else "no test pictures: a part will be kept aside"
-    typer.echo(f"pictures     {made.n} of {len(made.classes)} classes, {where}")
+    if not tested and max(entry.train for entry in made.classes) < 2:
+        where = "no test pictures, and none can be kept aside: no class has two"
+    n = len(made.classes)
+    typer.echo(f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}")
     for entry in made.classes[:_CLASSES]:
         counts = f"{entry.train} train, {entry.test} test" if tested else f"{entry.train}"
         typer.echo(f"             {entry.name}: {counts}")

@@ -226,10 +226,11 @@ def inspect(classifier: Classifier, as_json: Json = False) -> None:
     summary["metadata"] = ", ".join(summary["metadata"]) or "none"
     for name, value in summary.items():
         typer.echo(f"{name:12} {value}")
-    typer.echo(f"\n{'layer':12} {'output':>12} {'parameters':>12} {'macs':>12}")
+    width = max(12, *(len(layer.name) for layer in layers))
+    typer.echo(f"\n{'layer':{width}} {'output':>12} {'parameters':>12} {'macs':>12}")
     for layer in layers:
         shape = "×".join(map(str, layer.shape))
-        typer.echo(f"{layer.name:12} {shape:>12} {layer.parameters:12,} {layer.macs:12,}")
+        typer.echo(f"{layer.name:{width}} {shape:>12} {layer.parameters:12,} {layer.macs:12,}")
 
 
 def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:

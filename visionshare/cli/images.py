@@ -93,8 +93,11 @@ def labeled_images(
     position = {str(name): i for i, name in enumerate(model.classes_)}
     unknown = sorted({loaded.classes[c] for c in np.unique(loaded.labels)} - set(position))
     if unknown:
-        known = list(position)[:5]
-        raise DataError(f"{source}: classes {unknown[:5]} are unknown to the classifier of {known}")
+        known = list(position)
+        more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+        raise DataError(
+            f"{source}: classes {unknown[:5]} are unknown to the classifier of {known[:5]}{more}"
+        )
     of_class = np.array([position.get(name, -1) for name in loaded.classes])
     classes = tuple(str(name) for name in model.classes_)
     labels = of_class[loaded.labels]

@@ -44,6 +44,8 @@ def command() -> int:
     0
     """
     code = main()
+    # All is done: Ctrl-C ends the process now, without a traceback of what the interpreter tidies.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The interpreter ends with a search for cycles in all that was imported: a tenth of a second.
     gc.freeze()
     return code

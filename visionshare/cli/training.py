@@ -18,7 +18,7 @@ from visionshare.cli.options import (
     image_size,
 )  # fmt: skip
 from visionshare.cli.searching import SearchOptions, chosen_recipe
-from visionshare.errors import DataError, InputError
+from visionshare.errors import DataError, InputError, RecipeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -229,13 +229,12 @@ def _pipeline(
         raise DataError(f"{name}: no such file or folder")
     recipe = load_recipe(name, changes)
     if options != PictureOptions() or search.given:
-        given = [
-            _OPTIONS[key] for key, value in vars(options).items() if value not in (None, False)
-        ]
-        raise InputError(
-            ", ".join(given + search.given) or "--gray",
-            name,
-            "pictures of your own, visionshare train FOLDER; a pipeline takes --set",
+        named = {**_OPTIONS, "color": "--color" if options.color else "--gray"}
+        default = vars(PictureOptions())
+        given = [named[key] for key, value in vars(options).items() if value != default[key]]
+        raise RecipeError(
+            f"{', '.join(given + search.given)}: not used: {name!r} is a recipe, which takes "
+            "--set. For pictures of your own: visionshare train FOLDER"
         )
     check_data_folder(recipe, data)
     if os.path.isdir(name):
@@ -246,7 +245,6 @@ def _pipeline(
 _OPTIONS = {
     "recipe": "--recipe",
     "size": "--size",
-    "color": "--color",
     "test_fraction": "--test-fraction",
     "balanced": "--balanced",
     "skip_broken": "--skip-broken",

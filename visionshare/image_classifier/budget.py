@@ -117,12 +117,15 @@ class Limits:
         raster: tuple[int, int, int],
         n_classes: int,
         bits: Bits | None = None,
+        members: int = 1,
     ) -> bool:
         """Return whether a structure, in few bits where any are given, keeps within the limits.
 
-        Microseconds are not known before anything is learned.
+        Of several members, whose scores have the mean, it is the structure of each. Microseconds
+        are not known before anything is learned.
         """
-        use = self.budget.use(cost_of(structure, raster, n_classes))
+        cost = cost_of(structure, raster, n_classes, members=members)
+        use = self.budget.use(cost)
         if use is not None and use > 1:
             return False
         if self.flash is None or bits is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,15 +121,20 @@ def choose(
     trials = Trials(own, learning, held_out, seed, n_jobs, class_weight, kept)
     search = Search(data, trials, limits, options, seed)
     best = search.run()
-    epochs = data.epochs
+    epochs, flash = data.epochs, limits.flash
+    # Greedy trials are as long as the last training, and whole numbers have scales of their own.
+    calibrates = is_honest and best.proposal.structure is not None and flash is None
     if options.seconds is not None and best.proposal.structure is not None:
-        epochs = _affordable(best, search.done, options.left, data.n / len(learning), epochs)
-    flash = limits.flash
+        times = data.n / len(learning) + calibrates
+        epochs = _affordable(best, search.done, options.left, times, epochs)
+    if calibrates:
+        # The longer a classifier learns, the surer it is: a short trial says too little of it.
+        best = replace(best, temperature=trials.run(best.proposal, epochs).temperature)
     return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash)
 
 
 def _affordable(best: Trial, done: list[Trial], left: float, times: float, most: int) -> int:
-    """Return the epochs on so many times the images that the seconds which are left allow."""
+    """Return the epochs on so many times a trial's images that the seconds which are left allow."""
     # Features are chosen once more by each member; a trial may have found them chosen.
     choosing = best.proposal.members * max(trial.choosing for trial in done)
     per_epoch = times * max(best.seconds - best.choosing, 1e-6) / max(1, best.epochs)

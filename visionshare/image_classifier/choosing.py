@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError, MemoryLimitError
@@ -157,8 +158,11 @@ class Search:
         if best is None:
             accepted = "a larger one: no proposal keeps within it"
             if self.done:
-                least = min(trial.classifier.macs for trial in self.done)
-                accepted += f"; the cheapest that was tried costs {least:,} multiply-accumulates"
+                least = min(map(_least, self.done), key=lambda classifier: classifier.macs)
+                accepted += (
+                    f"; the cheapest that was tried costs {least.macs:,} multiply-accumulates and "
+                    f"{least.nbytes:,} bytes"
+                )
             raise InputError("budget", str(self.limits), accepted)
         return self._more(best)
 
@@ -210,8 +214,8 @@ class Search:
             yield Proposal(found, augmentation, words, self._bits)
 
     def _structures(self) -> Iterator[Structure]:
-        data, limits = self.data, self.limits.part(self.members)
-        return structures(data.raster, data.n_classes, limits, self._bits)
+        data = self.data
+        return structures(data.raster, data.n_classes, self.limits, self._bits, self.members)
 
     def _augmentations(self) -> list[tuple[Augmentation | None, str]]:
         augment = self._options.augment
@@ -333,9 +337,8 @@ class Search:
             yield Proposal(Greedy("lbp", 60, {"codes": "uniform", "grid": 2}))
 
     def _widest(self, depth: int, **options: Any) -> Structure | None:
-        data, bits = self.data, options.pop("bits", self._bits)
-        limits = self.limits.part(options.pop("members", self.members))
-        return widest(data.raster, data.n_classes, limits, depth, bits=bits, **options)
+        given = {"bits": self._bits, "members": self.members, **options}
+        return widest(self.data.raster, self.data.n_classes, self.limits, depth, **given)
 
     # ---- how it is tried
 
@@ -411,7 +414,8 @@ class Search:
         while self._has_time() and proposals.has(number):
             structure = proposals[number].structure
             number += 1
-            if not limits.hold(structure, data.raster, data.n_classes, best.proposal.bits):
+            bits = best.proposal.bits
+            if not self.limits.hold(structure, data.raster, data.n_classes, bits, members):
                 continue
             proposal = replace(best.proposal, features=structure)
             short = self._trials.run(proposal, max(1, self._epochs // 3))
@@ -422,6 +426,12 @@ class Search:
                 if trial is not None and _is_better(trial, best, _LIKELY):
                     best = trial
         return best
+
+
+def _least(trial: Trial) -> CompactClassifier:
+    """Return the smallest classifier of a trial: that of the first round of a greedy search."""
+    greedy = isinstance(trial.proposal.features, Greedy)
+    return trial.classifier.at(1) if greedy else trial.classifier
 
 
 def _all_but_width(structure: Structure) -> dict[str, Any]:

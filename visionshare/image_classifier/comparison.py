@@ -161,6 +161,9 @@ def compare(
 
 
 def _rows(images: Any, mask: np.ndarray) -> Any:
+    if hasattr(images, "iloc"):
+        # Rows of tables have names of their own.
+        return images.iloc[np.flatnonzero(mask)]
     if isinstance(images, np.ndarray):
         return images[mask]
     return [images[i] for i in np.flatnonzero(mask)]

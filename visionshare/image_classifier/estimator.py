@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, estimator_html_repr
+from sklearn.utils import assert_all_finite, check_random_state, estimator_html_repr
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -28,7 +28,7 @@ from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.choosing import Options, table
 from visionshare.image_classifier.display import html_of, summary_of
-from visionshare.image_classifier.pictures import Intake, as_array, is_vectors
+from visionshare.image_classifier.pictures import LEAST_SIDE, Intake, as_array, is_vectors
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import learn_from_family
 from visionshare.learners.class_weights import check_class_weight
@@ -71,7 +71,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         for tens of thousands.
     size : int or (int, int), optional
         Side, or height and width, that images are brought to. The medians of the training images
-        when omitted, shrunk so that no side is above 48.
+        when omitted, shrunk so that no side is above 48; the longer side is 16 at least where
+        ``features`` is "auto" and flash is not limited.
     color : {"auto", True, False}, default "auto"
         Whether colors are seen; "auto" where training images have any.
     augment : {"auto", True, False} or Augmentation, default "auto"
@@ -167,7 +168,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         options, limits, seed = self._options(), Limits.of(self.budget), self._seed()
         jobs = resolve_jobs(self.n_jobs)
-        rasters, y = self._training(images, y)
+        # What is made for images of their size, or for small cores, sees them as they are.
+        enlarged = self.features == "auto" and limits.flash is None
+        rasters, y = self._training(images, y, LEAST_SIDE if enlarged else 1)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
@@ -207,16 +210,19 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _training(self, images: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _training(self, images: Any, y: Any, least_side: int) -> tuple[np.ndarray, np.ndarray]:
         """Return what is learned from: images of bytes, or vectors; and the labels, checked."""
         images = as_array(images)
         if is_vectors(images):
             self._intake = None
             rasters, y = validate_data(self, images, y, dtype=(np.float64, np.float32))
         else:
+            if y is None:
+                raise InputError("y", None, "a class for each image")
             # A column of a table, or a list.
             y = column_or_1d(np.asarray(y), warn=True)
-            self._intake = Intake.of(images, self.size, self.color)
+            assert_all_finite(y, input_name="y")
+            self._intake = Intake.of(images, self.size, self.color, least_side)
             if len(images) != len(y):
                 raise InputError("y", len(y), f"a class for each of {len(images)} images")
             rasters = self._intake.apply(images)

@@ -16,10 +16,12 @@ from visionshare.datasets.folders import read_image
 from visionshare.datasets.pictures.preparation import propose_preparation
 from visionshare.errors import InputError
 
-__all__ = ["MOST_SIDE", "Intake", "as_array", "is_vectors"]
+__all__ = ["LEAST_SIDE", "MOST_SIDE", "Intake", "as_array", "is_vectors"]
 
 #: Larger pictures are shrunk to it where no size is given.
 MOST_SIDE = 48
+#: Images whose sides are all smaller are enlarged to it: layers of templates need room.
+LEAST_SIDE = 16
 _LARGEST = 4096
 # Images that tell of what kind all are, at most.
 _LOOKED_AT = 200
@@ -94,11 +96,14 @@ class Intake:
 
     @staticmethod
     def of(
-        images: Any, size: int | tuple[int, int] | None = None, color: str | bool = "auto"
+        images: Any,
+        size: int | tuple[int, int] | None = None,
+        color: str | bool = "auto",
+        least_side: int = LEAST_SIDE,
     ) -> Intake:
         """Return the intake that training images ask for.
 
-        Arrays (n, H, W) or (n, H, W, C) are prepared already and at most shrunk; of sequences of
+        Arrays (n, H, W) or (n, H, W, C) are prepared already and only resized; of sequences of
         arrays and of paths,
         :func:`visionshare.datasets.pictures.preparation.propose_preparation` says what is done.
 
@@ -108,6 +113,8 @@ class Intake:
             (n, H, W) or (n, H, W, C), a sequence of such arrays of any sizes, or of paths.
         size : int or tuple of int, optional
             Height and width; their medians when omitted, shrunk to :data:`MOST_SIDE`.
+        least_side : int, default :data:`LEAST_SIDE`
+            Of arrays of one size: the longer side at least, where no size is given.
         color : {"auto", True, False}, default "auto"
             "auto" for color where images have some.
 
@@ -130,7 +137,7 @@ class Intake:
             raise InputError("color", True, "False or 'auto' for images without colors")
         sides = np.array([shape[:2] for shape in shapes])
         values = _values(listed)
-        is_array = isinstance(listed, np.ndarray) and listed.dtype != object
+        is_array = isinstance(listed, np.ndarray) and listed.dtype.kind in "fiub"
         if not is_array and counts <= {1, 3}:
             drawn = np.linspace(0, len(listed) - 1, min(_LOOKED_AT, len(listed))).astype(int)
             looked_at = [_looked_at(listed[int(i)], values) for i in drawn]
@@ -143,7 +150,7 @@ class Intake:
         if n == 3 and (color is False or (color == "auto" and not _have_color(np.asarray(listed)))):
             n = 1
         steps = _LIGHT_INK if n == 1 and _show_light_ink(listed, values) else Preprocessing()
-        return Intake(given or _size(sides), n, values, steps)
+        return Intake(given or _size(sides, least_side), n, values, steps)
 
     def apply(self, images: Any) -> np.ndarray:
         """Return images (n, H, W) or (n, H, W, C), uint8.
@@ -241,9 +248,10 @@ def _have_color(images: np.ndarray) -> bool:
     return bool((chroma > 0.02 * max(1e-9, float(some.max()))).any())
 
 
-def _size(sides: np.ndarray) -> tuple[int, int]:
+def _size(sides: np.ndarray, least_side: int) -> tuple[int, int]:
     height, width = (float(v) for v in np.median(sides, axis=0))
-    factor = min(1.0, MOST_SIDE / max(height, width))
+    longer = max(height, width)
+    factor = min(max(longer, least_side), MOST_SIDE) / longer
     return max(1, round(height * factor)), max(1, round(width * factor))
 
 

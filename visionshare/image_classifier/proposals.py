@@ -250,8 +250,11 @@ def widest(
     n_units: int = 0,
     deslanted: bool = False,
     bits: Bits | None = None,
+    members: int = 1,
 ) -> Structure | None:
     """Return the widest structure of so many layers that keeps within limits; None if none does.
+
+    It is that of each of the members whose mean keeps within them.
 
     Examples
     --------
@@ -267,13 +270,17 @@ def widest(
         )
         if not structure.fits(raster):
             return None
-        if limits.hold(structure, raster, n_classes, bits):
+        if limits.hold(structure, raster, n_classes, bits, members):
             return structure
     return None
 
 
 def structures(
-    raster: tuple[int, int, int], n_classes: int, limits: Limits, bits: Bits | None = None
+    raster: tuple[int, int, int],
+    n_classes: int,
+    limits: Limits,
+    bits: Bits | None = None,
+    members: int = 1,
 ) -> Iterator[Structure]:
     """Yield the widest structures within limits, from the deepest on.
 
@@ -283,6 +290,6 @@ def structures(
     3
     """
     for depth in (2, 1, 0):
-        found = widest(raster, n_classes, limits, depth, bits=bits)
+        found = widest(raster, n_classes, limits, depth, bits=bits, members=members)
         if found is not None:
             yield found

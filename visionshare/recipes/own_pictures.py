@@ -133,6 +133,9 @@ def recipe_for_pictures(
     ((30, 40), 'color')
     """
     options = PictureOptions() if options is None else options
+    fraction = options.test_fraction
+    if fraction is not None and not 0 <= fraction < 1:
+        raise InputError("--test-fraction", fraction, "a number from 0 to below 1")
     if options.recipe is not None:
         load_recipe(options.recipe)
     if names_storage(source):

@@ -121,6 +121,8 @@ def load_recipe(
     known = bundled("pipelines")
     path = known.get(str(name_or_path), Path(name_or_path))
     if not os.path.isfile(path):
+        if str(name_or_path).lower().endswith(".toml"):
+            raise RecipeError(f"{name_or_path}: no such file")
         near = hint(str(name_or_path), known)
         names = ", ".join(sorted(known))
         raise RecipeError(

@@ -120,6 +120,45 @@ def test_a_dropped_picture_is_classified_and_explained(browser, address, model):
     assert browser.value("document.getElementById('problem').textContent") == ""
 
 
+def test_what_is_no_picture_is_said_where_it_was_dropped(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    browser.value(
+        "(() => { const data = new DataTransfer();"
+        " data.items.add(new File(['hello'], 'notes.txt', {type: 'text/plain'}));"
+        " document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true,"
+        " cancelable: true})); })()"
+    )
+    browser.wait("document.body.dataset.state === 'failed'")
+    problem = browser.value(
+        "[document.getElementById('problem').textContent,"
+        " document.getElementById('problem').getBoundingClientRect().top"
+        " - document.getElementById('drop').getBoundingClientRect().bottom]"
+    )
+    assert "cannot be read as an image" in problem[0]
+    assert 0 <= problem[1] < 40
+    _drop(browser, np.full((20, 20), 100, np.uint8))
+    assert browser.value("document.getElementById('problem').textContent") == ""
+
+
+def test_the_picture_shows_through_boxes_that_lie_on_each_other(browser, address):
+    browser.open(address)
+    browser.wait("document.body && document.body.dataset.ready === 'yes'")
+    picture = np.zeros((40, 40), np.uint8)
+    picture[8:32, 4:12] = 255
+    _drop(browser, picture)
+    assert browser.value("answer.features.length") == 10
+    # Black in the middle of ten boxes that are all alike.
+    pixel = browser.value(
+        "(() => { const box = [0, 40, 0, 40];"
+        " answer.features.forEach((f, i) => { f.box = box; f.everywhere = false;"
+        " f.evidence[answer.explained] = 1; }); showOverlay(-1);"
+        " return Array.from(document.getElementById('shown').getContext('2d')"
+        ".getImageData(168, 168, 1, 1).data); })()"
+    )
+    assert 0.3 * 178 < pixel[0] < 0.65 * 178
+
+
 def test_bars_begin_and_end_together(browser, address):
     browser.open(address)
     browser.wait("document.body && document.body.dataset.ready === 'yes'")

@@ -17,6 +17,8 @@ __all__ = ["ClassCounts", "PictureCheck", "check_pictures", "contact_sheet", "de
 # Of a contact sheet: pictures of a class, classes, sides of a picture, width of a row's name.
 _PER_CLASS, _CLASSES, _TILE, _NAME = 12, 40, 64, 130
 _GAP, _LINE = 4, 14
+# Classes of fewer training pictures are named: one or none of so few is kept aside to test.
+_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -118,17 +120,18 @@ def check_pictures(
     def named(chosen: Sequence[list[int]]) -> tuple[tuple[str, ...], ...]:
         return tuple(tuple(read.names[i] for i in members) for members in chosen)
 
+    counts = _counts(pictures.classes, labels, kept)
     return PictureCheck(
         len(pictures),
         pictures.roles is not None,
-        _counts(pictures.classes, labels, kept),
+        counts,
         survey,
         made,
         tuple(read.broken),
         named(copies),
         named([m for m in copies if {TRAIN, TEST} <= set(kept[m].tolist())]),
         named([m for m in copies if len(set(labels[m].tolist())) > 1]),
-        pictures.notes,
+        (*pictures.notes, *_shortages(counts)),
         read.images,
         labels,
     )
@@ -142,6 +145,18 @@ def _counts(
     return tuple(
         ClassCounts(name, *map(int, row)) for name, row in zip(classes, table, strict=True)
     )
+
+
+def _shortages(counts: Sequence[ClassCounts]) -> list[str]:
+    """Return what there is too little of, in sentences."""
+    said = []
+    if len(counts) < 2:
+        said.append("one class: a classifier needs two at least")
+    few = [f"{entry.name} ({entry.train})" for entry in counts if entry.train < _FEW]
+    if few:
+        more = f" and {len(few) - _FEW} more" if len(few) > _FEW else ""
+        said.append(f"fewer than {_FEW} pictures to train on: {', '.join(few[:_FEW])}{more}")
+    return said
 
 
 def describe_sizes(sizes: np.ndarray) -> str:

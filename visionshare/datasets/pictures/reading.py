@@ -129,7 +129,8 @@ def read_pictures(
             for number, content, result in zip(numbers, contents, found, strict=True):
                 if isinstance(result, DataError):
                     if not skip_broken:
-                        raise DataError(f"{result}; skip_broken leaves such pictures out")
+                        way_out = "skip_broken (--skip-broken) leaves such pictures out"
+                        raise DataError(f"{result}; {way_out}")
                     broken.append(str(result))
                     continue
                 images.add(result[0], content.name)

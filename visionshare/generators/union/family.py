@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -250,8 +251,12 @@ class UnionOfFamilies(FeatureFamily):
         )
 
     def layers(self) -> list[LayerSummary]:
-        """Return the layers of all families, one family after the other."""
-        return [layer for part in self.parts_ for layer in part.layers()]
+        """Return the layers of all families, one family after the other, with its number."""
+        return [
+            replace(layer, name=f"{layer.name}, family {p}")
+            for p, part in enumerate(self.parts_, 1)
+            for layer in part.layers()
+        ]
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:
         added = np.empty(len(features), np.int64)

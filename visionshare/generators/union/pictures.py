@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,10 +29,12 @@ class UnionPictures(Pictures):
         self._parts = [part.pictures(seen) for part in family.parts_]
 
     def plates(self, numbers: Sequence[int]) -> list[Plate]:
-        """Return the plates of the families."""
+        """Return the plates of the families, which say whose they are."""
         plates = []
         for p, part in enumerate(self._parts):
-            plates += part.plates([numbers[int(j)] for j in np.flatnonzero(self._part_of == p)])
+            drawn = part.plates([numbers[int(j)] for j in np.flatnonzero(self._part_of == p)])
+            whose = f"family {p + 1} of {len(self._parts)}"
+            plates += [replace(plate, heading=f"{plate.heading}, {whose}") for plate in drawn]
         return plates
 
     def tiles(self, feature: int) -> tuple[Tile, ...]:

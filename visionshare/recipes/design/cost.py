@@ -81,6 +81,7 @@ def cost_of(
     raster: tuple[int, int, int],
     n_classes: int,
     max_products: int | None = None,
+    members: int = 1,
 ) -> Cost:
     """Return what the classifiers of a structure cost, those that lack no template.
 
@@ -93,6 +94,8 @@ def cost_of(
     n_classes : int
     max_products : int, optional
         Of the head "products"; all products of pairs when omitted.
+    members : int, default 1
+        Classifiers of the structure whose scores have the mean.
 
     Examples
     --------
@@ -117,7 +120,13 @@ def cost_of(
     head = _cost_of_head(structure, n_classes, max_products)
     macs += rows * cols * taps + head.macs
     parameters += taps + head.parameters
-    return Cost(macs, parameters, _FLOAT * parameters + others + head.nbytes)
+    one = Cost(macs, parameters, _FLOAT * parameters + others + head.nbytes)
+    if members == 1:
+        return one
+    # A mean keeps of each feature whose it is.
+    given = structure.n_units if structure.head in UNITS else features
+    nbytes = members * (one.nbytes + _ID * given)
+    return Cost(members * one.macs, members * one.parameters, nbytes)
 
 
 def _cost_of_head(structure: Structure, n_classes: int, max_products: int | None) -> Cost:

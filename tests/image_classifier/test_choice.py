@@ -1,0 +1,24 @@
+"""What a search chose, and the temperature of its probabilities."""
+
+import numpy as np
+
+from visionshare.datasets import ImageSet
+from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.choice import choose
+from visionshare.image_classifier.choosing import Options, two_parts
+from visionshare.image_classifier.proposals import Data
+from visionshare.image_classifier.trials import Trials
+
+
+def test_the_temperature_is_of_a_training_as_long_as_the_last(pictures):
+    images, names = pictures
+    labels = np.unique(names, return_inverse=True)[1]
+    training = ImageSet(images, labels, ("lying", "standing"), "bars")
+    choice = choose(training, Limits(3000), Options(augment=False))
+    learning, held_out = two_parts(training, 0)
+    own = Data((9, 9, 1), len(learning), 2, choice.data.is_glyphs)
+    again = Trials(own, learning, held_out, 0, 1).run(choice.best.proposal, choice.epochs)
+    assert choice.best.temperature == again.temperature
+    # What is compared is shorter.
+    assert choice.epochs > choice.best.epochs
+    assert max(trial.epochs for trial in choice.trials) == choice.best.epochs

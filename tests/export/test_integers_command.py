@@ -68,6 +68,7 @@ def test_a_core_computes_in_integers_where_it_can(trained, layered, capsys):
 def test_c_is_compared_with_the_floats(layered, tmp_path, capsys):
     calibrated = ["--calibrate", "digits", "--measure", "digits"]
     figures = _figures(capsys, layered, "--out", tmp_path, *calibrated)
+    assert figures["tables"] == "int8"
     assert "int32_t" in (tmp_path / "classifier.h").read_text()
     measured = figures["measured"]
     assert measured["images"] == len(load_dataset("digits", "test"))

@@ -368,11 +368,11 @@ def _export_c(
         exported = _Exported(predict, "c", program.pixel)
         measured["measured"] = _measure(ours.predict, exported, labeled)
     paths = write_program(program, out, "--out")
-    size = object_size(program)
+    size, bits = object_size(program), model.metadata.get("quantized_bits")
     return {
         "files": [str(path) for path in paths],
         "features": model.n_features,
-        "tables": program.quantize,
+        "tables": program.quantize if bits is None else f"int{bits}",
         "flash_bytes": None if size is None else size.constant,
         "ram_bytes": program.ram + (0 if size is None else size.variable),
         **({} if frames is None else {"frames_prepared_as_in_python": frames}),

@@ -160,9 +160,22 @@ def test_what_ended_the_rounds_says_whether_the_solver_arrived():
     model = StructuralBoostingClassifier(alpha=2.0, calibrate=False).fit(X, y)
     assert model.stopped_by_ == "optimal"
     assert model.history_[-1].gap <= model.refit_tol
-    model.set_params(max_iter=2).fit(X, y)
+    # Beyond what floats can tell the solver gains no more.
+    model.set_params(refit_tol=1e-17).fit(X, y)
     assert model.stopped_by_ == "max_iter"
     assert model.history_[-1].gap > model.refit_tol
+
+
+def test_the_solver_goes_on_where_nothing_violates():
+    X, y = _classes(m=80, d=8)
+    model = StructuralBoostingClassifier(alpha=2.0, calibrate=False).fit(X, y)
+    value, support = model.history_[-1].value, set(model.support_)
+    model.set_params(max_iter=2).fit(X, y)
+    # Two iterations a round do not solve the restricted problem; rounds without a candidate do.
+    assert any(len(record.entered) == 0 for record in model.history_[1:])
+    assert model.stopped_by_ == "optimal"
+    assert_allclose(model.history_[-1].value, value, rtol=1e-6)
+    assert set(model.support_) == support
 
 
 @pytest.mark.parametrize(("solver", "penalty"), SOLVERS)

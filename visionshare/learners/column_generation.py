@@ -37,6 +37,8 @@ __all__ = ["GenerationSettings", "ending", "generate"]
 _logger = logging.getLogger(__name__)
 # How often the solver's tolerance is made ten times finer, at most.
 _FINER = 3
+# Of the objective: by how much a round that only solves on must lower it for another one.
+_LEAST_GAIN = 1e-8
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,11 @@ def generate(
         solved = solver.solve(weights, settings.refit_tol, settings.max_iter)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
         moved = pool.columns.moved(np.array(active, np.int64))
-        yield _round(0, 0, [], active, 0.0, weights, solved, begun, moved)
+        last = _round(0, 0, [], active, 0.0, weights, solved, begun, moved)
+        yield last
     quiet, useless = 0, pool.flat()
+    assert last is not None
+    gains, value = _gains(history), last.value
     lost = sum(map(_left_at_once, history)) if settings.corrective else 0
     criterion = make_task_criterion(settings.criterion, problem, settings.solver, settings.tol)
     # Where all that entered left at once, the solver's tolerance hides what still violates: without
@@ -146,7 +151,10 @@ def generate(
         again = not settings.corrective and kkt > settings.refit_tol
         state = _state(pool, problem, weights, active, searches)
         chosen = _chosen(pool, problem, state, criterion, useless, active, again, settings)
-        if not chosen:
+        # What violates optimality is known only where the restricted problem is solved: without a
+        # violator the solver goes on, as long as it gains.
+        unsolved = settings.corrective and kkt > settings.refit_tol and gains
+        if not chosen and not unsolved:
             quiet += 1
             _logger.info("search %d found no candidate that violates optimality", searches)
             if quiet >= settings.patience:
@@ -168,7 +176,8 @@ def generate(
             group = active.index(chosen[0].number)
             solved = cast(StepSolver, solver).step(padded, group)
         weights, kkt = _pruned(problem, solved.weights, active), solved.kkt
-        score = chosen[0].score
+        gains, value = bool(chosen) or _lower(solved.value, value), solved.value
+        score = chosen[0].score if chosen else 0.0
         moved = pool.columns.moved(np.array(active, np.int64))
         record = _round(number, searches, entered, active, score, weights, solved, begun, moved)
         yield record
@@ -190,8 +199,8 @@ def ending(history: Sequence[Round], settings: GenerationSettings, n_features: i
     {"optimal", "rounds", "max_features", "refit_tol", "max_iter"}
         "optimal": the weights and all candidates that were looked at violate the conditions of
         optimality by no more than the tolerances. "refit_tol": the solver's tolerance hides what
-        still violates them. "max_iter": the solver's iterations ended before its tolerance, see the
-        last round's ``gap``.
+        still violates them. "max_iter": the solver gains no more before its tolerance, see the last
+        round's ``gap``.
     """
     if history[-1].number >= settings.rounds:
         return "rounds"
@@ -201,6 +210,18 @@ def ending(history: Sequence[Round], settings: GenerationSettings, n_features: i
     if lost > _FINER:
         return "refit_tol"
     return "optimal" if history[-1].gap <= settings.refit_tol else "max_iter"
+
+
+def _gains(history: Sequence[Round]) -> bool:
+    """Return whether the last round lowered the objective, or let something enter."""
+    if len(history) < 2 or len(history[-1].entered):
+        return True
+    return _lower(history[-1].value, history[-2].value)
+
+
+def _lower(value: float, before: float) -> bool:
+    """Return whether the objective fell by enough."""
+    return bool(value < before - _LEAST_GAIN * abs(before))
 
 
 def _left_at_once(record: Round) -> bool:

@@ -15,7 +15,7 @@ from visionshare import (
     ShareBoost,
     load,
 )
-from visionshare.classifier import can_be_quantized, quantize
+from visionshare.classifier import averaged, can_be_quantized, quantize
 from visionshare.datasets import load_dataset
 from visionshare.errors import InputError
 from visionshare.export import c_program, compile_classifier, onnx_program, run_onnx
@@ -38,6 +38,7 @@ FAMILIES = {
     "maps": lambda: LearnedMaps(_patches(), 4, 3, padding=1, n_patches=900),
     "deslanted": lambda: Deslanted(LearnedMaps(_patches(), 4, 3, padding=1, n_patches=900)),
     "units": lambda: LearnedMaps(_patches(), 4, 3, padding=1, n_patches=900),
+    "mean": lambda: LearnedMaps(_patches(), 5, 3, padding=1, n_patches=900),
 }
 # Units are learned: random ones make poor classifiers, whose labels any rounding changes.
 HIDDEN = FineTuning(epochs=30, head="hidden", n_units=24, validation_fraction=0.0)
@@ -64,6 +65,8 @@ def learned(digits):
             )
             if name == "units":
                 model = fine_tune(model, train.images, train.labels, HIDDEN)
+            if name == "mean":
+                model = averaged([model, make("deslanted"), make("patches")])
             made[name] = model
         return made[name]
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import visionshare
-from visionshare import ImageClassifier, PatchTemplates
+from visionshare import ImageClassifier, PatchTemplates, Pixels
 from visionshare.datasets import Augmentation
 from visionshare.errors import InputError
 from visionshare.export import compile_classifier
@@ -68,6 +68,18 @@ def test_exports(fitted, tmp_path):
     assert compile_classifier(fitted.classifier_) is not None
     with pytest.raises(InputError, match="format"):
         fitted.export(tmp_path, "java")
+
+
+def test_exports_in_integers(fitted, bars, tmp_path):
+    images, y = bars(60)
+    greedy = ImageClassifier(**QUICK).fit(images, y)
+    for model, folder in ((fitted, tmp_path / "layers"), (greedy, tmp_path / "greedy")):
+        model.export(folder, calibrate=images)
+        assert "typedef int32_t classifier_score" in (folder / "classifier.h").read_text()
+    pixels = ImageClassifier(features=Pixels(), budget=3000).fit(images, y)
+    with pytest.raises(InputError, match="calibrate: .*they have no integers in c"):
+        pixels.export(tmp_path / "p", calibrate=images)
+    assert not (tmp_path / "p").exists()
 
 
 def test_the_choice_is_a_recipe(fitted, tmp_path):

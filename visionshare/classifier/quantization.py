@@ -9,9 +9,11 @@ import numpy as np
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.codegen.rounding import round_by_moments
 from visionshare.errors import InputError
+from visionshare.generators.base import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.generators.quantized.rounding import FORMATS, best_exponents
 from visionshare.generators.quantized.tuning import ByteFeatures, check_quantizable
+from visionshare.generators.union.family import UnionOfFamilies
 from visionshare.resources import single_threaded_blas
 
 __all__ = ["can_be_quantized", "quantize"]
@@ -34,7 +36,7 @@ def can_be_quantized(classifier: CompactClassifier) -> bool:
     False
     """
     try:
-        check_quantizable(classifier.family)
+        _check_parts(classifier)
     except InputError:
         return False
     return True
@@ -53,8 +55,8 @@ def quantize(
     Parameters
     ----------
     classifier : CompactClassifier
-        Of templates whose masks are cells, alone, on learned maps or on deslanted images, and of
-        units of such features.
+        Of templates whose masks are cells, alone, on learned maps or on deslanted images, of
+        units of such features, and means of such classifiers.
     images : ndarray of shape (n, *image_shape), uint8
         Training images that say how large values become; of more than a thousand, as many are
         taken, evenly.
@@ -95,13 +97,10 @@ def quantize(
     # They may be sorted by class.
     chosen = np.linspace(0, len(images) - 1, min(len(images), _MOST_IMAGES)).astype(np.int64)
     images = images[chosen]
-    features = ByteFeatures(classifier.family)
-    features.quantize(Bits(bits, bits), images, n_jobs)
-    family, exponents = features.family(), features.exponents
-    assert exponents is not None
+    family, exponents, order = _in_integers(classifier.family, images, bits, n_jobs)
     rounded = family.transform(images, n_jobs=n_jobs).astype(np.float64)
     scores = classifier.decision_function(images, n_jobs).astype(np.float64)
-    start = np.ldexp(classifier.weights.astype(np.float64), exponents)
+    start = np.ldexp(classifier.weights[:, order].astype(np.float64), exponents)
     with single_threaded_blas():
         weights, intercept, exponent = _whole_weights(start, rounded, scores, bits)
     largest = int((255 * np.abs(weights).sum(axis=1) + np.abs(intercept)).max())
@@ -118,6 +117,29 @@ def quantize(
         path=(),
         exit_rule=None,
     )
+
+
+def _in_integers(
+    family: FeatureFamily, images: np.ndarray, bits: int, n_jobs: int
+) -> tuple[FeatureFamily, np.ndarray, np.ndarray]:
+    """Return a family in integers, its features' exponents, and which feature each of them was."""
+    parts, exponents = [], []
+    for part, _ in _parts_of(family):
+        features = ByteFeatures(part)
+        features.quantize(Bits(bits, bits), images, n_jobs)
+        parts.append(features.family())
+        exponents.append(np.asarray(features.exponents))
+    made = UnionOfFamilies.of(parts) if isinstance(family, UnionOfFamilies) else parts[0]
+    order = np.concatenate([ids for _, ids in _parts_of(family)])
+    return made, np.concatenate(exponents), order
+
+
+def _parts_of(family: FeatureFamily) -> list[tuple[FeatureFamily, np.ndarray]]:
+    """Return the families of a union with the numbers of their features; or the family itself."""
+    if not isinstance(family, UnionOfFamilies):
+        return [(family, np.arange(family.n_features_))]
+    numbers = [np.flatnonzero(family.part_ == p) for p in range(len(family.parts_))]
+    return [(part, ids) for part, ids in zip(family.parts_, numbers, strict=True) if len(ids)]
 
 
 def _whole_weights(
@@ -154,12 +176,18 @@ def _check(classifier: CompactClassifier, images: np.ndarray, bits: int) -> None
     """Raise an InputError unless a classifier can be quantized on images."""
     if bits not in (8, 4):
         raise InputError("bits", bits, "8 or 4")
-    check_quantizable(classifier.family, "classifier")
     if classifier.n_features == 0:
         raise InputError("classifier", "no features", "one feature or more")
+    _check_parts(classifier)
     images = np.asarray(images)
     fits = images.dtype == np.uint8 and images.shape[1:] == classifier.image_shape
     if not fits or len(images) == 0:
         shape = ", ".join(map(str, classifier.image_shape))
         given = f"{images.dtype} of shape {images.shape}"
         raise InputError("images", given, f"training images of shape (n, {shape}), uint8")
+
+
+def _check_parts(classifier: CompactClassifier) -> None:
+    """Raise an InputError unless all features can be computed in integers."""
+    for part, _ in _parts_of(classifier.family):
+        check_quantizable(part, "classifier")

@@ -343,18 +343,31 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ExportError
             If the features have no such form.
         """
-        from visionshare.classifier import quantize
         from visionshare.export import c_program, onnx_program, write_onnx, write_program
 
         check_is_fitted(self)
         if format not in _FORMATS:
             raise InputError("format", format, " or ".join(map(repr, _FORMATS)))
-        model = self.classifier_
+        model, options = self.classifier_, dict[str, Any]()
         if calibrate is not None:
-            model = quantize(model, self._prepared(calibrate), n_jobs=resolve_jobs(self.n_jobs))
+            model, options = self._in_integers(calibrate, format)
         if format == "c":
-            return write_program(c_program(model), Path(path), "path")
+            return write_program(c_program(model, **options), Path(path), "path")
         return [write_onnx(onnx_program(model), Path(path), "path")]
+
+    def _in_integers(self, images: Any, format: str) -> tuple[CompactClassifier, dict[str, Any]]:
+        """Return the classifier in integers, or with options by which its C computes in them."""
+        from visionshare.classifier import can_be_quantized, quantize
+        from visionshare.export import c_program
+
+        model, rasters = self.classifier_, self._prepared(images)
+        if can_be_quantized(model):
+            return quantize(model, rasters, n_jobs=resolve_jobs(self.n_jobs)), {}
+        options: dict[str, Any] = {"quantize": "int8", "examples": rasters}
+        if format != "c" or c_program(model, **options).score != "int32":
+            given = f"images, for features {type(model.family).name!r}"
+            raise InputError("calibrate", given, f"None: they have no integers in {format}")
+        return model, options
 
     def to_recipe(self, path: str | os.PathLike[str], source: str | os.PathLike[str]) -> Path:
         """Write what was chosen as a recipe that `visionshare train` runs.

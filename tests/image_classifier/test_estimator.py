@@ -77,7 +77,7 @@ def test_exports_in_integers(fitted, bars, tmp_path):
         model.export(folder, calibrate=images)
         assert "typedef int32_t classifier_score" in (folder / "classifier.h").read_text()
     pixels = ImageClassifier(features=Pixels(), budget=3000).fit(images, y)
-    with pytest.raises(InputError, match="calibrate: .*they have no integers in c"):
+    with pytest.raises(InputError, match=r"calibrate: .*they have no integers in c"):
         pixels.export(tmp_path / "p", calibrate=images)
     assert not (tmp_path / "p").exists()
 

@@ -18,6 +18,7 @@ from sklearn.linear_model import LogisticRegression, enet_path
 from sklearn.model_selection import StratifiedKFold
 
 from visionshare.columns import ArrayColumns
+from visionshare.learners.ridge_choice import chosen_settings
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.learners.rounds import Round
 from visionshare.search import Pool, make_search
@@ -171,6 +172,25 @@ def greedytl_59(few: Few) -> np.ndarray:
     return _weights(few, _rounds(few, 1.0, TOL, ROUNDS, "random", 0))
 
 
+def greedytl_alpha(few: Few) -> np.ndarray:
+    """Return GreedyTL with λ chosen on left-out examples, for the paper's δ."""
+    return _chosen_rounds(few, ROUNDS)
+
+
+def greedytl_chosen(few: Few) -> np.ndarray:
+    """Return GreedyTL with λ and the number of columns chosen together on left-out examples."""
+    return _chosen_rounds(few, None)
+
+
+def _chosen_rounds(few: Few, rounds: int | None) -> np.ndarray:
+    columns = ArrayColumns(few.Z, dtype="float64")
+    given = RidgeSettings(rounds, None, TOL, make_search("exhaustive"))
+    omega = np.ones(len(few.y))
+    settings = chosen_settings(columns, few.y, omega, given, mean=False)
+    columns.fit_scaling("unit_variance")
+    return _weights(few, list(ridge_rounds(Pool(columns), few.y, omega, settings)))
+
+
 def _weights(few: Few, rounds: list) -> np.ndarray:
     measured = np.zeros(few.Z.shape[1])
     if rounds:
@@ -186,4 +206,6 @@ METHODS: dict[str, Callable[[Few], np.ndarray]] = {
     "forward regression": forward_regression,
     "GreedyTL": greedytl,
     "GreedyTL-59": greedytl_59,
+    "GreedyTL, λ chosen": greedytl_alpha,
+    "GreedyTL, λ and number chosen": greedytl_chosen,
 }

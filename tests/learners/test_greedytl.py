@@ -118,6 +118,38 @@ def test_alpha_is_that_of_the_least_left_out_error(seed):
     assert_allclose(model.decision_function(X), same.decision_function(X), rtol=1e-10)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rounds_are_those_of_the_least_left_out_error(seed):
+    X, y = _data(m=14, d=12, seed=seed)
+    model = GreedyTL(rounds="auto", alpha=3.0, tol=0).fit(X, y)
+    # The naive error takes a part of alpha for each fold; the model takes a given one as it is.
+    errors = [_left_out_error(X, y, 3.0 * 14 / 13, k) for k in range(1, 13)]
+    assert len(model.support_) == 1 + np.argmin(errors)
+    assert_array_equal(model.alphas_, 3.0)
+    same = GreedyTL(rounds=len(model.support_), alpha=3.0, tol=0).fit(X, y)
+    assert_array_equal(model.decision_function(X), same.decision_function(X))
+
+
+def test_alpha_and_rounds_are_chosen_together():
+    X, y = _data(m=14, d=11)
+    model = GreedyTL(rounds="auto", alpha="auto", tol=0).fit(X, y)
+    alphas = len(y) * 10.0 ** (np.arange(4, -7, -1) / 2)
+    errors = np.array([[_left_out_error(X, y, a, k) for k in range(1, 12)] for a in alphas])
+    best, number = np.unravel_index(errors.argmin(), errors.shape)
+    assert_allclose(model.alphas_, alphas[best])
+    assert len(model.support_) == number + 1
+
+
+def test_each_class_has_rounds_of_its_own():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 8)), np.arange(60) % 3
+    X[:, 0] += 6 * (y == 0)
+    X[:, 1:4] += 2.0 * (y == 1)[:, None]
+    model = GreedyTL(rounds="auto", alpha="auto").fit(X, y)
+    assert len({len(rounds) for rounds in model.rounds_}) > 1
+    assert model.score(X, y) > 0.9
+
+
 def test_of_noise_weights_are_small():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), np.arange(60) % 2
@@ -130,6 +162,9 @@ def test_alpha_is_a_number_or_auto():
     X, y = _data()
     with pytest.raises(InputError, match="alpha"):
         GreedyTL(alpha="best").fit(X, y)
+    for rounds in ("best", 0, 1.5):
+        with pytest.raises(InputError, match="rounds"):
+            GreedyTL(rounds=rounds).fit(X, y)
 
 
 def test_all_candidates_drawn_are_all_candidates():

@@ -17,12 +17,8 @@ from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
 from visionshare.learners.parameters import check_flags, check_numbers, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, support_of
-from visionshare.learners.ridge_rounds import (
-    RidgeSettings,
-    chosen_alpha,
-    kept_rounds,
-    ridge_rounds,
-)  # fmt: skip
+from visionshare.learners.ridge_choice import chosen_settings
+from visionshare.learners.ridge_rounds import RidgeSettings, kept_rounds, ridge_rounds
 from visionshare.search import Pool, Search
 
 __all__ = ["GreedyTL"]
@@ -37,8 +33,10 @@ class GreedyTL(Classifier):
 
     Parameters
     ----------
-    rounds : int, default 100
-        Features and sources at most, a class.
+    rounds : int or "auto", default 100
+        Features and sources at most, a class. "auto" chooses their number for each class, as
+        ``alpha="auto"`` does λ, and with it: far fewer columns than ``tol`` lets enter, at some
+        loss of accuracy.
     sources : sequence, optional
         Predictors whose scores are columns too, after those of X; see
         :class:`visionshare.generators.sources.SourceClassifiers`. Not with ``Columns``: their
@@ -103,7 +101,7 @@ class GreedyTL(Classifier):
 
     takes_partitions: ClassVar[bool] = True
 
-    rounds: int = 100
+    rounds: int | str = 100
     _: KW_ONLY
     sources: Sequence[Any] | None = None
     alpha: float | str = 1.0
@@ -116,7 +114,10 @@ class GreedyTL(Classifier):
     random_state: int = 0
 
     def _settings(self) -> RidgeSettings:
-        check_whole_numbers(self, 1, "rounds")
+        if isinstance(self.rounds, str):
+            check_choice("rounds", self.rounds, ("auto",))
+        else:
+            check_whole_numbers(self, 1, "rounds")
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ("auto",))
         else:
@@ -126,8 +127,9 @@ class GreedyTL(Classifier):
         if isinstance(self.search, str):
             check_choice("search", self.search, ("exhaustive", "random"))
         search = self._search()
+        rounds = None if isinstance(self.rounds, str) else int(self.rounds)
         alpha = None if isinstance(self.alpha, str) else float(self.alpha)
-        return RidgeSettings(int(self.rounds), alpha, float(self.tol), search)
+        return RidgeSettings(rounds, alpha, float(self.tol), search)
 
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
@@ -138,27 +140,18 @@ class GreedyTL(Classifier):
         signs, columns = np.ascontiguousarray(examples.signs.T), examples.columns
         with self._threads(columns):
             settings = self._rated(settings, columns, 1)
-            self.alphas_ = self._alphas(columns, signs, examples.omega, settings)
-            columns.fit_scaling("unit_variance", examples.omega)
+            omega, mean = examples.omega, self.fit_intercept
+            chosen = [chosen_settings(columns, s, omega, settings, mean) for s in signs]
+            self.alphas_ = np.array([one.alpha for one in chosen])
+            columns.fit_scaling("unit_variance", omega)
             pool = Pool(columns)
-            each_alpha = [replace(settings, alpha=float(alpha)) for alpha in self.alphas_]
             self.rounds_ = [
-                kept_rounds(columns, ridge_rounds(pool, s, examples.omega, one))
-                for s, one in zip(signs, each_alpha, strict=True)
+                kept_rounds(columns, ridge_rounds(pool, s, omega, one))
+                for s, one in zip(signs, chosen, strict=True)
             ]
             self._gather(pool, signs, examples)
         self.n_iter_ = max(len(rounds) for rounds in self.rounds_)
         return self
-
-    def _alphas(
-        self, columns: Columns, signs: np.ndarray, omega: np.ndarray, settings: RidgeSettings
-    ) -> np.ndarray:
-        """Return λ of each task."""
-        if settings.alpha is not None:
-            return np.full(len(signs), settings.alpha)
-        return np.array(
-            [chosen_alpha(columns, s, omega, settings, self.fit_intercept) for s in signs]
-        )
 
     def _given_columns(self, columns: Columns) -> Columns:
         if self.sources:

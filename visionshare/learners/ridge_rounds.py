@@ -11,16 +11,11 @@ import numpy as np
 
 from visionshare.columns import ArrayColumns, Columns
 from visionshare.errors import InputError
-from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round
 from visionshare.search import Exhaustive, Pool, RandomSubset, Search
 from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
-__all__ = ["RidgeSettings", "chosen_alpha", "kept_rounds", "ridge_rounds"]
-
-# Of the sum of weights: alphas that are tried, the largest first; folds of examples, at most.
-_SHARES = tuple(10.0 ** (n / 2) for n in range(4, -7, -1))
-_MOST_FOLDS = 20
+__all__ = ["RidgeSettings", "kept_rounds", "ridge_rounds"]
 
 
 @dataclass(frozen=True)
@@ -29,79 +24,34 @@ class RidgeSettings:
 
     Attributes
     ----------
-    rounds : int
+    rounds : int or None
         Candidates that enter at most.
     alpha : float or None
-        λ; None where :func:`chosen_alpha` chooses it.
+        λ. :func:`visionshare.learners.ridge_choice.chosen_settings` chooses what is None.
     tol : float
         δ: stop when a round lowers the regularized error by less than this fraction of ‖y‖².
     search : Search
     """
 
-    rounds: int
+    rounds: int | None
     alpha: float | None
     tol: float
     search: Search
 
+    @property
+    def chosen(self) -> tuple[int, float]:
+        """Rounds and alpha.
 
-def chosen_alpha(
-    columns: Columns, y: np.ndarray, omega: np.ndarray, settings: RidgeSettings, mean: bool = True
-) -> float:
-    """Return the alpha with the least squared error on examples that were left out.
-
-    Each fold selects anew: the left-out scores of a round's columns were no guide, as these columns
-    were selected on the example that is left out. With 20 examples or fewer each is a fold.
-
-    Parameters
-    ----------
-    columns : Columns
-        Their scaling is another one afterwards.
-    y : ndarray of shape (m,), float64
-        Labels of -1 and 1; scores beyond these are no errors.
-    omega : ndarray of shape (m,), float64
-        Weights of the examples.
-    settings : RidgeSettings
-        Its alpha is not used.
-    mean : bool, default True
-        Whether the mean of y is added to scores.
-
-    Returns
-    -------
-    float
-        A multiple of the sum of the weights; the largest of equals.
-    """
-    folds, errors = _folds(y), np.zeros(len(_SHARES))
-    labels, weights = columns.of_examples(y), columns.of_examples(omega)
-    for fold in range(folds.max() + 1):
-        rows = folds == fold
-        part, left_out = np.where(rows, 0.0, omega), columns.of_examples(rows)
-        columns.fit_scaling("unit_variance", part)
-        pool, start = Pool(columns), np.dot(part, y) / part.sum() if mean else 0.0
-        for i, share in enumerate(_SHARES):
-            one_fold = replace(settings, alpha=share * part.sum())
-            rounds = kept_rounds(columns, ridge_rounds(pool, y, part, one_fold))
-            features = support_of(pool, rounds[-1].candidates if rounds else ())
-            coef = rounds[-1].coef[0] if rounds else np.empty(0)
-            values = columns.columns_of(features)
-            errors[i] += columns.total(
-                _left_out_error, values, coef, start, left_out, labels, weights
-            )
-    return float(_SHARES[int(np.argmin(errors))] * omega.sum())
-
-
-def _left_out_error(
-    values: np.ndarray,
-    coef: np.ndarray,
-    start: float,
-    rows: np.ndarray,
-    y: np.ndarray,
-    omega: np.ndarray,
-) -> float:
-    """Return the weighted squared error of scores on some rows."""
-    scores = np.full(np.count_nonzero(rows), start)
-    if len(coef):
-        scores += coef @ values[:, rows]
-    return float(np.dot(omega[rows], (np.clip(scores, -1, 1) - y[rows]) ** 2))
+        Raises
+        ------
+        InputError
+            If one is to be chosen yet.
+        """
+        for name in ("rounds", "alpha"):
+            if getattr(self, name) is None:
+                raise InputError(name, None, "a number")
+        assert self.rounds is not None and self.alpha is not None
+        return self.rounds, self.alpha
 
 
 def kept_rounds(columns: Columns, rounds: Iterable[Round]) -> list[Round]:
@@ -118,14 +68,6 @@ def kept_rounds(columns: Columns, rounds: Iterable[Round]) -> list[Round]:
             kept[-1] = replace(kept[-1], left_out=np.empty(0))
         kept.append(record)
     return kept
-
-
-def _folds(y: np.ndarray) -> np.ndarray:
-    """Return the fold of each example, (m,): the classes are divided alike."""
-    order = np.argsort(y, kind="stable")
-    folds = np.empty(len(y), np.int64)
-    folds[order] = np.arange(len(y)) % min(_MOST_FOLDS, len(y))
-    return folds
 
 
 def ridge_rounds(
@@ -153,7 +95,6 @@ def ridge_rounds(
         Its loss is λ yᵀGy / ‖y‖², what ridge regression leaves of y; its score what yᵀGy lost; its
         intercept 0, for centered y.
     """
-    _alpha(settings)
     centered = np.sqrt(omega) * (y - np.dot(omega, y) / omega.sum())
     table = _table(pool, settings.search)
     if table is not None:
@@ -166,7 +107,7 @@ def _searched_rounds(
     pool: Pool, centered: np.ndarray, omega: np.ndarray, settings: RidgeSettings
 ) -> Iterator[Round]:
     """Yield rounds of any search, over examples that may lie in several places."""
-    columns, alpha, m = pool.columns, _alpha(settings), len(centered)
+    columns, (most, alpha), m = pool.columns, settings.chosen, len(centered)
     target, root = columns.of_examples(centered), columns.of_examples(np.sqrt(omega))
     whole = float(columns.total(np.dot, target, target))
     Gy = columns.each(_over, target, alpha)
@@ -176,7 +117,7 @@ def _searched_rounds(
     candidates = np.empty(0, np.int64)
     criterion, error = RidgeGain(), 1.0
     square = float(omega.sum())
-    for number in range(1, settings.rounds + 1):
+    for number in range(1, most + 1):
         begun = time.perf_counter()
         residual = columns.each(_weighed_column, root, Gy)
         state = RidgeState(residual, number, support, U, root, square, alpha)
@@ -255,12 +196,6 @@ def _left_out(
     return np.asarray(rooted / np.where(root > 0, root, 1))
 
 
-def _alpha(settings: RidgeSettings) -> float:
-    if settings.alpha is None:
-        raise InputError("alpha", None, "a number")
-    return settings.alpha
-
-
 def _round(
     number: int,
     candidates: np.ndarray,
@@ -296,10 +231,11 @@ def _compiled_rounds(
     from visionshare.learners.ridge_kernels import select
 
     begun = time.perf_counter()
-    alpha, root, whole = _alpha(settings), np.sqrt(omega), float(centered @ centered)
+    rounds, alpha = settings.chosen
+    root, whole = np.sqrt(omega), float(centered @ centered)
     offset, scale = pool.columns.scaling_of()
     problem = (table, offset, scale, root, centered, float(omega.sum()), alpha, settings.tol)
-    most = min(settings.rounds, len(table))
+    most = min(rounds, len(table))
     if isinstance(settings.search, RandomSubset):
         ids, gains, U, Gys = _drawn_rounds(problem, np.flatnonzero(pool.flat()), most, settings)
     else:

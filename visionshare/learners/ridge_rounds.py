@@ -47,10 +47,8 @@ class RidgeSettings:
         InputError
             If one is to be chosen yet.
         """
-        for name in ("rounds", "alpha"):
-            if getattr(self, name) is None:
-                raise InputError(name, None, "a number")
-        assert self.rounds is not None and self.alpha is not None
+        if self.rounds is None or self.alpha is None:
+            raise InputError("rounds" if self.rounds is None else "alpha", None, "a number")
         return self.rounds, self.alpha
 
 

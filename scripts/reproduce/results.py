@@ -189,7 +189,8 @@ def commit() -> str:
 def machine() -> str:
     """Return what the figures were measured on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    counted = "1 core" if cores == 1 else f"{cores} cores"
     return (
-        f"Measured on {platform.machine()}, {cores} cores, Python {platform.python_version()}, "
+        f"Measured on {platform.machine()}, {counted}, Python {platform.python_version()}, "
         f"numpy {np.__version__}."
     )

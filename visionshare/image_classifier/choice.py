@@ -20,6 +20,9 @@ from visionshare.recipes import Recipe
 
 __all__ = ["Choice", "choose"]
 
+# Images that a training as long as the last one learns from, to see how sure it is.
+_CALIBRATING = 5000
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -124,12 +127,14 @@ def choose(
     epochs, flash = data.epochs, limits.flash
     # Greedy trials are as long as the last training, and whole numbers have scales of their own.
     calibrates = is_honest and best.proposal.structure is not None and flash is None
+    calibrating = search.trials.fewer(_CALIBRATING)
     if options.seconds is not None and best.proposal.structure is not None:
-        times = data.n / len(learning) + calibrates
+        seen = data.n + calibrates * len(calibrating.learning)
+        times = seen / len(search.trials.learning)
         epochs = _affordable(best, search.done, options.left, times, epochs)
     if calibrates:
         # The longer a classifier learns, the surer it is: a short trial says too little of it.
-        best = replace(best, temperature=trials.run(best.proposal, epochs).temperature)
+        best = replace(best, temperature=calibrating.run(best.proposal, epochs).temperature)
     return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash)
 
 

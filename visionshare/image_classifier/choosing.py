@@ -28,8 +28,11 @@ __all__ = ["Options", "Search", "table", "two_parts"]
 
 _logger = logging.getLogger(__name__)
 
-# Images that trials learn from and are compared on, at most.
-_LEARNING, _HELD_OUT = 5000, 2500
+# Images that trials learn from and are compared on, at most. What copies are worth depends on how
+# many there are: of 5000 clothes small rotations are as good as shifts, of 60 000 much worse.
+_LEARNING, _HELD_OUT = 20_000, 5000
+# Of these, what trials need at least where time is short, and epochs of all that show something.
+_LEAST_LEARNING, _LEAST_EPOCHS = 5000, 8
 # More images than these are not what a greedy search over kept columns is best for.
 _FEW = 6000
 # By how many standard errors of the paired difference a change has to be better.
@@ -114,6 +117,8 @@ class Search:
     Attributes
     ----------
     done : list of Trial
+    trials : Trials
+        On fewer images where time is short.
     limits : Limits
         Where microseconds are limited, with the multiply-accumulates that they turned out to be.
     members : int
@@ -124,8 +129,8 @@ class Search:
         self, data: Data, trials: Trials, limits: Limits, options: Options, seed: int
     ) -> None:
         self.data, self.limits = data, limits
-        self._trials, self._options, self._seed = trials, options, seed
-        self._epochs = max(8, trials.data.epochs // 3)
+        self.trials, self._options, self._seed = trials, options, seed
+        self._epochs = max(_LEAST_EPOCHS, trials.data.epochs // 3)
         self.done: list[Trial] = []
         self._no_room: MemoryLimitError | None = None
         self._bits = None if limits.flash is None else _BITS
@@ -169,7 +174,7 @@ class Search:
     def _stages(self) -> list[tuple[float, Any]]:
         if self._options.features != "auto":
             return [(0.0, self._named)]
-        if len(self._trials.learning.images.shape) == 2:
+        if len(self.trials.learning.images.shape) == 2:
             return [(0.0, self._of_vectors)]
         stages = [
             (0.0, self._first),
@@ -193,7 +198,7 @@ class Search:
         yield Proposal(Greedy(self._options.features, _ROUNDS))
 
     def _of_vectors(self, _: Trial | None) -> Iterator[Proposal]:
-        p, n = self.data.raster[1], self._trials.data.n
+        p, n = self.data.raster[1], self.trials.data.n
         yield Proposal(Greedy("pixels", min(p, 100)))
         if p <= 64:
             yield Proposal(Greedy("products", 100))
@@ -326,7 +331,7 @@ class Search:
                 yield replace(best.proposal, features=found, bits=bits)
 
     def _greedy(self, _: Trial | None) -> Iterator[Proposal]:
-        side, n = min(self.data.raster[:2]), self._trials.data.n
+        side, n = min(self.data.raster[:2]), self.trials.data.n
         if self.data.n > _FEW or self.data.raster[2] not in (1, 3):
             return
         if side >= 8:
@@ -347,13 +352,17 @@ class Search:
         first = next(iter(self._first(None)))
         if self._options.features != "auto" or first.structure is None:
             return
-        self._trials.train(first, 1)
+        self.trials.train(first, 1)
         begun = time.perf_counter()
-        classifier = self._trials.train(first, 1)
+        classifier = self.trials.train(first, 1)
         per_epoch = time.perf_counter() - begun
-        self.limits = self.limits.at_the_rate_of(classifier, self._trials.learning.images)
+        self.limits = self.limits.at_the_rate_of(classifier, self.trials.learning.images)
         if self._options.seconds is not None:
             affordable = self._options.left / 2 / _TRIALS / max(per_epoch, 1e-6)
+            n = len(self.trials.learning)
+            wanted = max(_LEAST_LEARNING, round(n * affordable / _LEAST_EPOCHS))
+            self.trials = self.trials.fewer(wanted)
+            affordable *= n / len(self.trials.learning)
             self._epochs = int(np.clip(affordable, 1, self._epochs))
 
     def _has_time(self) -> bool:
@@ -364,9 +373,9 @@ class Search:
 
     def _try(self, proposal: Proposal) -> Trial | None:
         """Return a proposal's trial; None where it does not keep within the limits."""
-        images = self._trials.held_out.images
+        images = self.trials.held_out.images
         try:
-            trial = self._trials.run(proposal, self._epochs)
+            trial = self.trials.run(proposal, self._epochs)
         except MemoryLimitError as error:
             _logger.info("%s: %s", proposal, error)
             self._no_room = error
@@ -390,13 +399,13 @@ class Search:
 
         The classifier of fewer rounds is a part of the one of more.
         """
-        whole, images = trial.classifier, self._trials.held_out.images
+        whole, images = trial.classifier, self.trials.held_out.images
         features = trial.proposal.features
         assert isinstance(features, Greedy)
         most = self.limits.rounds(whole, images)
         best: Trial | None = None
         for t in sorted({t for t in _ROUNDS_TRIED if t < most} | ({most} if most else set())):
-            found = self._trials.measure(Proposal(replace(features, rounds=t)), whole.at(t))
+            found = self.trials.measure(Proposal(replace(features, rounds=t)), whole.at(t))
             if best is None or found.doubt < best.doubt:
                 best = replace(found, epochs=trial.epochs, seconds=trial.seconds)
         return best
@@ -418,7 +427,7 @@ class Search:
             if not self.limits.hold(structure, data.raster, data.n_classes, bits, members):
                 continue
             proposal = replace(best.proposal, features=structure)
-            short = self._trials.run(proposal, max(1, self._epochs // 3))
+            short = self.trials.run(proposal, max(1, self._epochs // 3))
             self._note(short)
             promising = sorted(trial.doubt for trial in self.done if trial.epochs == short.epochs)
             if short.doubt <= promising[len(promising) // 3] and self._has_time():

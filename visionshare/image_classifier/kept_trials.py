@@ -31,19 +31,19 @@ class KeptTrials:
     >>> import numpy as np
     >>> from visionshare.recipes import load_recipe
     >>> images = ImageSet(np.zeros((2, 2, 2), np.uint8), np.arange(2), ("a", "b"), "blank")
-    >>> KeptTrials(Path("no/such/folder"), images).read(load_recipe("digits"))
+    >>> KeptTrials(Path("no/such/folder"), images).read(load_recipe("digits"), 1)
     """
 
     def __init__(self, folder: Path, training: ImageSet) -> None:
         self._folder = folder
         self._images = array_fingerprint(training.images, training.labels)
 
-    def read(self, recipe: Recipe) -> tuple[CompactClassifier, float] | None:
-        """Return the classifier of a recipe, and the seconds it took; None where none is kept.
+    def read(self, recipe: Recipe, n_images: int) -> tuple[CompactClassifier, float] | None:
+        """Return a recipe's classifier of so many images, and its seconds; None if none is kept.
 
         Files that are broken count as none: the trial is made again.
         """
-        classifier, seconds = self._files(recipe)
+        classifier, seconds = self._files(recipe, n_images)
         try:
             took = float(json.loads(seconds.read_text("utf-8"))["seconds"])
             found = CompactClassifier.load(classifier)
@@ -51,7 +51,9 @@ class KeptTrials:
             return None
         return (found, took) if math.isfinite(took) else None
 
-    def write(self, recipe: Recipe, classifier: CompactClassifier, seconds: float) -> None:
+    def write(
+        self, recipe: Recipe, n_images: int, classifier: CompactClassifier, seconds: float
+    ) -> None:
         """Keep a classifier; what is kept partly is not read.
 
         Raises
@@ -60,10 +62,11 @@ class KeptTrials:
             If the folder cannot be written to.
         """
         make_folder(self._folder)
-        file, of_seconds = self._files(recipe)
+        file, of_seconds = self._files(recipe, n_images)
         classifier.save(file)
         write_text(of_seconds, json.dumps({"seconds": seconds}) + "\n")
 
-    def _files(self, recipe: Recipe) -> tuple[Path, Path]:
-        key = spec_fingerprint({"recipe": as_settings(recipe), "images": self._images}, {})[:32]
+    def _files(self, recipe: Recipe, n_images: int) -> tuple[Path, Path]:
+        about = {"recipe": as_settings(recipe), "images": self._images, "learning": n_images}
+        key = spec_fingerprint(about, {})[:32]
         return self._folder / f"{key}.safetensors", self._folder / f"{key}.json"

@@ -14,6 +14,7 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier, averaged
 from visionshare.datasets import ImageSet
+from visionshare.datasets.sampling import stratified_mask
 from visionshare.generators.base import FeatureFamily
 from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal
@@ -98,6 +99,16 @@ class Trials:
         self._chosen: dict[str, CompactClassifier] = {}
         self._choosing = 0.0
 
+    def fewer(self, most: int) -> Trials:
+        """Return trials on so many of the learning images at most, compared on the same images."""
+        if most >= len(self.learning):
+            return self
+        mask = stratified_mask(self.learning.labels, most / len(self.learning), self._seed)
+        part = self.learning.subset(np.flatnonzero(mask))
+        data = replace(self.data, n=len(part))
+        about = (self._seed, self._n_jobs, self._class_weight, self._kept)
+        return Trials(data, part, self.held_out, *about)
+
     def train(self, proposal: Proposal, epochs: int) -> CompactClassifier:
         """Return the classifier of a proposal after so many epochs."""
         features = proposal.features
@@ -153,7 +164,7 @@ class Trials:
         has_recipe = not isinstance(features, Greedy) or isinstance(features.pool, str)
         recipe = self._recipe(proposal, epochs) if self._kept is not None and has_recipe else None
         if self._kept is not None and recipe is not None:
-            found = self._kept.read(recipe)
+            found = self._kept.read(recipe, len(self.learning))
             if found is not None:
                 return found
         begun = time.perf_counter()
@@ -161,7 +172,7 @@ class Trials:
             classifier = self.train(proposal, epochs)
         seconds = time.perf_counter() - begun
         if self._kept is not None and recipe is not None:
-            self._kept.write(recipe, classifier, seconds)
+            self._kept.write(recipe, len(self.learning), classifier, seconds)
         return classifier, seconds
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,21 +18,21 @@ from visionshare.generators import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.copies import close_copies
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
 from visionshare.image_classifier.trials import Trial, Trials
 from visionshare.recipes.design.proposals import Proposals
 from visionshare.recipes.design.settings import Design
 from visionshare.recipes.design.structure import Structure
 
-__all__ = ["Options", "Search", "table", "two_parts"]
+__all__ = ["Options", "Search", "two_parts"]
 
 _logger = logging.getLogger(__name__)
 
-# Images that trials learn from and are compared on, at most. What copies are worth depends on how
-# many there are: of 5000 clothes small rotations are as good as shifts, of 60 000 much worse.
-_LEARNING, _HELD_OUT = 20_000, 5000
-# Of these, what trials need at least where time is short, and epochs of all that show something.
-_LEAST_LEARNING, _LEAST_EPOCHS = 5000, 8
+# Images that trials learn from, that copies are compared on once more, and held-out ones, at most.
+_LEARNING, _LARGER, _HELD_OUT = 5000, 20_000, 5000
+# Times as many images as trials have are worth a comparison of copies of its own.
+_MANY = 2.0
 # More images than these are not what a greedy search over kept columns is best for.
 _FEW = 6000
 # By how many standard errors of the paired difference a change has to be better.
@@ -94,7 +94,7 @@ def two_parts(training: ImageSet, seed: int) -> tuple[ImageSet, ImageSet]:
     fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
     mask = stratified_mask(training.labels, fraction, seed)
     parts = []
-    for rows, most in ((np.flatnonzero(~mask), _LEARNING), (np.flatnonzero(mask), _HELD_OUT)):
+    for rows, most in ((np.flatnonzero(~mask), _LARGER), (np.flatnonzero(mask), _HELD_OUT)):
         if len(rows) > most:
             kept = stratified_mask(training.labels[rows], most / len(rows), seed)
             rows = rows[kept]
@@ -118,7 +118,7 @@ class Search:
     ----------
     done : list of Trial
     trials : Trials
-        On fewer images where time is short.
+        On a part of the images, where there are many.
     limits : Limits
         Where microseconds are limited, with the multiply-accumulates that they turned out to be.
     members : int
@@ -129,8 +129,9 @@ class Search:
         self, data: Data, trials: Trials, limits: Limits, options: Options, seed: int
     ) -> None:
         self.data, self.limits = data, limits
-        self.trials, self._options, self._seed = trials, options, seed
-        self._epochs = max(_LEAST_EPOCHS, trials.data.epochs // 3)
+        self._larger, self.trials = trials, trials.fewer(_LEARNING)
+        self._options, self._seed = options, seed
+        self._epochs = max(8, self.trials.data.epochs // 3)
         self.done: list[Trial] = []
         self._no_room: MemoryLimitError | None = None
         self._bits = None if limits.flash is None else _BITS
@@ -148,16 +149,11 @@ class Search:
         MemoryLimitError
             If there is no room for any trial.
         """
-        best: Trial | None = None
         if self._options.seconds is not None or self.limits.microseconds is not None:
             self._pilot()
-        for margin, stage in self._stages():
-            for proposal in stage(best):
-                if best is not None and not self._has_time():
-                    return self._of_several(best)
-                trial = self._try(proposal)
-                if trial is not None and (best is None or _is_better(trial, best, margin)):
-                    best = trial
+        best = self._through(self._stages(), None)
+        if best is not None and best.proposal.structure is not None:
+            best = self._through(self._last_stages(), self._copies_again(best))
         if best is None and self._no_room is not None:
             raise self._no_room
         if best is None:
@@ -169,14 +165,43 @@ class Search:
                     f"{least.nbytes:,} bytes"
                 )
             raise InputError("budget", str(self.limits), accepted)
-        return self._more(best)
+        return self._more(best) if self._has_time() else self._of_several(best)
+
+    def _through(self, stages: list[tuple[float, Any]], best: Trial | None) -> Trial | None:
+        """Return the best trial after stages, or of those there was time for."""
+        for margin, stage in stages:
+            for proposal in stage(best):
+                if best is not None and not self._has_time():
+                    return best
+                trial = self._try(proposal)
+                if trial is not None and (best is None or _is_better(trial, best, margin)):
+                    best = trial
+        return best
+
+    def _copies_again(self, best: Trial) -> Trial:
+        """Return the best trial with the copies that are best for a training as long as the last.
+
+        What copies are worth depends on how many images there are, and for how long they train.
+        """
+        candidates = close_copies(self.done, best.proposal)
+        larger, epochs = self._larger, self.data.epochs
+        times = len(larger.learning) / len(self.trials.learning)
+        seconds = best.seconds * times * epochs / self._epochs * len(candidates)
+        if times < _MANY or len(candidates) == 1 or not self._has_time(seconds):
+            return best
+        found = [self._try(one, larger, epochs) for one in candidates]
+        tried = [trial for trial in found if trial is not None]
+        chosen = min(tried, key=lambda trial: trial.doubt, default=best).proposal
+        # Later stages compare with a trial of their own length.
+        again = None if chosen == best.proposal else self._try(chosen)
+        return best if again is None else again
 
     def _stages(self) -> list[tuple[float, Any]]:
         if self._options.features != "auto":
             return [(0.0, self._named)]
         if len(self.trials.learning.images.shape) == 2:
             return [(0.0, self._of_vectors)]
-        stages = [
+        return [
             (0.0, self._first),
             (_PLAIN, self._plain),
             (_SURE, self._mirrored),
@@ -186,11 +211,11 @@ class Search:
             (0.0, self._heads),
             (_LIKELY, self._depths),
             (_LIKELY, self._smoothed),
-            (0.0, self._several),
-            (_LIKELY, self._fewer),
         ]
+
+    def _last_stages(self) -> list[tuple[float, Any]]:
         last = self._greedy if self._bits is None else self._few_bits
-        return [*stages, (_LIKELY, last)]
+        return [(0.0, self._several), (_LIKELY, self._fewer), (_LIKELY, last)]
 
     # ---- what is tried
 
@@ -359,23 +384,23 @@ class Search:
         self.limits = self.limits.at_the_rate_of(classifier, self.trials.learning.images)
         if self._options.seconds is not None:
             affordable = self._options.left / 2 / _TRIALS / max(per_epoch, 1e-6)
-            n = len(self.trials.learning)
-            wanted = max(_LEAST_LEARNING, round(n * affordable / _LEAST_EPOCHS))
-            self.trials = self.trials.fewer(wanted)
-            affordable *= n / len(self.trials.learning)
             self._epochs = int(np.clip(affordable, 1, self._epochs))
 
-    def _has_time(self) -> bool:
+    def _has_time(self, seconds: float | None = None) -> bool:
+        """Return whether there are so many seconds, or those of a trial, to search with."""
         if self._options.seconds is None:
             return True
-        longest = max(trial.seconds for trial in self.done)
-        return self._options.left - longest > self._options.seconds / 2
+        if seconds is None:
+            seconds = max(trial.seconds for trial in self.done if trial.epochs <= self._epochs)
+        return self._options.left - seconds > self._options.seconds / 2
 
-    def _try(self, proposal: Proposal) -> Trial | None:
+    def _try(
+        self, proposal: Proposal, trials: Trials | None = None, epochs: int | None = None
+    ) -> Trial | None:
         """Return a proposal's trial; None where it does not keep within the limits."""
         images = self.trials.held_out.images
         try:
-            trial = self.trials.run(proposal, self._epochs)
+            trial = (trials or self.trials).run(proposal, epochs or self._epochs)
         except MemoryLimitError as error:
             _logger.info("%s: %s", proposal, error)
             self._no_room = error
@@ -454,25 +479,3 @@ def _is_better(trial: Trial, best: Trial, margin: float) -> bool:
     less = best.doubts - trial.doubts
     error = float(less.std()) / np.sqrt(len(less))
     return float(less.mean()) > margin * error
-
-
-def table(trials: Sequence[Trial]) -> dict[str, list[Any]]:
-    """Return trials as columns: one list for each figure, best first.
-
-    Examples
-    --------
-    >>> list(table([]))
-    ['proposal', 'error', 'doubt', 'macs', 'parameters', 'bytes', 'epochs', 'seconds', 'allowed']
-    """
-    ranked = sorted(trials, key=lambda trial: (not trial.allowed, -trial.epochs, trial.doubt))
-    return {
-        "proposal": [str(trial.proposal) for trial in ranked],
-        "error": [trial.error for trial in ranked],
-        "doubt": [trial.doubt for trial in ranked],
-        "macs": [trial.classifier.macs for trial in ranked],
-        "parameters": [trial.classifier.n_parameters for trial in ranked],
-        "bytes": [trial.classifier.nbytes for trial in ranked],
-        "epochs": [trial.epochs for trial in ranked],
-        "seconds": [trial.seconds for trial in ranked],
-        "allowed": [trial.allowed for trial in ranked],
-    }

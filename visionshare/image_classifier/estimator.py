@@ -26,11 +26,11 @@ from visionshare.generators import FeatureFamily
 from visionshare.image_classifier.augmenting import option
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import Choice, choose
-from visionshare.image_classifier.choosing import Options, table
+from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.display import html_of, summary_of
 from visionshare.image_classifier.pictures import LEAST_SIDE, Intake, as_array, is_vectors
 from visionshare.image_classifier.proposals import Greedy
-from visionshare.image_classifier.trials import learn_from_family
+from visionshare.image_classifier.trials import learn_from_family, table
 from visionshare.learners.class_weights import check_class_weight
 from visionshare.recipes import train_images
 from visionshare.recipes.design.writing import toml_text
@@ -94,7 +94,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     recipe_ : str or None
         The recipe of what was chosen, as TOML; None where ``features`` is an object.
     search_results_ : dict of lists
-        All trials, best first, a list for each column: ``pandas.DataFrame`` takes it.
+        All trials, what was chosen first, then the best, a list for each column:
+        ``pandas.DataFrame`` takes it.
     validation_error_ : float
         Error of the chosen proposal on the held-out images, trained on the others for fewer
         epochs. NaN where there were too few images to hold any out. It is the least of several,
@@ -236,7 +237,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         weights = self._weights_of_numbers()
         choice = choose(training, limits, options, seed, jobs, weights)
-        self.search_results_ = table(choice.trials)
+        self.search_results_ = table(choice.trials, choice.best.proposal)
         self.validation_error_ = choice.error
         _logger.info("chosen: %s", choice.best.proposal)
         learned = self._refit(choice, training, jobs)

@@ -6,6 +6,7 @@ import json
 import logging
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from visionshare.recipes.stages.members import choose_features
 from visionshare.recipes.stages.tuning import fine_tuned
 from visionshare.recipes.training import images_in_memory
 
-__all__ = ["Trial", "Trials", "learn_from_family"]
+__all__ = ["Trial", "Trials", "learn_from_family", "table"]
 
 _logger = logging.getLogger(__name__)
 
@@ -174,6 +175,32 @@ class Trials:
         if self._kept is not None and recipe is not None:
             self._kept.write(recipe, len(self.learning), classifier, seconds)
         return classifier, seconds
+
+
+def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, list[Any]]:
+    """Return trials as columns: one list for each figure, what was chosen first, then the best.
+
+    Examples
+    --------
+    >>> list(table([]))
+    ['proposal', 'error', 'doubt', 'macs', 'parameters', 'bytes', 'epochs', 'seconds', 'allowed']
+    """
+
+    def rank(trial: Trial) -> tuple[bool, bool, int, float]:
+        return trial.proposal != chosen, not trial.allowed, -trial.epochs, trial.doubt
+
+    ranked = sorted(trials, key=rank)
+    return {
+        "proposal": [str(trial.proposal) for trial in ranked],
+        "error": [trial.error for trial in ranked],
+        "doubt": [trial.doubt for trial in ranked],
+        "macs": [trial.classifier.macs for trial in ranked],
+        "parameters": [trial.classifier.n_parameters for trial in ranked],
+        "bytes": [trial.classifier.nbytes for trial in ranked],
+        "epochs": [trial.epochs for trial in ranked],
+        "seconds": [trial.seconds for trial in ranked],
+        "allowed": [trial.allowed for trial in ranked],
+    }
 
 
 def _key(recipe: Recipe) -> str:

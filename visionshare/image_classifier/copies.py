@@ -1,0 +1,48 @@
+"""Copies of training images compared once more, on more images and in more epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from visionshare.image_classifier.proposals import Proposal
+from visionshare.image_classifier.trials import Trial
+
+__all__ = ["close_copies"]
+
+# By how many standard errors of the paired difference copies may be behind those of the best.
+_CLOSE = 2.0
+
+
+def close_copies(trials: Sequence[Trial], best: Proposal) -> list[Proposal]:
+    """Return a proposal with its own copies, and with those that were about as good.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        Those that differ from the first in their copies alone are compared.
+    best : Proposal
+
+    Returns
+    -------
+    list of Proposal
+        The given one first; alone if no other copies were close.
+    """
+    same = [trial for trial in trials if _but_copies(trial) == _but_copies(trials[0])]
+    own = next((t for t in same if t.proposal.augmentation == best.augmentation), None)
+    if own is None:
+        return [best]
+    found = [best]
+    for trial in same:
+        behind = trial.doubts - own.doubts
+        error = float(behind.std()) / np.sqrt(len(behind))
+        if trial is not own and float(behind.mean()) < _CLOSE * error:
+            given = trial.proposal
+            found.append(replace(best, augmentation=given.augmentation, words=given.words))
+    return found
+
+
+def _but_copies(trial: Trial) -> Proposal:
+    return replace(trial.proposal, augmentation=None, words="")

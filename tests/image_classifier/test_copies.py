@@ -76,3 +76,12 @@ def test_where_time_is_short_copies_are_not_compared_again(many, monkeypatch):
     monkeypatch.setattr(choosing.Search, "_has_time", lambda self, seconds=None: seconds is None)
     choice = choose(many, Limits(3000), Options())
     assert max(trial.epochs for trial in choice.trials) < choice.epochs
+
+
+def test_where_no_structure_fits_pools_are_tried_after_pixels(bars):
+    images, names = bars(120, side=16)
+    labels = np.unique(names, return_inverse=True)[1]
+    training = ImageSet(images, labels, ("lying", "standing"), "bars")
+    choice = choose(training, Limits(60), Options())
+    pools = [trial.proposal.features.pool for trial in choice.trials]
+    assert pools == ["pixels", "gradient-anchors", "lbp"]

@@ -152,8 +152,8 @@ class Search:
         if self._options.seconds is not None or self.limits.microseconds is not None:
             self._pilot()
         best = self._through(self._stages(), None)
-        if best is not None and best.proposal.structure is not None:
-            best = self._through(self._last_stages(), self._copies_again(best))
+        best = None if best is None else self._copies_again(best)
+        best = self._through(self._last_stages(), best)
         if best is None and self._no_room is not None:
             raise self._no_room
         if best is None:
@@ -183,6 +183,8 @@ class Search:
 
         What copies are worth depends on how many images there are, and for how long they train.
         """
+        if best.proposal.structure is None:
+            return best
         candidates = close_copies(self.done, best.proposal)
         larger, epochs = self._larger, self.data.epochs
         times = len(larger.learning) / len(self.trials.learning)
@@ -214,6 +216,8 @@ class Search:
         ]
 
     def _last_stages(self) -> list[tuple[float, Any]]:
+        if self._options.features != "auto" or len(self.trials.learning.images.shape) == 2:
+            return []
         last = self._greedy if self._bits is None else self._few_bits
         return [(0.0, self._several), (_LIKELY, self._fewer), (_LIKELY, last)]
 

@@ -214,6 +214,9 @@ class GaborBank(FeatureFamily):
             np.float32
         )
 
+    def check_tunable(self) -> None:
+        """Filters can move."""
+
     def at(self, parameters: np.ndarray) -> GaborBank:
         """Return the family of these filters, (n, 5)."""
         return self._like()._with(np.asarray(parameters, np.float32))

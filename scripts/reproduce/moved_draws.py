@@ -29,6 +29,7 @@ from scripts.reproduce.kernels import (
 )
 from scripts.reproduce.results import arguments, keep_runs, stopwatch, table, write_page
 from visionshare import CompactClassifier, GroupFeatureClassifier, RandomFourier
+from visionshare.generators.base import FeatureFamily
 from visionshare.generators.draws import Draws
 from visionshare.learners.fine_tuning import FineTuning, fine_tune
 from visionshare.resources import thread_limit
@@ -94,7 +95,7 @@ class Tuning:
 
 
 def tune(
-    family: RandomFourier, X: np.ndarray, y: np.ndarray, tuning: Tuning, seed: int
+    family: FeatureFamily, X: np.ndarray, y: np.ndarray, tuning: Tuning, seed: int
 ) -> CompactClassifier:
     """Return a classifier of moved pairs, from weights of 0."""
     weights, intercept = np.zeros((2, family.n_features_), np.float32), np.zeros(2, np.float32)
@@ -152,14 +153,14 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[f
 
 def measure(data: Adult, split: Any, chosen: dict[Any, Any], seed: int) -> list[dict[str, Any]]:
     """Return accuracy and seconds of every method and number of columns on one split."""
-    sets = sets_of(data, INPUTS[0], *split)
-    runs = []
+    sets = X, y, X_test, y_test = sets_of(data, INPUTS[0], *split)
+    runs: list[dict[str, Any]] = []
     for name in (STILL, MOVED, GUIDED):
         runs += measure_path(sets, name, chosen, seed)
     for width in (*WIDTHS, WIDEST):
         with stopwatch() as seconds:
-            found = tune(drawn(sets[0], width, seed), *sets[:2], chosen[TUNED, width], seed)
-        accuracy = float(np.mean(found.predict(sets[2]) == sets[3]))
+            found = tune(drawn(X, width, seed), X, y, chosen[TUNED, width], seed)
+        accuracy = float(np.mean(found.predict(X_test) == y_test))
         runs.append(_run(TUNED, width, seed, accuracy, seconds[0]))
         for name in MAPS:
             square, cost = chosen[name, width]

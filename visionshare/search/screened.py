@@ -110,7 +110,7 @@ class Screened:
         if self.fraction == 1:
             return pool.columns.correlate(state.residual)
         sample, R = self._sample_of(pool, state), state.residual
-        weighted = weighted_sample(R, sample.rows, sample.inverse, pool.columns.offset.any())
+        weighted = weighted_sample(R, sample.rows, sample.inverse, bool(pool.columns.offset.any()))
         if sample.columns is not None:
             return sample.columns.correlate(weighted)
         whole = np.zeros_like(R)

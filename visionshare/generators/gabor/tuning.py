@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.generators.base import check_images
 from visionshare.generators.gabor.slopes import gabor_slopes
+from visionshare.generators.gabor.values import gray_of
 from visionshare.generators.inputs import flattened
 from visionshare.resources import run_blocks, single_threaded_blas
 
@@ -80,11 +81,10 @@ class TunableFilters:
         self, images: np.ndarray, values: np.ndarray, seen: None, G: np.ndarray, n_jobs: int = 1
     ) -> list[np.ndarray]:
         """Return the gradients in the parameters of Σ_if G_if x_if, float32."""
-        from visionshare.generators.gabor.family import _gray
         from visionshare.generators.gabor.tuning_kernels import value_gradients
 
         family = self._family
-        gray = _gray(check_images(images, family.image_shape_))
+        gray = gray_of(check_images(images, family.image_shape_))
         columns = np.ascontiguousarray(flattened(gray).T)
         reach = family._reach(np.arange(family.n_features_))
         slopes = np.empty((len(reach), 5))

@@ -39,29 +39,21 @@ from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 PATCHES = 500
-# Draws a round, those scored on all patches, and steps of the best of them.
-MOVING = ((20, 20, 2), (10, 10, 4))
-SCREENED = ((DRAWS, 10, 0), (100, 10, 4))
+# Draws a round and steps of the best of them.
+MOVING = ((20, 2), (10, 4))
 
 
 def moved(
-    data: Task,
-    alpha: float,
-    seed: int = 0,
-    *,
-    n: int,
-    keep: int,
-    steps: int,
-    most: int = max(COUNTS),
+    data: Task, alpha: float, seed: int = 0, *, n: int, steps: int, most: int = max(COUNTS)
 ) -> Run:
-    """Learn the filters' parameters: of n draws a round some are scored, the best moves uphill."""
+    """Learn the filters' parameters: n draws a round, of which the best moves uphill."""
     columns = DrawnColumns(Draws(GaborBank().fit(data.train), n, 5 * most, seed), data.train)
     model = _fitted(
         columns,
         data.y,
         alpha=alpha,
         search="sampled",
-        search_options={"steps": steps, "keep": keep},
+        search_options={"steps": steps},
         max_features=most,
         rounds=3 * most // 2,
     )
@@ -73,11 +65,7 @@ def methods() -> dict[str, Callable[..., Run]]:
     return {
         f"selected among {POOL}": selected,
         f"{DRAWS} draws": learned,
-        **{f"{n} draws, {s} steps": partial(moved, n=n, keep=k, steps=s) for n, k, s in MOVING},
-        **{
-            f"{n} draws, {k} scored, {s} steps": partial(moved, n=n, keep=k, steps=s)
-            for n, k, s in SCREENED
-        },
+        **{f"{n} draws, {s} steps": partial(moved, n=n, steps=s) for n, s in MOVING},
     }
 
 

@@ -1,7 +1,8 @@
-"""Draws that take steps uphill before they enter, beside draws that stay: Adult.
+"""Draws that move: uphill before they enter, or all together with the weights: Adult.
 
-GrFL with Fourier pairs whose frequencies move along the gradient, beside fresh draws alone and
-scikit-learn's Nystroem and RBFSampler, on the splits of scripts.reproduce.kernels.
+GrFL with Fourier pairs whose frequencies move along the gradient, pairs drawn at random whose
+frequencies fine-tuning moves, fresh draws alone, and scikit-learn's Nystroem and RBFSampler, on the
+splits of scripts.reproduce.kernels.
 
     python -m scripts.reproduce.moved_draws --data DIR
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any
@@ -27,48 +30,110 @@ from scripts.reproduce.kernels import (
     rows_of,
 )
 from scripts.reproduce.results import arguments, keep_runs, table, write_page
-from visionshare import GroupFeatureClassifier, RandomFourier
+from visionshare import CompactClassifier, GroupFeatureClassifier, RandomFourier
+from visionshare.generators.base import FeatureFamily
 from visionshare.generators.draws import Draws
+from visionshare.learners.fine_tuning import FineTuning, fine_tune
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
 STILL, MOVED = "GrFL, draws alone", "GrFL, moved draws"
+GUIDED = "GrFL, screened and moved draws"
+TUNED, BOTH = "drawn and tuned", "GrFL, moved draws, tuned"
 MAPS = ("Nystroem", "RBFSampler")
-WIDTHS = (10, 20, 50, 100)
-# σ² of the draws, and what is tried for each: draws a round, steps, λ.
+NAMES = (STILL, MOVED, GUIDED, BOTH, TUNED, *MAPS)
+WIDTHS, WIDEST = (10, 20, 50, 100), 500
+# σ² of the draws, and what is tried for each: draws a round, those scored on all rows, steps, λ.
 SQUARE = 100.0
 TRIED = {
-    STILL: [(50, 0, alpha) for alpha in (0.02, 0.1, 0.5, 2.0)],
-    MOVED: list(itertools.product((10,), (2, 5, 10), (0.1, 0.5, 2.0, 8.0))),
+    STILL: [(50, 50, 0, alpha) for alpha in (0.1, 0.5, 2.0)],
+    MOVED: list(itertools.product((10,), (10,), (2, 5), (0.1, 0.5, 2.0))),
+    GUIDED: list(itertools.product((100,), (10,), (5,), (0.1, 0.5, 2.0))),
 }
 FOLDS = 5
+HEAD = ("method", "draws a round", "scored on all rows", "steps", "λ")
+# What fine-tuning has in common, and what is tried for each number of columns.
+COMMON: dict[str, Any] = {
+    "head": "linear", "batch": 256, "alpha": 1e-3, "margin": 0.0, "validation_fraction": 0.0,
+}  # fmt: skip
+TUNINGS = list(itertools.product((10, 20), (0.001, 0.003, 0.01, 0.03), (0.0, 0.1, 0.2)))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Draws a round, steps that the best takes, λ."""
+    """Draws a round, those that are scored on all rows, steps that the best takes, λ."""
 
     draws: int
+    keep: int
     steps: int
     alpha: float
 
 
 def learn(X: np.ndarray, y: np.ndarray, choice: Choice, budget: int, seed: int) -> Learned:
-    """Return GrFL's path up to ``budget`` columns."""
+    """Return GrFL's path up to ``budget`` columns, with the seconds of the processor."""
     family = RandomFourier(bandwidths=(float(np.sqrt(SQUARE)),), scaling="none").fit(X)
     rounds = (PATIENCE + 1) * budget
     columns = DrawnColumns(Draws(family, choice.draws, rounds, seed), X)
+    wall, busy = time.perf_counter(), time.process_time()
     model = GroupFeatureClassifier(
         "squared_hinge",
         alpha=choice.alpha,
         search="sampled",
-        search_options={"steps": choice.steps},
+        search_options={"steps": choice.steps, "keep": choice.keep},
         rounds=budget,
         max_features=budget,
         patience=PATIENCE,
         refit_tol=REFIT_TOL,
     ).fit(columns, y)
-    return Learned(model, columns, np.cumsum([step.seconds for step in model.history_]))
+    wall, busy = time.perf_counter() - wall, time.process_time() - busy
+    seconds = np.cumsum([step.seconds for step in model.history_])
+    return Learned(model, columns, min(1.0, busy / wall) * seconds)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Settings of fine-tuning."""
+
+    epochs: int
+    rate: float
+    label_smoothing: float
+
+
+def tune(
+    family: FeatureFamily, X: np.ndarray, y: np.ndarray, tuning: Tuning, seed: int
+) -> CompactClassifier:
+    """Return a classifier of moved pairs, from weights of 0."""
+    weights, intercept = np.zeros((2, family.n_features_), np.float32), np.zeros(2, np.float32)
+    start = CompactClassifier(family, weights, intercept, np.array([0, 1]))
+    return fine_tune(start, X, y, FineTuning(**COMMON, **asdict(tuning), random_state=seed))
+
+
+@contextmanager
+def processor() -> Iterator[list[float]]:
+    """Yield a list that holds the seconds of the processor in the block when it is left."""
+    seconds: list[float] = []
+    begun = time.process_time()
+    yield seconds
+    seconds.append(time.process_time() - begun)
+
+
+def drawn(X: np.ndarray, width: int, seed: int) -> RandomFourier:
+    """Return pairs drawn at random."""
+    family = RandomFourier(
+        width // 2, bandwidths=(float(np.sqrt(SQUARE)),), scaling="none", random_state=seed
+    )
+    return family.fit(X)
+
+
+def choose_tuning(data: Adult, rows: np.ndarray, width: int) -> dict[Tuning, float]:
+    """Return the mean accuracy of every setting over the folds."""
+    scores = dict.fromkeys(itertools.starmap(Tuning, TUNINGS), 0.0)
+    for train, validation in folds_of(rows):
+        X, y, X_test, y_test = sets_of(data, INPUTS[0], train, validation)
+        for tuning in scores:
+            found = tune(drawn(X, width, 0), X, y, tuning, 0)
+            scores[tuning] += float(np.mean(found.predict(X_test) == y_test)) / FOLDS
+    return scores
 
 
 def folds_of(rows: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -100,26 +165,43 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[f
     return max(scores, key=lambda key: scores[key])
 
 
-def measure(data: Adult, split: Any, chosen: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+def measure(data: Adult, split: Any, chosen: dict[Any, Any], seed: int) -> list[dict[str, Any]]:
     """Return accuracy and seconds of every method and number of columns on one split."""
-    X, y, X_test, y_test = sets_of(data, INPUTS[0], *split)
-    runs = []
-    for name in (STILL, MOVED):
-        path = learn(X, y, chosen[name], max(WIDTHS), seed)
-        for width in WIDTHS:
-            step = path.at(width)
-            if step is not None:
-                seconds = float(path.seconds[path.model.history_.index(step)])
-                accuracy = path.accuracy(width, X_test, y_test)
-                runs.append(_run(name, width, seed, accuracy, seconds))
-    for name in MAPS:
-        square, cost = chosen[name]
-        for width in WIDTHS:
-            begun = time.perf_counter()
-            sets = (X, y, X_test, y_test)
-            accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
-            runs.append(_run(name, width, seed, accuracy, time.perf_counter() - begun))
+    sets = X, y, X_test, y_test = sets_of(data, INPUTS[0], *split)
+    runs: list[dict[str, Any]] = []
+    for name in (STILL, MOVED, GUIDED):
+        runs += measure_path(sets, name, chosen, seed)
+    for width in (*WIDTHS, WIDEST):
+        with processor() as seconds:
+            found = tune(drawn(X, width, seed), X, y, chosen[TUNED, width], seed)
+        accuracy = float(np.mean(found.predict(X_test) == y_test))
+        runs.append(_run(TUNED, width, seed, accuracy, seconds[0]))
+        for name in MAPS:
+            square, cost = chosen[name, width]
+            with processor() as seconds:
+                accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
+            runs.append(_run(name, width, seed, accuracy, seconds[0]))
     return runs
+
+
+def measure_path(
+    sets: Any, name: str, chosen: dict[Any, Any], seed: int
+) -> Iterator[dict[str, Any]]:
+    """Yield accuracy and seconds of GrFL's path, where draws moved those of its tuned pairs too."""
+    X, y, X_test, y_test = sets
+    path = learn(X, y, chosen[name], max(WIDTHS), seed)
+    for width in WIDTHS:
+        step = path.at(width)
+        if step is None:
+            continue
+        before = float(path.seconds[path.model.history_.index(step)])
+        yield _run(name, width, seed, path.accuracy(width, X_test, y_test), before)
+        if name == MOVED:
+            family = path.columns.draws.take((2 * step.candidates[:, None] + np.arange(2)).ravel())
+            with processor() as seconds:
+                found = tune(family, X, y, chosen[TUNED, width], seed)
+            accuracy = float(np.mean(found.predict(X_test) == y_test))
+            yield _run(BOTH, width, seed, accuracy, before + seconds[0])
 
 
 def _run(name: str, width: int, seed: int, accuracy: float, seconds: float) -> dict[str, Any]:
@@ -137,51 +219,86 @@ def main() -> None:
         development = development[:1500] if options.quick else development
         budget = 10 if options.quick else 50
         tried: list[list[Any]] = []
-        chosen: dict[str, Any] = {}
+        chosen: dict[Any, Any] = {}
         for name, settings in TRIED.items():
             scores = {}
             for setting in itertools.starmap(Choice, settings):
                 scores[setting] = validated(data, development, setting, budget)
                 tried.append([name, *asdict(setting).values(), f"{100 * scores[setting]:.2f}"])
-            chosen[name] = max(scores.items(), key=itemgetter(1))[0]
-        chosen |= {name: choose_map(data, name, development, budget) for name in MAPS}
-        measured = (measure(data, split, chosen, seed) for seed, split in enumerate(parts))
-        runs = list(itertools.chain.from_iterable(measured))
-    write(options, data, chosen, tried, runs)
+            chosen[name] = best(scores)
+        tunings = {}
+        for width in (*WIDTHS, WIDEST):
+            tunings[width] = choose_tuning(data, development, width)
+            chosen[TUNED, width] = best(tunings[width])
+            chosen |= {(name, width): choose_map(data, name, development, width) for name in MAPS}
+            print({name: chosen[name, width] for name in (TUNED, *MAPS)}, flush=True)
+        runs: list[dict[str, Any]] = []
+        for seed, split in enumerate(parts):
+            runs += measure(data, split, chosen, seed)
+            # A run that is stopped leaves the splits that it has measured.
+            write(options, data, chosen, {"GrFL": tried, "tuned": tunings}, runs)
+
+
+def best(scores: dict[Any, float]) -> Any:
+    """Return the key of the largest score."""
+    return max(scores.items(), key=itemgetter(1))[0]
+
+
+def tables(chosen: dict[Any, Any], tunings: dict[int, dict[Tuning, float]]) -> dict[str, str]:
+    """Return the tables of what was chosen and tried."""
+    widths = list(tunings)
+    settings = [[name, *asdict(chosen[name]).values()] for name in TRIED]
+    found = [[width, *asdict(chosen[TUNED, width]).values()] for width in widths]
+    maps = [
+        [name, width, *(f"{value:g}" for value in chosen[name, width])]
+        for name, width in itertools.product(MAPS, widths)
+    ]
+    head = ["epochs", "rate", "label smoothing"]
+    seen = [
+        [*asdict(tuning).values(), *(f"{100 * tunings[width][tuning]:.2f}" for width in widths)]
+        for tuning in itertools.starmap(Tuning, TUNINGS)
+    ]
+    return {
+        "settings": table(HEAD, settings),
+        "tunings": table(["columns", *head], found),
+        "maps": table(["map", "columns", "σ²", "C"], maps),
+        "tried_tunings": table([*head, *map(str, widths)], seen),
+    }
 
 
 def write(
     options: Any,
     data: Adult,
-    chosen: dict[str, Any],
-    tried: list[list[Any]],
+    chosen: dict[Any, Any],
+    tried: dict[str, Any],
     runs: list[dict[str, Any]],
 ) -> None:
     """Write the page, and the runs as JSON."""
-    options.out.mkdir(parents=True, exist_ok=True)
     accuracies: dict[tuple[str, int], list[float]] = {}
     seconds: dict[tuple[str, int], list[float]] = {}
     for run in runs:
         accuracies.setdefault((run["method"], run["columns"]), []).append(run["accuracy"])
         seconds.setdefault((run["method"], run["columns"]), []).append(run["seconds"])
-    settings = [
-        [name, *asdict(found).values()] for name, found in chosen.items() if name not in MAPS
-    ]
-    maps = [[name, f"{chosen[name][0]:g}", f"{chosen[name][1]:g}"] for name in MAPS]
-    head = ["columns", *map(str, WIDTHS)]
-    keep_runs(options.out, "moved_draws", runs)
+    head = ["columns", *map(str, (*WIDTHS, WIDEST))]
+    keep_runs(options.out, "moved_draws", {"chosen": chosen, "tried": tried, "runs": runs})
+    made = tables(chosen, tried["tuned"])
     write_page(
         options.out,
         "moved_draws",
         n_rows=len(data.y),
         training=f"{TRAINING:.0%}",
-        last_seed=options.seeds - 1,
+        last_seed=runs[-1]["seed"],
         folds=FOLDS,
         square=f"{SQUARE:g}",
-        accuracies=table(head, rows_of(accuracies, seconds, (STILL, MOVED, *MAPS))),
-        settings=table(["method", "draws a round", "steps", "λ"], settings),
-        maps=table(["map", "σ²", "C"], maps),
-        tried=table(["method", "draws a round", "steps", "λ", "accuracy"], tried),
+        common=COMMON,
+        accuracies=table(
+            head, rows_of(accuracies, seconds, (STILL, MOVED, GUIDED, BOTH, TUNED, *MAPS))
+        ),
+        settings=made["settings"],
+        tunings=made["tunings"],
+        maps=made["maps"],
+        tried=table([*HEAD, "accuracy"], tried["GrFL"]),
+        tried_tunings=made["tried_tunings"],
     )
 
 

@@ -97,8 +97,9 @@ default "squared_hinge"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
         :class:`visionshare.store.DrawnColumns`.
     search_options : dict, optional
-        Arguments of the search, such as ``{"steps": 5}`` for "sampled": steps uphill that the best
-        draws take before they enter.
+        Arguments of the search, such as ``{"keep": 10, "steps": 5}`` for "sampled": the draws of a
+        round that are scored on all examples, and steps uphill that the best take before they
+        enter.
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
     solver : {"newton", "fista", "admm"} or callable, default "newton"

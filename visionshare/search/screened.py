@@ -12,7 +12,7 @@ from visionshare.search.exhaustive import winners
 from visionshare.search.per_cost import PerCost
 from visionshare.search.pool import Candidate, Criterion, Pool, SearchState
 
-__all__ = ["Screened"]
+__all__ = ["Screened", "sample_by_residual", "weighted_sample"]
 
 # Fraction of the sample that is drawn uniformly: an example that is fitted now may not stay so.
 _ALIKE = 0.1
@@ -110,10 +110,7 @@ class Screened:
         if self.fraction == 1:
             return pool.columns.correlate(state.residual)
         sample, R = self._sample_of(pool, state), state.residual
-        weighted = R[sample.rows] * sample.inverse[:, None]
-        if not pool.columns.offset.any():
-            # The means of columns that are not centered would add more error than all else.
-            weighted += (R.sum(axis=0) - weighted.sum(axis=0)) / max(1, len(weighted))
+        weighted = weighted_sample(R, sample.rows, sample.inverse, bool(pool.columns.offset.any()))
         if sample.columns is not None:
             return sample.columns.correlate(weighted)
         whole = np.zeros_like(R)
@@ -136,12 +133,51 @@ class Screened:
         m, d = columns.shape
         most = self.max_bytes // max(1, d * np.dtype(columns.dtype).itemsize)
         size = min(max(1, round(self.fraction * m)), most)
-        chances = inclusion(np.abs(residual).sum(axis=1, dtype=np.float64), size)
-        rng = np.random.default_rng([self.random_state, number])
-        rows = np.flatnonzero(rng.random(m) < chances)
-        inverse = (1 / chances[rows]).astype(residual.dtype)
+        rows, inverse = sample_by_residual(residual, size, (self.random_state, number))
         old = None if self._sample is None else self._sample.columns
         return _Sample(number, rows, inverse, columns.sample(rows, old))
+
+
+def sample_by_residual(
+    residual: np.ndarray, n: int, seed: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return about n examples drawn by their part of a residual, and the inverse of their chances.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (m, k)
+    n : int
+    seed : tuple of int
+
+    Examples
+    --------
+    >>> rows, inverse = sample_by_residual(np.array([[9.0], [0.0], [-9.0]]), 2, (0, 1))
+    >>> rows.tolist(), inverse.round(2).tolist()
+    ([0, 2], [1.03, 1.03])
+    """
+    chances = inclusion(np.abs(residual).sum(axis=1, dtype=np.float64), n)
+    rows = np.flatnonzero(np.random.default_rng(seed).random(len(chances)) < chances)
+    return rows, (1 / chances[rows]).astype(residual.dtype)
+
+
+def weighted_sample(
+    R: np.ndarray, rows: np.ndarray, inverse: np.ndarray, centered: bool
+) -> np.ndarray:
+    """Return the residual of sampled examples, each counted by the inverse of its chance.
+
+    Parameters
+    ----------
+    R : ndarray of shape (m, k)
+    rows : ndarray of int
+    inverse : ndarray of shape (len(rows),)
+    centered : bool
+        Whether the columns are centered; if not, the sum is made that of R.
+    """
+    weighted: np.ndarray = R[rows] * inverse[:, None]
+    if not centered:
+        # The means of columns that are not centered would add more error than all else.
+        weighted += (R.sum(axis=0) - weighted.sum(axis=0)) / max(1, len(weighted))
+    return weighted
 
 
 def inclusion(sizes: np.ndarray, n: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from visionshare.columns.base import Columns, Span, example_weights
 from visionshare.errors import InputError
 from visionshare.fingerprints import images_fingerprint
+from visionshare.generators.base import FeatureFamily
 from visionshare.generators.climbing import Ascent
 from visionshare.generators.draws import Draws
 
@@ -100,15 +101,46 @@ class DrawnColumns(Columns):
         score = partial(self._gradient_norms, residual)
         self._put(draw, family.climb(start, Ascent(self._images, residual, score, steps)))
 
+    def norms_on(
+        self, rows: np.ndarray, weights: np.ndarray, residual: np.ndarray, draws: np.ndarray
+    ) -> np.ndarray:
+        """Return ‖XᵀR‖ over the features of each of some draws, on some examples, (n_draws,).
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Examples.
+        weights : ndarray of shape (len(rows),)
+            What each counts where columns are scaled, beside its own weight.
+        residual : ndarray of shape (len(rows), k)
+        draws : ndarray of int
+            Their numbers, those of the candidates.
+        """
+        width = self.draws.family.features_per_draw
+        ids = (draws[:, None] * width + np.arange(width)).ravel()
+        omega = weights if self._omega is None else weights * self._omega[rows]
+        return self._norms(self.draws.take(ids), self._images[rows], omega, residual)
+
+    @property
+    def is_centered(self) -> bool:
+        """Whether scaled columns have mean 0."""
+        return self._kind == "unit_variance"
+
     def _gradient_norms(self, residual: np.ndarray, parameters: np.ndarray) -> np.ndarray:
         """Return ‖XᵀR‖ over the features of each of other draws, scaled as these columns are."""
+        family = self.draws.family.at(parameters.astype(np.float32))
+        return self._norms(family, self._images, self._omega, residual)
+
+    def _norms(
+        self, family: FeatureFamily, images: np.ndarray, omega: np.ndarray | None, R: np.ndarray
+    ) -> np.ndarray:
         from visionshare.columns.arrays import ArrayColumns
 
-        family = self.draws.family.at(parameters.astype(np.float32))
-        part = ArrayColumns(columns=family.transform_columns(self._images, None, self.n_jobs))
-        part.fit_scaling(self._kind, self._omega)
-        G = part.correlate(residual)
-        return np.sqrt((G**2).reshape(len(parameters), -1).sum(axis=1))
+        part = ArrayColumns(columns=family.transform_columns(images, None, self.n_jobs))
+        part.fit_scaling(self._kind, omega)
+        G = part.correlate(R)
+        width = self.draws.family.features_per_draw
+        return np.asarray(np.sqrt((G**2).reshape(-1, width * G.shape[1]).sum(axis=1)))
 
     def _put(self, draw: int, parameters: np.ndarray) -> None:
         width = self.draws.family.features_per_draw

@@ -191,6 +191,9 @@ class RandomFourier(FeatureFamily):
             v = climb_frequency(parameters[:-1], rows, ascent.residual, ascent.steps)
         return np.append(v, parameters[-1]).astype(np.float32)
 
+    def check_tunable(self) -> None:
+        """Frequencies can move."""
+
     def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         ids = check_features(features, self.n_features_)
         if self._whole_pool:

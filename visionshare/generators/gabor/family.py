@@ -27,7 +27,7 @@ from visionshare.generators.checks import (
 from visionshare.generators.climbing import Ascent, climb_by_differences
 from visionshare.generators.computed import image_batches
 from visionshare.generators.contributions import clipped_boxes
-from visionshare.generators.gabor.values import FURTHEST, gabor_values, reach_of
+from visionshare.generators.gabor.values import FURTHEST, gabor_values, gray_of, reach_of
 from visionshare.generators.inputs import flattened
 from visionshare.generators.states import family_state, unfitted
 from visionshare.resources import run_blocks, single_threaded_blas
@@ -214,6 +214,9 @@ class GaborBank(FeatureFamily):
             np.float32
         )
 
+    def check_tunable(self) -> None:
+        """Filters can move."""
+
     def at(self, parameters: np.ndarray) -> GaborBank:
         """Return the family of these filters, (n, 5)."""
         return self._like()._with(np.asarray(parameters, np.float32))
@@ -297,7 +300,7 @@ class GaborBank(FeatureFamily):
             return super().boxes(image)
         from scipy.signal import oaconvolve
 
-        gray = _gray(check_images(np.asarray(image)[None], self.image_shape_))[0]
+        gray = gray_of(check_images(np.asarray(image)[None], self.image_shape_))[0]
         ids, (height, width) = np.arange(self.n_features_), self._size
         boxes, reach = np.empty((len(ids), 4)), self._reach(ids)
         for filters, (ys, xs) in self._by_positions(reach):
@@ -335,7 +338,7 @@ class GaborBank(FeatureFamily):
             return super().transform_windows(image, ys, xs, n_jobs)
         ids = np.arange(self.n_features_)
         reach = self._reach(ids)
-        gray = _gray(check_images(np.asarray(image)[None]))[0]
+        gray = gray_of(check_images(np.asarray(image)[None]))[0]
         strides = [int(v[1] - v[0]) if len(v) > 1 else 1 for v in (ys, xs)]
         corner = int(ys[0]), int(xs[0])
         out = np.empty((len(ids), len(ys), len(xs)), np.float32)
@@ -440,18 +443,10 @@ def _check_positions(positions: Any, border: str) -> None:
         raise InputError("positions", "given", "None, where positions follow from the border")
 
 
-def _gray(images: np.ndarray) -> np.ndarray:
-    """Return the channels' mean (n, H, W), float32, bytes as 0 to 1."""
-    gray: np.ndarray = images.astype(np.float32).mean(axis=3, dtype=np.float32)
-    if images.dtype == np.uint8:
-        gray *= np.float32(1 / 255)
-    return gray
-
-
 def _tiles(images: np.ndarray, size: int) -> tuple[np.ndarray, int]:
     """Return images (tiles, H·W, size), one image per column, and their number."""
     n = len(images)
-    gray = flattened(_gray(images))
+    gray = flattened(gray_of(images))
     padded = np.zeros((-(-n // size) * size, gray.shape[1]), np.float32)
     padded[:n] = gray
     turned = padded.reshape(-1, size, gray.shape[1]).transpose(0, 2, 1)

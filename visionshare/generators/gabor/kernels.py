@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["TILE", "pooled_responses", "shared_responses"]
+__all__ = ["TILE", "pooled_responses", "shared_responses", "shifted_values"]
 
 # Images per product; always full, so that an image's bits do not depend on its neighbors.
 TILE = 16
@@ -16,8 +16,10 @@ _POSITIONS = 64
 
 
 @njit(cache=True, nogil=True)
-def _shifted(values: np.ndarray, ys: np.ndarray, xs: np.ndarray, top: int, bottom: int,
-             height: int, width: int) -> np.ndarray:  # fmt: skip
+def shifted_values(
+    values: np.ndarray, ys: np.ndarray, xs: np.ndarray, top: int, bottom: int, height: int,
+    width: int,
+) -> np.ndarray:  # fmt: skip
     """Return a filter's values at the pixels of rows [top, bottom), a position a row."""
     out = np.empty((len(ys) * len(xs), (bottom - top) * width), np.float32)
     row = 0
@@ -78,7 +80,7 @@ def pooled_responses(
         for c in range(0, len(ys), together):
             rows = ys[c : c + together]
             top, bottom = max(0, rows[0] - reach[f]), min(height, rows[-1] + reach[f] + 1)
-            shifted = _shifted(filters[f], rows, xs, top, bottom, height, width)
+            shifted = shifted_values(filters[f], rows, xs, top, bottom, height, width)
             products = responses[: len(shifted)]
             for t in range(tiles.shape[0]):
                 np.dot(shifted, tiles[t, top * width : bottom * width], products)

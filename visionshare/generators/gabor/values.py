@@ -1,10 +1,10 @@
-"""The values of Gabor functions at the offsets that an image has."""
+"""The values of Gabor functions at the offsets that an image has, and of the image itself."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["FURTHEST", "gabor_values", "reach_of"]
+__all__ = ["FURTHEST", "gabor_values", "gray_of", "reach_of"]
 
 # Filters reach so many times their larger σ.
 _CUT = 3.0
@@ -63,3 +63,17 @@ def reach_of(parameters: np.ndarray) -> np.ndarray:
     reach = np.ceil(_CUT * np.asarray(parameters, np.float64)[:, 2:4].max(axis=1))
     # No image is larger, and no integer holds what the widths of an untrusted file may be.
     return np.minimum(reach, FURTHEST).astype(np.int64)
+
+
+def gray_of(images: np.ndarray) -> np.ndarray:
+    """Return the channels' mean (n, H, W), float32, of images (n, H, W, C); bytes as 0 to 1.
+
+    Examples
+    --------
+    >>> gray_of(np.array([[[[0, 255]]]], np.uint8)).tolist()
+    [[[0.5]]]
+    """
+    gray: np.ndarray = images.astype(np.float32).mean(axis=3, dtype=np.float32)
+    if images.dtype == np.uint8:
+        gray *= np.float32(1 / 255)
+    return gray

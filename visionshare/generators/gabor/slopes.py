@@ -1,0 +1,61 @@
+"""Derivatives of Gabor functions, weighted and summed over the offsets that an image has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["gabor_slopes"]
+
+
+def gabor_slopes(
+    parameters: np.ndarray, weights: np.ndarray, reach: np.ndarray, zero_mean: bool
+) -> np.ndarray:
+    """Return the gradients in θ, f₀, ln σ_z, ln σ_y and φ of Σ weights · values, (n, 5).
+
+    The values are those of :func:`visionshare.generators.gabor.values.gabor_values`; the reach
+    counts as given: that it grows with a width by whole pixels is no slope.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (n, 5)
+    weights : ndarray of shape (n, 2·height − 1, 2·width − 1)
+        Gradients in the values.
+    reach : ndarray of shape (n,)
+    zero_mean : bool
+
+    Examples
+    --------
+    >>> even = np.array([[0.0, 0.2, 1.0, 1.0, 0.0]])
+    >>> bool(gabor_slopes(even, np.ones((1, 3, 3)), np.array([1]), True).round(9).any())
+    False
+    """
+    theta, f0, sigma_z, sigma_y, phase = np.asarray(parameters, np.float64).T[:, :, None, None]
+    top, left = (side // 2 for side in weights.shape[1:])
+    y, z = np.arange(-top, top + 1)[:, None], np.arange(-left, left + 1)[None, :]
+    z0 = z * np.cos(theta) + y * np.sin(theta)
+    y0 = -z * np.sin(theta) + y * np.cos(theta)
+    limit = np.asarray(reach)[:, None, None]
+    inside = (np.abs(z) <= limit) & (np.abs(y) <= limit)
+    along, across = (z0 / sigma_z) ** 2, (y0 / sigma_y) ** 2
+    envelope = np.where(inside, np.exp(-(along + across) / 2), 0)
+    angle = 2 * np.pi * f0 * z0 + phase
+    wave, slope = envelope * np.cos(angle), -envelope * np.sin(angle)
+    # How the Gaussian turns and widens, as factors; how the wave's angle changes.
+    turns = z0 * y0 * (1 / sigma_y**2 - 1 / sigma_z**2)
+    factors = (turns, 0.0, along, across, 0.0)
+    angles = (2 * np.pi * f0 * y0, 2 * np.pi * z0, 0.0, 0.0, 1.0)
+
+    def sums(values: np.ndarray) -> np.ndarray:
+        return np.asarray(values.sum(axis=(1, 2)))
+
+    slopes = np.empty((len(weights), 5))
+    if zero_mean:
+        # The values are w − m·e, with the wave w, the Gaussian e and m = Σw / Σe.
+        mean, on_envelope = sums(wave) / sums(envelope), sums(weights * envelope)
+    for k, (factor, moves) in enumerate(zip(factors, angles, strict=True)):
+        of_wave = wave * factor + slope * moves
+        slopes[:, k] = sums(weights * of_wave)
+        if zero_mean:
+            of_mean = (sums(of_wave) - mean * sums(envelope * factor)) / sums(envelope)
+            slopes[:, k] -= mean * sums(weights * envelope * factor) + of_mean * on_envelope
+    return slopes

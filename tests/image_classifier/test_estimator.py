@@ -39,7 +39,8 @@ def test_what_was_tried_is_kept(fitted):
     results = fitted.search_results_
     assert len({len(column) for column in results.values()}) == 1
     assert len(results["proposal"]) >= 5
-    assert results["doubt"] == sorted(results["doubt"])
+    # What was chosen stands first; another may have been better by less than a margin.
+    assert results["doubt"][1:] == sorted(results["doubt"][1:])
     assert 0 <= fitted.validation_error_ <= 1
     assert any("mirrors" in name for name in results["proposal"])
 

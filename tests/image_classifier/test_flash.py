@@ -75,6 +75,7 @@ def test_a_recipe_leaves_rounds_out_until_it_fits(pictures, monkeypatch):
     with pytest.raises(BudgetError, match="single round"):
         train_images(_recipe(len(images), 900), training)
     # Where the compiler makes more of it than was estimated.
+    pytest.importorskip("ziglang", reason="visionshare[edge] is not installed")
     monkeypatch.setattr(flash, "_CODE", -2000)
     with pytest.raises(BudgetError, match="flash is"):
         train_images(_recipe(len(images), size - 100), training)

@@ -16,9 +16,9 @@ from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError, MemoryLimitError
 from visionshare.generators import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
+from visionshare.image_classifier.augmentation_candidates import augmentation_candidates
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.copies import close_copies
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
 from visionshare.image_classifier.trials import Trial, Trials
 from visionshare.recipes.design.proposals import Proposals
@@ -29,9 +29,9 @@ __all__ = ["Options", "Search", "two_parts"]
 
 _logger = logging.getLogger(__name__)
 
-# Images that trials learn from, that copies are compared on once more, and held-out ones, at most.
+# Images that trials learn from, that augmentations are compared on once more, and held-out ones.
 _LEARNING, _LARGER, _HELD_OUT = 5000, 20_000, 5000
-# Times as many images as trials have are worth a comparison of copies of its own.
+# With so many times the images of a trial, augmentations are compared once more.
 _MANY = 2.0
 # More images than these are not what a greedy search over kept columns is best for.
 _FEW = 6000
@@ -152,7 +152,7 @@ class Search:
         if self._options.seconds is not None or self.limits.microseconds is not None:
             self._pilot()
         best = self._through(self._stages(), None)
-        best = None if best is None else self._copies_again(best)
+        best = None if best is None else self._augmented_longer(best)
         best = self._through(self._last_stages(), best)
         if best is None and self._no_room is not None:
             raise self._no_room
@@ -178,14 +178,14 @@ class Search:
                     best = trial
         return best
 
-    def _copies_again(self, best: Trial) -> Trial:
-        """Return the best trial with the copies that are best for a training as long as the last.
+    def _augmented_longer(self, best: Trial) -> Trial:
+        """Return the best trial with the augmentation that is best for a training of full length.
 
-        What copies are worth depends on how many images there are, and for how long they train.
+        What augmentation is worth depends on the number of images and of epochs.
         """
         if best.proposal.structure is None:
             return best
-        candidates = close_copies(self.done, best.proposal)
+        candidates = augmentation_candidates(self.done, best.proposal)
         larger, epochs = self._larger, self.data.epochs
         times = len(larger.learning) / len(self.trials.learning)
         seconds = best.seconds * times * epochs / self._epochs * len(candidates)
@@ -199,10 +199,9 @@ class Search:
         return best if again is None else again
 
     def _stages(self) -> list[tuple[float, Any]]:
-        if self._options.features != "auto":
-            return [(0.0, self._named)]
-        if len(self.trials.learning.images.shape) == 2:
-            return [(0.0, self._of_vectors)]
+        if not self._searches_structures:
+            named = self._options.features != "auto"
+            return [(0.0, self._named if named else self._of_vectors)]
         return [
             (0.0, self._first),
             (_PLAIN, self._plain),
@@ -215,8 +214,12 @@ class Search:
             (_LIKELY, self._smoothed),
         ]
 
+    @property
+    def _searches_structures(self) -> bool:
+        return self._options.features == "auto" and self.trials.learning.images.ndim > 2
+
     def _last_stages(self) -> list[tuple[float, Any]]:
-        if self._options.features != "auto" or len(self.trials.learning.images.shape) == 2:
+        if not self._searches_structures:
             return []
         last = self._greedy if self._bits is None else self._few_bits
         return [(0.0, self._several), (_LIKELY, self._fewer), (_LIKELY, last)]

@@ -1,4 +1,4 @@
-"""Copies that are compared once more, where there are many images."""
+"""Augmentations that are compared once more, where there are many images."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ import pytest
 
 from visionshare.datasets import ImageSet
 from visionshare.image_classifier import choosing
+from visionshare.image_classifier.augmentation_candidates import augmentation_candidates
 from visionshare.image_classifier.augmenting import deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import choose
 from visionshare.image_classifier.choosing import Options
-from visionshare.image_classifier.copies import close_copies
 from visionshare.image_classifier.proposals import Data, Proposal, widest
 from visionshare.image_classifier.trials import Trial, table
 
@@ -24,7 +24,7 @@ def _trial(augmentation, doubts, features=NARROW):
     return Trial(Proposal(features, made, words), 0.0, doubts, 1.0, None, True, 10, 1.0)
 
 
-def test_copies_that_are_clearly_worse_are_not_compared_again():
+def test_augmentations_that_are_clearly_worse_are_not_compared_again():
     rng = np.random.default_rng(0)
     own = rng.random(400)
     level, worse = own + rng.normal(0, 0.1, 400), own + 0.05 + rng.normal(0, 0.1, 400)
@@ -37,28 +37,28 @@ def test_copies_that_are_clearly_worse_are_not_compared_again():
     smoothed = replace(trials[0].proposal, smoothing=0.1)
     trials.append(replace(trials[0], proposal=smoothed))
     best = replace(smoothed, features=WIDE, members=2)
-    found = close_copies(trials, best)
+    found = augmentation_candidates(trials, best)
     assert [one.words for one in found] == ["shifts", "deformations"]
     assert found[0] == best
     assert found[1] == replace(best, augmentation=deformed(DATA)[0], words="deformations")
 
 
-def test_copies_that_no_trial_of_the_first_structure_had_stand_alone():
+def test_an_augmentation_that_no_trial_of_the_first_structure_had_stands_alone():
     trials = [_trial(shifted(DATA), np.zeros(9))]
     best = Proposal(NARROW, deformed(DATA)[0], "deformations")
-    assert close_copies(trials, best) == [best]
+    assert augmentation_candidates(trials, best) == [best]
 
 
 @pytest.fixture
 def many(bars, monkeypatch):
-    """More images than trials take, whose copies are all about as good."""
+    """More images than trials take, all of whose augmentations count as close."""
     monkeypatch.setattr(choosing, "_LEARNING", 40)
-    monkeypatch.setattr("visionshare.image_classifier.copies._CLOSE", 1e9)
+    monkeypatch.setattr("visionshare.image_classifier.augmentation_candidates._CLOSE", 1e9)
     images, names = bars(200)
     return ImageSet(images, np.unique(names, return_inverse=True)[1], ("lying", "standing"), "bars")
 
 
-def test_copies_are_compared_in_trainings_as_long_as_the_last(many):
+def test_augmentations_are_compared_in_trainings_as_long_as_the_last(many):
     choice = choose(many, Limits(3000), Options())
     long = [trial for trial in choice.trials if trial.epochs == choice.epochs]
     words = {trial.proposal.words for trial in long}
@@ -72,7 +72,7 @@ def test_copies_are_compared_in_trainings_as_long_as_the_last(many):
     assert sorted(found["proposal"]) == sorted(str(trial.proposal) for trial in choice.trials)
 
 
-def test_where_time_is_short_copies_are_not_compared_again(many, monkeypatch):
+def test_where_time_is_short_augmentations_are_not_compared_again(many, monkeypatch):
     monkeypatch.setattr(choosing.Search, "_has_time", lambda self, seconds=None: seconds is None)
     choice = choose(many, Limits(3000), Options())
     assert max(trial.epochs for trial in choice.trials) < choice.epochs

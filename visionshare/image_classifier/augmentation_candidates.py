@@ -1,4 +1,4 @@
-"""Copies of training images compared once more, on more images and in more epochs."""
+"""Augmentations that are compared once more, on more images and in more epochs."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ import numpy as np
 from visionshare.image_classifier.proposals import Proposal
 from visionshare.image_classifier.trials import Trial
 
-__all__ = ["close_copies"]
+__all__ = ["augmentation_candidates"]
 
-# By how many standard errors of the paired difference copies may be behind those of the best.
+# By how many standard errors of the paired difference a candidate may be behind the best.
 _CLOSE = 2.0
 
 
-def close_copies(trials: Sequence[Trial], best: Proposal) -> list[Proposal]:
-    """Return a proposal with its own copies, and with those that were about as good.
+def augmentation_candidates(trials: Sequence[Trial], best: Proposal) -> list[Proposal]:
+    """Return a proposal with its own augmentation, and with those that were about as good.
 
     Parameters
     ----------
     trials : sequence of Trial
-        Those that differ from the first in their copies alone are compared.
+        Those that differ from the first in their augmentation alone are compared.
     best : Proposal
 
     Returns
     -------
     list of Proposal
-        The given one first; alone if no other copies were close.
+        The given one first; alone if no other augmentation was close.
     """
-    same = [trial for trial in trials if _but_copies(trial) == _but_copies(trials[0])]
+    same = [
+        trial
+        for trial in trials
+        if _without_augmentation(trial) == _without_augmentation(trials[0])
+    ]
     own = next((t for t in same if t.proposal.augmentation == best.augmentation), None)
     if own is None:
         return [best]
@@ -44,5 +48,5 @@ def close_copies(trials: Sequence[Trial], best: Proposal) -> list[Proposal]:
     return found
 
 
-def _but_copies(trial: Trial) -> Proposal:
+def _without_augmentation(trial: Trial) -> Proposal:
     return replace(trial.proposal, augmentation=None, words="")

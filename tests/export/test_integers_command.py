@@ -12,6 +12,7 @@ from visionshare.cli.main import main
 from visionshare.datasets import load_dataset
 from visionshare.export import run_onnx
 from visionshare.export.onnx.model import OnnxProgram
+from visionshare.generators.quantized.examples import EXAMPLES
 
 needs_tools = pytest.mark.skipif(
     not all(map(find_spec, ("ziglang", "unicorn", "elftools"))),
@@ -37,6 +38,18 @@ def layered(tmp_path_factory):
         family.take(learner.support_), learner.coef_, learner.intercept_, classes
     )
     file = tmp_path_factory.mktemp("layered") / "classifier.safetensors"
+    model.save(file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def few_bits(images, tmp_path_factory):
+    """Return the file of a classifier whose templates and weights are integers of 4 bits."""
+    kind = next(iter(EXAMPLES))
+    family = EXAMPLES[kind]().fit(images[0])
+    weights = np.random.default_rng(3).integers(-7, 8, (10, family.n_features_))
+    model = CompactClassifier(family, weights, np.zeros(10, np.int64), np.arange(10), 900.0)
+    file = tmp_path_factory.mktemp("few-bits") / "classifier.safetensors"
     model.save(file)
     return file
 
@@ -99,3 +112,24 @@ def test_options_that_do_not_go_together(options, said, trained, tmp_path, capsy
     assert main(["export", str(trained), "--out", str(tmp_path / "out"), *options]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_what_was_learned_in_integers_is_exported_as_it_is(few_bits, tmp_path, capsys):
+    assert (
+        main(["export", str(few_bits), "--package", "arduino", "--out", str(tmp_path / "a")]) == 0
+    )
+    assert main(["export", str(few_bits), "--out", str(tmp_path / "c")]) == 0
+    packaged = next((tmp_path / "a").rglob("classifier.c")).read_text()
+    tables = [line for line in packaged.splitlines() if line.startswith("static const")]
+    assert tables
+    plain = (tmp_path / "c" / "classifier.c").read_text()
+    assert all(line in plain for line in tables)
+    capsys.readouterr()
+    assert main(["export", str(few_bits), "--out", str(tmp_path / "d"), "--quantize", "int8"]) == 2
+    assert "tables are of whole numbers" in capsys.readouterr().err
+
+
+@needs_tools
+def test_a_core_takes_what_was_learned_in_integers(few_bits, capsys):
+    found = _figures(capsys, few_bits, "--target", "cortex-m4", "--count", "5")
+    assert (found["arithmetic"], found["differences"]) == ("integers", 0)

@@ -37,7 +37,7 @@ def test_structures_fit_into_flash_and_use_it(raster, size):
     assert eight.layers[0].n_maps <= two.layers[0].n_maps
 
 
-def test_digits_fit_into_three_kilobytes():
+def test_digits_fit_into_three_kilobytes(tmp_path):
     training = load_dataset("digits", "train")
     model = ImageClassifier(budget={"flash": "3KiB"}, time=6, n_jobs=1)
     model.fit(training.images[:300], training.labels[:300])
@@ -47,6 +47,11 @@ def test_digits_fit_into_three_kilobytes():
     assert model.score(test.images, test.labels) > 0.6
     scores = model.classifier_.decision_function(test.images)
     np.testing.assert_array_equal(scores, np.rint(scores))
+    # Integers are exported as they are, with images to calibrate by and without.
+    model.export(tmp_path / "given")
+    model.export(tmp_path / "calibrated", calibrate=training.images[:20])
+    programs = [(tmp_path / d / "classifier.c").read_text() for d in ("given", "calibrated")]
+    assert programs[0] == programs[1]
 
 
 def test_what_cannot_fit_is_refused(pictures):

@@ -293,13 +293,13 @@ def _program(model: CompactClassifier, options: _COptions, preparation: bool) ->
     """Return the C of a classifier, and of its preparation where asked."""
     from visionshare.export import c_program
 
-    if options.quantize != "auto":
-        program = c_program(model, **options._asdict())
-    else:
-        program = c_program(model, **options._replace(quantize="int8")._asdict())
-        if program.score != "int32":
-            # Tables of 8 bits alone would change scores and save no instruction.
-            program = c_program(model, **options._replace(quantize="none")._asdict())
+    quantize = "none" if options.quantize == "auto" else options.quantize
+    program = c_program(model, **options._replace(quantize=quantize)._asdict())
+    # Where it computes in integers as it is, there is nothing to round.
+    if options.quantize == "auto" and program.score != "int32":
+        rounded = c_program(model, **options._replace(quantize="int8")._asdict())
+        # Tables of 8 bits alone would change scores and save no instruction.
+        program = rounded if rounded.score == "int32" else program
     if not preparation:
         return program
     from visionshare.export.c.preparation import with_preparation

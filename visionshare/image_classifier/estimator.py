@@ -364,6 +364,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         model, rasters = self.classifier_, self._prepared(images)
         if can_be_quantized(model):
             return quantize(model, rasters, n_jobs=resolve_jobs(self.n_jobs)), {}
+        if c_program(model).score == "int32":
+            # Learned in integers: nothing is rounded.
+            return model, {}
         options: dict[str, Any] = {"quantize": "int8", "examples": rasters}
         if format != "c" or c_program(model, **options).score != "int32":
             given = f"images, for features {type(model.family).name!r}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from scripts.reproduce.results import stopwatch
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 
@@ -80,13 +81,9 @@ class Trained:
     seconds: float | None
 
 
-@contextmanager
-def processor_stopwatch() -> Iterator[list[float]]:
-    """Yield a list that holds the seconds of the process, of all its threads, after the block."""
-    seconds: list[float] = []
-    begun = time.process_time()
-    yield seconds
-    seconds.append(time.process_time() - begun)
+def processor_stopwatch() -> AbstractContextManager[list[float]]:
+    """Return a list that holds the seconds of the process, of all its threads, after the block."""
+    return stopwatch(time.process_time)
 
 
 def pixel_rows(images: np.ndarray) -> np.ndarray:

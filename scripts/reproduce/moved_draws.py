@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any
@@ -29,7 +28,7 @@ from scripts.reproduce.kernels import (
     mapped_accuracies,
     rows_of,
 )
-from scripts.reproduce.results import arguments, keep_runs, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, stopwatch, table, write_page
 from visionshare import CompactClassifier, GroupFeatureClassifier, RandomFourier
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.draws import Draws
@@ -108,15 +107,6 @@ def tune(
     return fine_tune(start, X, y, FineTuning(**COMMON, **asdict(tuning), random_state=seed))
 
 
-@contextmanager
-def processor() -> Iterator[list[float]]:
-    """Yield a list that holds the seconds of the processor in the block when it is left."""
-    seconds: list[float] = []
-    begun = time.process_time()
-    yield seconds
-    seconds.append(time.process_time() - begun)
-
-
 def drawn(X: np.ndarray, width: int, seed: int) -> RandomFourier:
     """Return pairs drawn at random."""
     family = RandomFourier(
@@ -172,13 +162,13 @@ def measure(data: Adult, split: Any, chosen: dict[Any, Any], seed: int) -> list[
     for name in (STILL, MOVED, GUIDED):
         runs += measure_path(sets, name, chosen, seed)
     for width in (*WIDTHS, WIDEST):
-        with processor() as seconds:
+        with stopwatch(time.process_time) as seconds:
             found = tune(drawn(X, width, seed), X, y, chosen[TUNED, width], seed)
         accuracy = float(np.mean(found.predict(X_test) == y_test))
         runs.append(_run(TUNED, width, seed, accuracy, seconds[0]))
         for name in MAPS:
             square, cost = chosen[name, width]
-            with processor() as seconds:
+            with stopwatch(time.process_time) as seconds:
                 accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
             runs.append(_run(name, width, seed, accuracy, seconds[0]))
     return runs
@@ -198,7 +188,7 @@ def measure_path(
         yield _run(name, width, seed, path.accuracy(width, X_test, y_test), before)
         if name == MOVED:
             family = path.columns.draws.take((2 * step.candidates[:, None] + np.arange(2)).ravel())
-            with processor() as seconds:
+            with stopwatch(time.process_time) as seconds:
                 found = tune(family, X, y, chosen[TUNED, width], seed)
             accuracy = float(np.mean(found.predict(X_test) == y_test))
             yield _run(BOTH, width, seed, accuracy, before + seconds[0])

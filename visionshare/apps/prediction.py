@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import io
-import multiprocessing
 import os
-import signal
 import tempfile
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from itertools import chain, islice
-from multiprocessing.context import SpawnContext, SpawnProcess
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
 from visionshare.apps.mapping import Mapper, itself
 from visionshare.apps.pictures import read_picture
+from visionshare.apps.worker_processes import DeadProcess, WorkerProcesses, worker_processes
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.pictures.labeled import Content
 from visionshare.datasets.pictures.tars import is_tar, tar_contents
@@ -187,7 +182,7 @@ def _leading_pictures(paths: Iterator[str], most: int) -> tuple[list[str], Itera
 
 
 def _in_order(
-    workers: ProcessPoolExecutor,
+    workers: WorkerProcesses,
     pending: deque[Future[list[Classified]]],
     batches: Iterator[tuple[str, ...]],
 ) -> Iterator[Classified]:
@@ -198,7 +193,7 @@ def _in_order(
             for batch in islice(batches, 1):
                 pending.append(workers.submit(_in_worker, batch))
             yield from results
-    except BrokenProcessPool:
+    except DeadProcess:
         message = "a process that read pictures died; fewer --jobs need less memory"
         raise DataError(message) from None
 
@@ -297,54 +292,15 @@ def _classified_pictures(
     return Classified(tuple(p.name for p in pictures), probabilities, problems, files)
 
 
-class _Context(SpawnContext):
-    """Starts processes and knows which: others of this program are not to be ended with them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started: list[SpawnProcess] = []
-
-    def Process(self, *arguments: Any, **options: Any) -> SpawnProcess:  # type: ignore[override]
-        """Return a new process."""
-        process = super().Process(*arguments, **options)
-        self.started.append(process)
-        return process
-
-
 @contextmanager
-def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[ProcessPoolExecutor]:
+def _workers(classifier: CompactClassifier, jobs: int) -> Iterator[WorkerProcesses]:
     """Yield processes that have the classifier; they end with the block, whatever ends it."""
-    context = _Context()
     with tempfile.TemporaryDirectory() as folder:
         # As a file: this process would have to wait until each of them has read an argument.
         file = os.path.join(folder, "classifier.safetensors")
         replace(classifier, exit_rule=None, path=()).save(file)
-        with _interrupts_ignored():
-            workers = ProcessPoolExecutor(jobs, context, _begin, (file,))
-            # A process starts with a call that finds none idle.
-            for _ in range(jobs):
-                workers.submit(os.getpid)
-        try:
+        with worker_processes(jobs, _begin, file) as workers:
             yield workers
-        except BaseException:
-            for process in context.started:
-                process.terminate()
-            raise
-        finally:
-            workers.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Let processes that start now ignore Ctrl-C: this one hears it, and ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 # The classifier of this process, where it is a worker.
@@ -355,18 +311,8 @@ def _begin(file: str) -> None:
     """Make this process a worker with a classifier."""
     from threadpoolctl import threadpool_limits
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker_classifier.append(CompactClassifier.load(file))
-
-
-def _end_with_parent() -> None:
-    # A parent that was killed cannot say that there is no more work.
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _in_worker(paths: tuple[str, ...]) -> list[Classified]:

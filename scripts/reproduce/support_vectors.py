@@ -1,0 +1,285 @@
+"""Few Fourier features of endlessly many kernels against a support vector machine.
+
+Figures 3 and 4 of A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many
+features", Machine Learning 91, 2013; there against infinite kernel learning, here against
+scikit-learn's SVC with one Gaussian kernel.
+
+    python -m scripts.reproduce.support_vectors --data DIR --set spambase
+    python -m scripts.reproduce.support_vectors --data DIR --set adult
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC
+
+from scripts.reproduce import adult, spambase
+from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
+from visionshare import CompactClassifier, GroupFeatureClassifier, RandomFourier
+from visionshare.generators.draws import Draws
+from visionshare.learners.fine_tuning import FineTuning, fine_tune
+from visionshare.resources import thread_limit
+from visionshare.store import DrawnColumns
+
+RANGES = ((2.0, 40.0), (5.0, 100.0), (10.0, 200.0))
+FRACTIONS = (2e-3, 2e-2, 1e-1)
+COSTS = (0.1, 1.0, 10.0, 100.0)
+GAMMAS = (0.0005, 0.002, 0.01, 0.05, 0.2)
+DRAWS, ROUNDS, PATIENCE = 60, 80, 3
+# Pairs that are drawn once, and how they are tuned: σ, epochs, rate, label smoothing.
+PAIRS = 40
+TUNINGS = tuple(itertools.product((5.0, 15.0, 50.0), (20, 60), (0.003, 0.01, 0.03), (0.0, 0.2)))
+CHOSEN_ON, FOLDS = 1000, 2
+ADULT_ROWS, ADULT_TRAINING = 10_000, 7000
+
+
+@dataclass(frozen=True)
+class Task:
+    """A set of examples.
+
+    ``inputs(kind, train)`` returns the inputs of all of them, scaled as the training rows say;
+    a split is a name, training rows and test rows.
+    """
+
+    title: str
+    y: np.ndarray
+    kinds: tuple[str, ...]
+    inputs: Callable[[str, np.ndarray], np.ndarray]
+    splits: list[tuple[str, np.ndarray, np.ndarray]]
+    sizes: tuple[int, ...]
+
+
+def spam_task(data: Path, seeds: int) -> Task:
+    """Return spambase: the published split and random ones."""
+    X, y, part = spambase.load(data)
+    return Task(
+        "Spambase",
+        y,
+        spambase.INPUTS,
+        lambda kind, train: spambase.scaled(X, train, kind),
+        spambase.splits(part, seeds),
+        (100, 300, 1000, 3065),
+    )
+
+
+def adult_task(data: Path, seeds: int) -> Task:
+    """Return Adult: other rows in each split, as many as the paper's."""
+    people = adult.load(data)
+    everyone = np.arange(len(people.y))
+    parts = []
+    for seed in range(seeds):
+        rows = np.random.default_rng(seed).permutation(everyone)[:ADULT_ROWS]
+        parts.append((f"seed {seed}", rows[:ADULT_TRAINING], rows[ADULT_TRAINING:]))
+    return Task(
+        "Adult",
+        people.y,
+        adult.INPUTS,
+        lambda kind, train: people.table(kind, train, everyone),
+        parts,
+        (100, 300, 1000, 3000, ADULT_TRAINING),
+    )
+
+
+TASKS: dict[str, Callable[[Path, int], Task]] = {"spambase": spam_task, "adult": adult_task}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one machine did on one split."""
+
+    accuracy: float
+    training: float
+    prediction: float
+    size: int
+
+
+def grfl(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
+    """Train and evaluate GrFL: pairs of σ drawn between two bandwidths."""
+    bandwidths, fraction = how
+    begun = time.perf_counter()
+    family = RandomFourier(bandwidths=bandwidths, between=True, scaling="none").fit(X[train])
+    draws = Draws(family, n=DRAWS, rounds=(PATIENCE + 1) * ROUNDS, random_state=0)
+    model = GroupFeatureClassifier(
+        alpha=fraction * np.sqrt(len(train)),
+        search="sampled",
+        rounds=ROUNDS,
+        patience=PATIENCE,
+        refit_tol=0.01,
+        max_iter=50,
+    ).fit(DrawnColumns(draws, X[train]), y[train])
+    trained = time.perf_counter() - begun
+    if len(model.support_) == 0:
+        return Outcome(max(np.mean(y[test]), 1 - np.mean(y[test])), trained, 0.0, 0)
+    chosen = draws.take(model.support_)
+    chosen.transform(X[test[:2]])
+    begun = time.perf_counter()
+    scores = chosen.transform(X[test]) @ model.coef_[0] + model.intercept_[0]
+    seconds = time.perf_counter() - begun
+    return Outcome(np.mean((scores > 0) == y[test]), trained, seconds, len(model.support_))
+
+
+def tuned(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
+    """Train and evaluate pairs that are drawn once and move with the weights."""
+    sigma, epochs, rate, smoothing = how
+    begun = time.perf_counter()
+    drawn = RandomFourier(PAIRS, bandwidths=(sigma,), scaling="none", random_state=0).fit(X[train])
+    nothing = np.zeros((2, drawn.n_features_), np.float32)
+    start = CompactClassifier(drawn, nothing, np.zeros(2, np.float32), np.array([0, 1]))
+    model = fine_tune(
+        start,
+        X[train],
+        y[train],
+        FineTuning(
+            head="linear",
+            epochs=epochs,
+            batch=min(64, len(train)),
+            rate=rate,
+            alpha=1e-3,
+            margin=0.0,
+            label_smoothing=smoothing,
+            validation_fraction=0.0,
+        ),
+    )
+    trained = time.perf_counter() - begun
+    model.predict(X[test[:2]])
+    begun = time.perf_counter()
+    labels = model.predict(X[test])
+    seconds = time.perf_counter() - begun
+    return Outcome(np.mean(labels == y[test]), trained, seconds, 2 * PAIRS)
+
+
+def svc(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how: Any) -> Outcome:
+    """Train and evaluate a support vector machine."""
+    cost, gamma = how
+    begun = time.perf_counter()
+    model = SVC(C=cost, gamma=gamma).fit(X[train], y[train])
+    trained = time.perf_counter() - begun
+    begun = time.perf_counter()
+    labels = model.predict(X[test])
+    seconds = time.perf_counter() - begun
+    return Outcome(np.mean(labels == y[test]), trained, seconds, int(model.n_support_.sum()))
+
+
+MACHINES = {
+    "GrFL": (grfl, tuple(itertools.product(RANGES, FRACTIONS))),
+    "drawn and tuned": (tuned, TUNINGS),
+    "SVC": (svc, tuple(itertools.product(COSTS, GAMMAS))),
+}
+
+Measured = dict[tuple[str, int], list[Outcome]]
+
+
+def choose(name: str, task: Task, train: np.ndarray) -> tuple[str, Any]:
+    """Return the inputs and settings of the best accuracy in cross-validation."""
+    machine, settings = MACHINES[name]
+    scores: dict[tuple[str, Any], float] = {}
+    parts = np.array_split(train[:CHOSEN_ON], FOLDS)
+    for kind, fold in itertools.product(task.kinds, range(FOLDS)):
+        learned = np.concatenate([p for i, p in enumerate(parts) if i != fold])
+        X = task.inputs(kind, learned)
+        for how in settings:
+            accuracy = machine(X, task.y, learned, parts[fold], how).accuracy
+            scores[kind, how] = scores.get((kind, how), 0.0) + accuracy
+    return max(scores.items(), key=itemgetter(1))[0]
+
+
+def measure(task: Task) -> Iterator[tuple[Measured, list[list[Any]]]]:
+    """Yield, after each split, outcomes of all machines at every size and the settings chosen."""
+    measured: Measured = {}
+    chosen: list[list[Any]] = []
+    for label, train, test in task.splits:
+        for name, (machine, _) in MACHINES.items():
+            kind, how = choose(name, task, train)
+            chosen.append([label, name, kind, how])
+            for size in task.sizes:
+                rows = train[:size]
+                outcome = machine(task.inputs(kind, rows), task.y, rows, test, how)
+                measured.setdefault((name, size), []).append(outcome)
+                print(label, name, kind, how, size, outcome, flush=True)
+        yield measured, chosen
+
+
+def draw(measured: Measured, sizes: tuple[int, ...], path: Path) -> None:
+    """Draw accuracy, seconds and size against the number of training examples."""
+    plt = pyplot()
+
+    labels = {
+        "accuracy": "accuracy",
+        "training": "training, seconds",
+        "prediction": "prediction, seconds",
+        "size": "features or support vectors",
+    }
+    figure, axes = plt.subplots(1, 4, figsize=(15, 3.5), constrained_layout=True)
+    for axis, (field, label) in zip(axes, labels.items(), strict=True):
+        for name in MACHINES:
+            means = [np.mean([getattr(o, field) for o in measured[name, n]]) for n in sizes]
+            axis.plot(sizes, means, "o-", label=name)
+        axis.set(xscale="log", xlabel="training examples", ylabel=label)
+        if field != "accuracy":
+            axis.set_yscale("log")
+    axes[0].legend()
+    figure.savefig(path, dpi=80)
+
+
+def main() -> None:
+    """Measure all machines on all splits and write the page."""
+    parser = arguments(__doc__)
+    parser.add_argument("--set", choices=sorted(TASKS), required=True, help="of examples")
+    options = parser.parse_args()
+    task = TASKS[options.set](options.data, 1 if options.quick else options.seeds)
+    with thread_limit(options.jobs):
+        for measured, chosen in measure(task):
+            write(options, task, measured, chosen)
+
+
+def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]]) -> None:
+    """Write page and picture of the splits that are complete."""
+    name = f"support_vectors-{options.set}"
+    options.out.mkdir(parents=True, exist_ok=True)
+    draw(measured, task.sizes, options.out / f"{name}.png")
+    rows = [
+        [
+            n,
+            machine,
+            spread([100 * o.accuracy for o in measured[machine, n]]),
+            spread([o.training for o in measured[machine, n]]),
+            spread([1000 * o.prediction for o in measured[machine, n]], 1),
+            spread([o.size for o in measured[machine, n]], 0),
+        ]
+        for n in task.sizes
+        for machine in MACHINES
+    ]
+    header = ["training examples", "machine", "accuracy", "training, s", "prediction, ms", "size"]
+    choices = ["split", "machine", "inputs", "settings"]
+    keep_runs(options.out, name, {"outcomes": measured, "chosen": chosen})
+    _, train, test = task.splits[0]
+    write_page(
+        options.out,
+        "support_vectors",
+        name,
+        title=task.title,
+        name=name,
+        n_train=len(train),
+        n_test=len(test),
+        splits=", ".join(label for label, *_ in task.splits),
+        folds=FOLDS,
+        chosen_on=CHOSEN_ON,
+        draws=DRAWS,
+        rounds=ROUNDS,
+        pairs=PAIRS,
+        jobs=options.jobs,
+        accuracies=table(header, rows),
+        chosen=table(choices, chosen),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -60,7 +60,9 @@ def test_16000_columns(paired: Paired, kind: str, dtype: str, threads: int) -> N
 def test_products_of_sparse_columns(paired: Paired, density: float, kept: str) -> None:
     """XᵀR of 10 000 sparse columns against all their zeros, and against scipy's product."""
     rng = np.random.default_rng(0)
-    X = random_array((4000, 10_000), density=density, rng=rng, format="csc", dtype=np.float32)
+    X = random_array(
+        (4000, 10_000), density=density, random_state=rng, format="csc", dtype=np.float32
+    )
     R = rng.normal(size=(4000, 10)).astype(np.float32)
     columns = SparseColumns(X)
     transposed = X.T.tocsr()

@@ -1,13 +1,18 @@
 """The benchmark of own pictures: what is done once stays done; peers get what we had."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
-import tomllib
 
 from benchmarks import pictures
 from visionshare.datasets import load_images
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 OURS = {"error": 0.25, "seconds": 1.0, "macs": 1000, "recipe": None, "chosen": "stub"}
 

@@ -96,8 +96,8 @@ class ExitPlan:
     >>> margins = np.arange(100.0)
     >>> candidate = CandidateRound(3, 3, margins, margins < 5)
     >>> plan = ExitPlan((candidate,), np.array([10.0, 100.0]), 100)
-    >>> plan.stops([90.0]).sum(), plan.mean_cost([90.0])
-    (np.int64(90), 91.0)
+    >>> int(plan.stops([90.0]).sum()), plan.mean_cost([90.0])
+    (90, 91.0)
     """
 
     rounds: tuple[CandidateRound, ...]

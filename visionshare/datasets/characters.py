@@ -77,8 +77,8 @@ def normalize_character(
     >>> mask[10:54, 20:24] = True
     >>> image = normalize_character(np.where(mask, 200, 0).astype(np.uint8), mask)
     >>> rows, cols = np.nonzero(image > 127)
-    >>> np.ptp(rows) + 1, np.ptp(cols) + 1, image.max()
-    (np.int64(22), np.int64(2), np.uint8(255))
+    >>> int(np.ptp(rows)) + 1, int(np.ptp(cols)) + 1, int(image.max())
+    (22, 2, 255)
     """
     return place_character(darkness, mask, size, margin, center)[0]
 

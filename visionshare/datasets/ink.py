@@ -32,8 +32,8 @@ class Ink:
 
     Examples
     --------
-    >>> Ink(np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8), False).mask.sum()
-    np.int64(4)
+    >>> int(Ink(np.ones((2, 2), bool), np.full((2, 2), 255, np.uint8), False).mask.sum())
+    4
     """
 
     mask: np.ndarray

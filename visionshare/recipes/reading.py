@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -208,6 +208,7 @@ def _keys(loc: tuple[Any, ...], model: type[BaseModel]) -> tuple[list[str], type
 def _model_of(annotation: Any) -> type[BaseModel] | None:
     """Return the model of a field's table, or of the tables in its list."""
     for part in (annotation, *get_args(annotation)):
-        if inspect.isclass(part) and issubclass(part, BaseModel):
+        # Python 3.10 takes list[Model] for a class.
+        if get_origin(part) is None and inspect.isclass(part) and issubclass(part, BaseModel):
             return part
     return None

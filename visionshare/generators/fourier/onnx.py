@@ -18,12 +18,8 @@ def emit(family: RandomFourier, graph: Graph) -> str:
     # Where all scales are 0 one input gives the phases, which are 0 too.
     indices = np.flatnonzero(family.input_scale_) if family.input_scale_.any() else np.array([0])
     inputs = graph.inputs(indices, family.input_offset_, family.input_scale_)
-    parts = []
-    for part, function in enumerate(("Cos", "Sin")):
-        features = np.flatnonzero(family.ids_ % 2 == part)
-        if len(features):
-            frequencies = family.frequencies_[family.ids_[features] // 2][:, indices]
-            weights = graph.constant(frequencies.T.astype(np.float64))
-            phases = graph.node("MatMul", inputs, weights)
-            parts.append((graph.floats(graph.node(function, phases)), features))
-    return graph.concatenate(parts)
+    weights = family.frequencies_[family.ids_ // 2][:, indices].T.astype(np.float64)
+    phases = graph.node("MatMul", inputs, graph.constant(weights))
+    # A cosine is a sine a quarter later: before 1.24 onnxruntime has no cosine of doubles.
+    later = graph.constant(np.where(family.ids_ % 2 == 0, np.pi / 2, 0.0))
+    return graph.floats(graph.node("Sin", graph.node("Add", phases, later)))

@@ -47,7 +47,7 @@ def recipe_of(pattern, *settings):
 
 
 def test_a_recipe_trains_from_files_of_storage(pattern, tmp_path):
-    result = train(recipe_of(pattern), tmp_path / "run")
+    result = train(recipe_of(pattern, "learner.rounds=12"), tmp_path / "run")
     assert (result.metrics["train_images"], result.metrics["test_images"]) == (384, 96)
     assert result.metrics["test_error_rate"] < 0.6
     stored = StoredPictures.load(tmp_path / "run" / "pictures.json")

@@ -21,6 +21,7 @@ NAMES = sorted(str(p.relative_to(PAGES)).removesuffix(".md.j2") for p in PAGES.r
 _DEFORMED = ("peers-deformed", "peers-fashion-deformed", "peers-cifar10")
 _OTHERS = ("peers-deformed", "peers-fashion-deformed")
 STORED = {
+    "support_vectors": ("support_vectors-adult", "support_vectors-spambase"),
     "peers": _DEFORMED,
     **{f"peers/{part}": _DEFORMED for part in ("deformed", "network", "picture", "ours-training")},
     **{

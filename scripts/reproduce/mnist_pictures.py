@@ -1,4 +1,4 @@
-"""Figures 4, 5 and 6 of the ShareBoost paper from a run: convergence, features and mistakes.
+"""Figures 4 to 6 of the ShareBoost paper from a run: convergence, features, weights and mistakes.
 
 The run is a folder of `visionshare train` on MNIST with a pool of patches:
 
@@ -45,9 +45,9 @@ def chosen(classifier: CompactClassifier, images: np.ndarray) -> Any:
     """
     seen = Seen(images[:SHOWN], images[:SHOWN], called="test images")
     n = min(FEATURES, classifier.n_features)
-    plates = classifier.family.pictures(seen).plates(range(1, classifier.n_features + 1))
-    tiles = [stack.rows[0].tiles for plate in plates for stack in plate.stacks if stack.rows][:n]
-    if not tiles:
+    pictures = classifier.family.pictures(seen)
+    tiles = [pictures.tiles(feature) for feature in range(n)]
+    if not tiles[0]:
         raise InputError("run", classifier.family, "a classifier whose features can be drawn")
     deep = len(tiles[0])
     rows = deep * -(-n // IN_A_ROW)
@@ -57,6 +57,20 @@ def chosen(classifier: CompactClassifier, images: np.ndarray) -> Any:
         for depth, tile in enumerate(feature[:deep]):
             _show(axes[deep * row + depth, column], tile)
         axes[deep * row, column].set_title(str(number + 1), fontsize=7, pad=2)
+    return figure
+
+
+def weights(classifier: CompactClassifier) -> Any:
+    """Return the weights of the first features in the scores of the classes (figure 5 b)."""
+    n = min(FEATURES, classifier.n_features)
+    shown = classifier.weights[:, :n]
+    figure, axis = pyplot().subplots(figsize=(8, 3.2), layout="constrained")
+    most = float(np.abs(shown).max())
+    image = axis.imshow(shown, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto")
+    axis.set(xlabel="feature", ylabel="class", xticks=range(n), yticks=range(len(shown)))
+    axis.set_xticklabels(range(1, n + 1), fontsize=7)
+    axis.set_yticklabels(map(str, classifier.classes))
+    figure.colorbar(image, label="weight")
     return figure
 
 
@@ -110,8 +124,10 @@ def main() -> None:
         drawn = {
             "convergence": convergence(classifier),
             "features": chosen(classifier, test.images),
+            "weights": weights(classifier),
             "mistakes": mistakes(classifier, test),
         }
+    options.out.mkdir(parents=True, exist_ok=True)
     for name, figure in drawn.items():
         figure.savefig(options.out / f"mnist-{name}.png", dpi=110)
 

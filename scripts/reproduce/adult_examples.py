@@ -86,6 +86,22 @@ def _accuracy(
     return path.accuracy(reached, X_test, y_test)
 
 
+def _said(settings: Settings) -> list[list[str]]:
+    choice, tuning = settings.choice, settings.tuning
+    squares = f"σ² = {choice.square:g}, all kernels: {listed(SQUARES)}"
+    grfl = f"{choice.inputs}; {squares}; λ = {choice.alpha:g}; {choice.loss}"
+    smoothing = f"label smoothing {tuning.label_smoothing:g}"
+    return [
+        ["GrFL", grfl],
+        [
+            f"{TUNED}, as in [draws that move](moved_draws.md)",
+            f"{tuning.epochs} epochs, rate {tuning.rate:g}, {smoothing}",
+        ],
+        *([name, f"{kind}; σ² = {square:g}; C = {cost:g}"]
+          for name, (kind, square, cost) in settings.maps.items()),
+    ]  # fmt: skip
+
+
 def main() -> None:
     """Choose settings on the development rows, measure the splits and write the page."""
     options = arguments(__doc__).parse_args()
@@ -123,10 +139,7 @@ def write(
         columns=columns,
         last_seed=runs[-1]["seed"],
         folds=(adult.FOLDS, moved_draws.FOLDS),
-        squares=listed(SQUARES),
-        choice=settings.choice,
-        tuning=settings.tuning,
-        maps=settings.maps,
+        settings=table(["method", "settings"], _said(settings)),
         accuracies=table(head, kernels.rows_of(accuracies, seconds, NAMES)),
         paper=table(["paper", *(f"{r:.0%}" for r in RATIOS)], [[n, *v] for n, v in PAPER.items()]),
     )

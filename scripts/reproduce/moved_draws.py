@@ -51,9 +51,11 @@ TRIED = {
 }
 FOLDS = 5
 HEAD = ("method", "draws a round", "scored on all rows", "steps", "λ")
+# Examples of a step.
+BATCH = 256
 # What fine-tuning has in common, and what is tried for each number of columns.
 COMMON: dict[str, Any] = {
-    "head": "linear", "batch": 256, "alpha": 1e-3, "margin": 0.0, "validation_fraction": 0.0,
+    "head": "linear", "alpha": 1e-3, "margin": 0.0, "validation_fraction": 0.0,
 }  # fmt: skip
 TUNINGS = list(itertools.product((10, 20), (0.001, 0.003, 0.01, 0.03), (0.0, 0.1, 0.2)))
 
@@ -99,12 +101,18 @@ class Tuning:
 
 
 def tune(
-    family: FeatureFamily, X: np.ndarray, y: np.ndarray, tuning: Tuning, seed: int
+    family: FeatureFamily,
+    X: np.ndarray,
+    y: np.ndarray,
+    tuning: Tuning,
+    seed: int,
+    batch: int = BATCH,
 ) -> CompactClassifier:
-    """Return a classifier of moved pairs, from weights of 0."""
+    """Return a classifier of moved pairs, from weights of 0; a batch is one step."""
     weights, intercept = np.zeros((2, family.n_features_), np.float32), np.zeros(2, np.float32)
     start = CompactClassifier(family, weights, intercept, np.array([0, 1]))
-    return fine_tune(start, X, y, FineTuning(**COMMON, **asdict(tuning), random_state=seed))
+    settings = {**COMMON, **asdict(tuning), "batch": batch, "random_state": seed}
+    return fine_tune(start, X, y, FineTuning(**settings))
 
 
 def drawn(X: np.ndarray, width: int, seed: int) -> RandomFourier:
@@ -280,7 +288,7 @@ def write(
         last_seed=runs[-1]["seed"],
         folds=FOLDS,
         square=f"{SQUARE:g}",
-        common=COMMON,
+        common={**COMMON, "batch": BATCH},
         accuracies=table(
             head, rows_of(accuracies, seconds, (STILL, MOVED, GUIDED, BOTH, TUNED, *MAPS))
         ),

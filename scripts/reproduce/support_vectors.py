@@ -22,10 +22,10 @@ import numpy as np
 from sklearn.svm import SVC
 
 from scripts.reproduce import adult, spambase
+from scripts.reproduce.moved_draws import Tuning, tune
 from scripts.reproduce.results import arguments, keep_runs, pyplot, spread, table, write_page
-from visionshare import CompactClassifier, GroupFeatureClassifier, RandomFourier
+from visionshare import GroupFeatureClassifier, RandomFourier
 from visionshare.generators.draws import Draws
-from visionshare.learners.fine_tuning import FineTuning, fine_tune
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
@@ -131,23 +131,8 @@ def tuned(X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, how
     sigma, epochs, rate, smoothing = how
     begun = time.perf_counter()
     drawn = RandomFourier(PAIRS, bandwidths=(sigma,), scaling="none", random_state=0).fit(X[train])
-    nothing = np.zeros((2, drawn.n_features_), np.float32)
-    start = CompactClassifier(drawn, nothing, np.zeros(2, np.float32), np.array([0, 1]))
-    model = fine_tune(
-        start,
-        X[train],
-        y[train],
-        FineTuning(
-            head="linear",
-            epochs=epochs,
-            batch=min(64, len(train)),
-            rate=rate,
-            alpha=1e-3,
-            margin=0.0,
-            label_smoothing=smoothing,
-            validation_fraction=0.0,
-        ),
-    )
+    tuning, batch = Tuning(epochs, rate, smoothing), min(64, len(train))
+    model = tune(drawn, X[train], y[train], tuning, 0, batch)
     trained = time.perf_counter() - begun
     model.predict(X[test[:2]])
     begun = time.perf_counter()

@@ -32,7 +32,7 @@ STORED = {
 # Problems and peers that the stored pages were written without, and templates that changed since.
 NOT_STORED = {
     "sparsification/digits", "mnist_steps", "peers/oriented_gradients", "peers/none-more-accurate",
-    "peers/better", "peers/most-accurate", "peers/scattering", "peers/elsewhere",
+    "peers/better", "peers/most-accurate", "peers/scattering", "peers/elsewhere", "peers/tsetlin",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 

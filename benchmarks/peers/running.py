@@ -108,6 +108,7 @@ PEERS = {
     "neighbors": Peer("3 nearest neighbors", "neighbors", seeded=False),
     "convolutions": Peer("random convolutions, ridge", "random_convolutions", color=False),
     "scattering": Peer("scattering, ridge", "scattering", ("kymatio",), seeded=False, color=False),
+    "tsetlin": Peer("Tsetlin machine", "tsetlin", ("tmu",), color=False),
 }
 
 

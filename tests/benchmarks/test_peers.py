@@ -326,3 +326,43 @@ def test_a_coefficient_of_scattering_is_a_smoothed_modulus():
     smooth = [convolved(x, low).real for x in (padded, *map(np.abs, fine))]
     plain = np.array([x[::4, ::4][1:-1, 1:-1] for x in smooth])
     np.testing.assert_allclose(lift.transform(image).reshape(-1, 3, 3)[:5], plain, atol=1e-5)
+
+
+def test_a_clause_is_true_where_all_its_literals_are_true_of_a_patch():
+    from benchmarks.peers import tsetlin
+
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (6, 12, 13), np.uint8)
+    rows, cols, side = 3, 4, tsetlin.SIDE
+    n_features = rows - 1 + cols - 1 + side * side
+    chosen = [rng.choice(2 * n_features, n, replace=False) for n in (0, 1, 2, 4, 7)]
+    bits = np.zeros((1, len(chosen), 32 * -(-2 * n_features // 32)), bool)
+    for clause, numbers in enumerate(chosen):
+        bits[0, clause, numbers] = True
+    included = np.packbits(bits, axis=2, bitorder="little").view("<u4")
+
+    def holds(image, number):
+        """Return in which patches a literal is true."""
+        feature = number % n_features
+        found = np.empty((rows, cols), bool)
+        for y in range(rows):
+            for x in range(cols):
+                if feature < rows - 1:
+                    found[y, x] = y > feature
+                elif feature < rows + cols - 2:
+                    found[y, x] = x > feature - (rows - 1)
+                else:
+                    dy, dx = divmod(feature - (rows + cols - 2), side)
+                    found[y, x] = image[y + dy, x + dx] > tsetlin.INK
+        return found if number < n_features else ~found
+
+    for clause, numbers in enumerate(chosen):
+        weights = np.zeros((1, len(chosen)), np.int32)
+        weights[0, clause] = 3
+        scores = np.empty((len(images), 1), np.int64)
+        tsetlin._scores(tsetlin.literals(images), included, weights, scores)
+        for image, (score,) in zip(images, scores, strict=True):
+            true = np.ones((rows, cols), bool)
+            for number in numbers:
+                true &= holds(image, number)
+            assert score == (3 if len(numbers) and true.any() else 0)

@@ -46,7 +46,8 @@ def image_seeds() -> list[bytes]:
         add(color, "tiff", compression=way)
     for image in (deep, gray.convert("F"), gray.convert("I"), clear):
         add(image, "tiff")
-    for image in (gray, deep, color, gray.convert("1")):
+    # Of 32 bits in memory: Pillow of before writes no others as 16 bits.
+    for image in (gray, deep.convert("I"), color, gray.convert("1")):
         add(image, "ppm")
     add(color, "webp")
     add(clear, "webp", lossless=True)

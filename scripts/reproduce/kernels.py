@@ -11,9 +11,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +41,7 @@ from scripts.reproduce.results import (
     write_page,
 )  # fmt: skip
 from visionshare import GroupFeatureClassifier, RandomFourier
+from visionshare.apps.worker_processes import worker_processes
 from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
@@ -334,7 +334,7 @@ def main() -> None:
         for seed in range(last)
         for name in PAPER
     ]
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as workers:
+    with worker_processes(options.jobs) as workers:
         running = [
             workers.submit(
                 measure_path, data, split_rows[seed], name, _of(choice, widths), widths, seed

@@ -42,7 +42,7 @@ def test_calls_are_answered_in_processes_that_began():
 
 
 def test_errors_come_back_and_the_process_goes_on():
-    with worker_processes(1, os.getpid) as processes:
+    with worker_processes(1) as processes:
         with pytest.raises(ValueError, match="no such number") as caught:
             processes.submit(failing).result()
         assert "in failing" in str(caught.value.__cause__)
@@ -54,7 +54,7 @@ def test_killed_while_they_send_they_are_not_waited_for():
     ended = threading.Event()
 
     def batches():
-        with worker_processes(2, os.getpid) as processes:
+        with worker_processes(2) as processes:
             for result in [processes.submit(large, 1 << 24) for _ in range(100)]:
                 yield len(result.result())
 
@@ -72,7 +72,7 @@ def test_killed_while_they_send_they_are_not_waited_for():
 
 
 def test_a_process_that_dies_while_it_sends_is_an_error():
-    with worker_processes(1, os.getpid) as processes:
+    with worker_processes(1) as processes:
         (process,) = multiprocessing.active_children()
         results = [processes.submit(large, 1 << 24) for _ in range(100)]
         results[0].result()
@@ -93,7 +93,7 @@ def test_they_end_with_their_parent(number):
         "import os, time\n"
         "from visionshare.apps.worker_processes import worker_processes\n"
         "if __name__ == '__main__':\n"
-        "    with worker_processes(1, os.getpid) as processes:\n"
+        "    with worker_processes(1) as processes:\n"
         "        print(processes.submit(os.getpid).result(), flush=True)\n"
         "        processes.submit(time.sleep, 600).result()\n"
     )
@@ -118,7 +118,7 @@ def test_an_iterator_that_is_left_does_not_keep_the_interpreter():
         "import os, math\n"
         "from visionshare.apps.worker_processes import worker_processes\n"
         "def roots():\n"
-        "    with worker_processes(1, os.getpid) as processes:\n"
+        "    with worker_processes(1) as processes:\n"
         "        while True:\n"
         "            yield processes.submit(math.sqrt, 4).result()\n"
         "if __name__ == '__main__':\n"

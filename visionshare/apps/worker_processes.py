@@ -90,14 +90,17 @@ class WorkerProcesses:
 
 @contextmanager
 def worker_processes(
-    n_processes: int, begin: Callable[P, None], *arguments: P.args, **options: P.kwargs
+    n_processes: int,
+    begin: Callable[P, object] | None = None,
+    *arguments: P.args,
+    **options: P.kwargs,
 ) -> Iterator[WorkerProcesses]:
     """Yield processes; they end with the block, whatever ends it, and with this process.
 
     Parameters
     ----------
     n_processes : int
-    begin : callable
+    begin : callable, optional
         Each process calls it first.
     *arguments, **options
         Of ``begin``; they are pickled.
@@ -108,8 +111,8 @@ def worker_processes(
 
     Examples
     --------
-    >>> import math, os
-    >>> with worker_processes(2, os.getpid) as processes:  # doctest: +SKIP
+    >>> import math
+    >>> with worker_processes(2) as processes:  # doctest: +SKIP
     ...     processes.submit(math.sqrt, 2.25).result()
     1.5
     """
@@ -156,11 +159,14 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _work(connection: Connection, begin: Callable[..., None], arguments: Any, options: Any) -> None:
+def _work(
+    connection: Connection, begin: Callable[..., object] | None, arguments: Any, options: Any
+) -> None:
     """Answer calls until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    begin(*arguments, **options)
+    if begin is not None:
+        begin(*arguments, **options)
     while True:
         try:
             function, arguments, options = connection.recv()

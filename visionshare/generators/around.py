@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -60,7 +61,7 @@ class FamilyAround(FeatureFamily):
         """Yield what the family inside sees of images, batch by batch."""
         images = np.asarray(images)
         # The images that are made, and what the family inside makes of them.
-        for batch in image_batches(len(images), 2 * 4.0 * np.prod(self._inner_shape())):
+        for batch in image_batches(len(images), 8.0 * math.prod(self._inner_shape())):
             yield self.inner_images(images[batch], n_jobs)
 
     @abstractmethod
@@ -91,9 +92,9 @@ class FamilyAround(FeatureFamily):
         return self.part_.sample(n, rng)
 
     def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
-        return np.concatenate(
-            [self.part_.transform(inner, features, n_jobs) for inner in self._inner(images, n_jobs)]
-        )
+        inner = self._inner(images, n_jobs)
+        parts = [self.part_.transform(batch, features, n_jobs) for batch in inner]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def transform_columns(
         self, images: np.ndarray, features: Ids = None, n_jobs: int = 1, dtype: str = "float32"

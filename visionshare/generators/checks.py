@@ -191,13 +191,17 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
         # What is beyond float32 becomes infinite, and is refused.
         with np.errstate(over="ignore"):
             images = images.astype(np.float32)
-    # Some images at a time: what says of each value whether it is finite takes memory too.
-    finite = (np.isfinite(images[i : i + 256]).all() for i in range(0, len(images), 256))
-    if images.dtype == np.float32 and not all(finite):
+    if images.dtype == np.float32 and not _finite(images):
         raise InputError("images", "NaN or infinity", "finite values")
     if images.ndim == 2:
         return images[:, None, :, None]
     return images[..., None] if images.ndim == 3 else images
+
+
+def _finite(images: np.ndarray) -> bool:
+    # Some images at a time: what says of each value whether it is finite takes memory too.
+    starts = range(0, len(images), 256)
+    return all(bool(np.isfinite(images[i : i + 256]).all()) for i in starts)
 
 
 def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

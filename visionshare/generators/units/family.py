@@ -134,10 +134,13 @@ class Units(FeatureFamily):
 
     def transform(self, images: np.ndarray, features: Ids = None, n_jobs: int = 1) -> np.ndarray:
         check_images(images, self.image_shape_)
-        ids = check_features(features, self.n_features_)
+        directions, offsets = self.directions_, self.offsets_
+        if features is not None:
+            ids = check_features(features, self.n_features_)
+            directions, offsets = directions[ids], offsets[ids]
         # Sums of float32 would depend on which units are asked for together.
         values = self.part_.transform(images, None, n_jobs).astype(np.float64)
-        sums = product(values, self.directions_[ids].astype(np.float64).T) + self.offsets_[ids]
+        sums = product(values, directions.astype(np.float64).T) + offsets
         # Numbers of an untrusted file may overflow: units are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
             return self.activated(sums.astype(np.float32))

@@ -5,6 +5,8 @@
 
 A peer is a file of this folder with a function ``learn`` and an entry of PEERS. Those whose
 packages are not installed are left out, and the page says so: ``pip install -e .[benchmarks]``.
+The Tsetlin machine's, tmu, needs NumPy 1, and so an environment of its own: ``pip install -e . tmu
+kymatio "numpy<2"``.
 What a stopped run kept in its file of JSON is not done again; --seeds may grow.
 """
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from jinja2 import meta, nodes
 
-from scripts.reproduce import brodatz, brodatz_page, mnist, sparse_peers
+from scripts.reproduce import brodatz, brodatz_page, mnist, mnist_steps, sparse_peers
 from scripts.reproduce.mnist_trials import TRIED, folder_of
 from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, write_page
+from visionshare.recipes.pools import read_pool
 
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(str(p.relative_to(PAGES)).removesuffix(".md.j2") for p in PAGES.rglob("*.md.j2"))
@@ -208,3 +209,16 @@ def test_the_page_of_few_inputs_counts_who_errs_less(tmp_path):
     assert "| letter | 10.5 ± 0.7 (1.00 s) |" in sparse_peers.errors(found, 5)
     sparse_peers.draw(found, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").is_file()
+
+
+@pytest.mark.parametrize("copies", [0, 5])
+@pytest.mark.parametrize("step", mnist_steps.STEPS, ids=lambda step: step.name)
+def test_a_step_of_mnist_has_a_pool_of_the_templates_asked_for(step, copies):
+    options = Namespace(images=None, copies=copies, rounds=20, templates=30)
+    recipe = mnist_steps.recipe_of(step, 1, options)
+    family = read_pool(recipe.features, 1)
+    patches = family.family if step.pool == "deslanted-patches" else family
+    assert (patches.n_templates, recipe.learner.rounds) == (30, 20)
+    assert (recipe.fine_tuning is not None, recipe.deformations is not None) == (
+        step.tuned, copies > 0
+    )  # fmt: skip

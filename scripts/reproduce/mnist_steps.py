@@ -61,10 +61,11 @@ class Run(NamedTuple):
 
 def recipe_of(step: Step, seed: int, options: Any) -> Recipe:
     """Return the recipe of a step."""
+    inside = "" if step.pool == "patches" else "patches."
     settings = [
         f"seed={seed}",
         f"features.pool={step.pool}",
-        f"features.parameters.n_templates={options.templates}",
+        f"features.parameters.{inside}n_templates={options.templates}",
         f"learner.rounds={options.rounds}",
         f"learner.criterion={step.criterion}",
         f"learner.n_backward={round(BACKWARD * options.rounds) if step.backward else 0}",

@@ -20,6 +20,6 @@ def emit(family: RandomFourier, graph: Graph) -> str:
     inputs = graph.inputs(indices, family.input_offset_, family.input_scale_)
     weights = family.frequencies_[family.ids_ // 2][:, indices].T.astype(np.float64)
     phases = graph.node("MatMul", inputs, graph.constant(weights))
-    # A cosine is a sine a quarter later: before 1.24 onnxruntime has no cosine of doubles.
-    later = graph.constant(np.where(family.ids_ % 2 == 0, np.pi / 2, 0.0))
-    return graph.floats(graph.node("Sin", graph.node("Add", phases, later)))
+    # cos(x) = sin(x + π/2): onnxruntime before 1.24 has no cosine of float64.
+    shifts = graph.constant(np.where(family.ids_ % 2 == 0, np.pi / 2, 0.0))
+    return graph.floats(graph.node("Sin", graph.node("Add", phases, shifts)))

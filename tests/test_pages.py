@@ -10,10 +10,13 @@ import jinja2
 import numpy as np
 import pytest
 from jinja2 import meta, nodes
+from numpy.testing import assert_array_equal
 
 from scripts.reproduce import brodatz, brodatz_page, mnist, mnist_steps, sparse_peers
 from scripts.reproduce.mnist_trials import TRIED, folder_of
 from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, write_page
+from visionshare.classifier import CompactClassifier
+from visionshare.recipes import load_recipe, train
 from visionshare.recipes.pools import read_pool
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +26,7 @@ _DEFORMED = ("peers-deformed", "peers-fashion-deformed", "peers-cifar10")
 _OTHERS = ("peers-deformed", "peers-fashion-deformed")
 STORED = {
     "support_vectors": ("support_vectors-adult", "support_vectors-spambase"),
+    "mnist_steps/copies": ("mnist_steps",),
     "peers": (*_DEFORMED, "peers-more"),
     **{
         f"peers/{part}": ("peers-more",) for part in ("scattering", "tsetlin", "none-more-accurate")
@@ -36,7 +40,7 @@ STORED = {
 # Problems and peers that the stored pages were written without, and templates that changed since.
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
-    "peers/most-accurate", "peers/elsewhere",
+    "peers/most-accurate", "peers/elsewhere", "mnist_steps/copies",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 
@@ -214,11 +218,45 @@ def test_the_page_of_few_inputs_counts_who_errs_less(tmp_path):
 @pytest.mark.parametrize("copies", [0, 5])
 @pytest.mark.parametrize("step", mnist_steps.STEPS, ids=lambda step: step.name)
 def test_a_step_of_mnist_has_a_pool_of_the_templates_asked_for(step, copies):
-    options = Namespace(images=None, copies=copies, rounds=20, templates=30)
-    recipe = mnist_steps.recipe_of(step, 1, options)
+    options = Namespace(images=None, rounds=20, templates=30)
+    recipe = mnist_steps.recipe_of(step, 1, options, copies)
     family = read_pool(recipe.features, 1)
     patches = family.family if step.pool == "deslanted-patches" else family
     assert (patches.n_templates, recipe.learner.rounds) == (30, 20)
     assert (recipe.fine_tuning is not None, recipe.deformations is not None) == (
-        step.tuned, copies > 0
+        bool(step.chosen), copies > 0
     )  # fmt: skip
+
+
+def _step_errors(name, *errors, images=60_000):
+    return [
+        mnist_steps.Figures(name, seed, images, count, 10_000, 305, 10, {"learning": 2.0})
+        for seed, count in enumerate(errors)
+    ]
+
+
+def test_a_step_of_mnist_says_what_it_takes_off_the_row_above_or_those_without_copies():
+    found = _step_errors("printed", 80, 60) + _step_errors("tuned", 70, 40)
+    first, second = mnist_steps.rows(found)
+    assert first[1:3] == ["0.70 ± 0.14 (0.80, 0.60)", ""]
+    assert second[0] == "and fine-tuning"
+    assert second[1:3] == ["0.55 ± 0.21 (0.70, 0.40)", "0.15 ± 0.07"]
+    ((text, error, less, *_),) = mnist_steps.rows(
+        _step_errors("tuned", 50, 30, images=360_000), found
+    )
+    assert (text, error, less) == ("fine-tuning", "0.40 ± 0.14 (0.50, 0.30)", "0.15 ± 0.07")
+
+
+def test_fine_tuning_a_run_of_mnist_steps_is_the_whole_recipe_without_its_search(tmp_path):
+    digits = ["data.limit=200", "learner.rounds=3", "features.parameters.n_templates=20"]
+    whole = load_recipe("digits", [*digits, "fine_tuning.epochs=1", "fine_tuning.rate=1e-3"])
+    chosen = whole.model_copy(update={"fine_tuning": None})
+    expected = train(whole, tmp_path / "whole").classifier
+    train(chosen, tmp_path / "chosen")
+    options = Namespace(data=None, jobs=1)
+    mnist_steps.tune(whole, tmp_path / "tuned", tmp_path / "chosen", options)
+    for file in ("classifier.safetensors", "metrics.json", "report.html"):
+        assert (tmp_path / "tuned" / file).is_file()
+    tuned = CompactClassifier.load(tmp_path / "tuned" / "classifier.safetensors")
+    assert_array_equal(tuned.weights, expected.weights)
+    assert tuned.metadata == expected.metadata

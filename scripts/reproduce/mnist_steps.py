@@ -3,8 +3,8 @@
 The recipe is `mnist-deformed` for every step, but for what the step says. Each run is a folder
 under --runs; what is there is not run again, and the page is written from what is there:
 
-    python -m scripts.reproduce.mnist_steps --data DIR --seeds 3                  # 60 000 images
-    python -m scripts.reproduce.mnist_steps --data DIR --seeds 3 --copies 5       # 360 000
+    python -m scripts.reproduce.mnist_steps --data DIR --seeds 3
+    python -m scripts.reproduce.mnist_steps --data DIR --seeds 3 --copies 0       # 60 000 alone
     python -m scripts.reproduce.mnist_steps --data DIR --seeds 3 --images 10000 \\
         --rounds 100 --templates 300                                              # in minutes
 """
@@ -13,40 +13,56 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, keep_runs, spread, table, write_page
+from scripts.reproduce.results import arguments, keep_runs, render, spread, table, write_page
+from visionshare.classifier import CompactClassifier
+from visionshare.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train
+from visionshare.recipes.folder import WORK, run_folder
+from visionshare.recipes.run import Run, claim_work_folder
+from visionshare.recipes.schema import as_settings
+from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
+from visionshare.recipes.stages.images import prepare_images
+from visionshare.recipes.stages.results import write_results
+from visionshare.recipes.stages.tuning import fine_tuned
 
 PIPELINE = "mnist-deformed"
 # Rounds beyond those of the recipe whose features compete, a fifth of them.
 BACKWARD = 0.2
+# What comes before fine-tuning, which begins with the features that a run before it chose.
+CHOOSING = ("features", "columns", "learning")
 
 
 class Step(NamedTuple):
-    """What a step says of learner and pool; it has what those before it have."""
+    """What a step says of learner and pool; it has what those before it have.
+
+    A fine-tuned step begins with the classifier of the run ``chosen``.
+    """
 
     name: str
     text: str
     criterion: str = "orthogonal"
     backward: bool = True
-    tuned: bool = False
     pool: str = "patches"
+    chosen: str = ""
 
 
 STEPS = (
     Step("printed", "ShareBoost as printed: gradient criterion", "gradient", False),
     Step("orthogonal", "orthogonal criterion", backward=False),
     Step("backward", "backward steps"),
-    Step("tuned", "fine-tuning", tuned=True),
-    Step("deslanted", "deslanted images", tuned=True, pool="deslanted-patches"),
+    Step("tuned", "fine-tuning", chosen="backward"),
+    Step("deslanted", "deslanted images", pool="deslanted-patches", chosen="deslanted-chosen"),
 )
+TUNED = tuple(step for step in STEPS if step.chosen)
 
 
-class Run(NamedTuple):
+class Figures(NamedTuple):
     """A run of a step."""
 
     step: str
@@ -59,8 +75,8 @@ class Run(NamedTuple):
     seconds: dict[str, float]
 
 
-def recipe_of(step: Step, seed: int, options: Any) -> Recipe:
-    """Return the recipe of a step."""
+def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
+    """Return the recipe of a step; the copies of each image are for fine-tuning alone."""
     inside = "" if step.pool == "patches" else "patches."
     settings = [
         f"seed={seed}",
@@ -69,41 +85,88 @@ def recipe_of(step: Step, seed: int, options: Any) -> Recipe:
         f"learner.rounds={options.rounds}",
         f"learner.criterion={step.criterion}",
         f"learner.n_backward={round(BACKWARD * options.rounds) if step.backward else 0}",
-        f"deformations.copies={options.copies}",
+        f"deformations.copies={copies}",
     ]
     settings += [] if options.images is None else [f"data.limit={options.images}"]
     recipe = load_recipe(PIPELINE, settings)
     # Without copies there is nothing to deform.
-    changes: dict[str, Any] = {} if options.copies else {"deformations": None}
-    return recipe.model_copy(update=changes if step.tuned else {**changes, "fine_tuning": None})
+    changes: dict[str, Any] = {} if copies else {"deformations": None}
+    return recipe.model_copy(update=changes if step.chosen else {**changes, "fine_tuning": None})
 
 
-def folder_of(step: Step, seed: int, options: Any) -> Path:
+def folder_of(name: str, seed: int, options: Any, copies: int = 0) -> Path:
     """Return the folder of a run; another size has other folders."""
-    size = f"{options.images or 'all'}-{options.copies}-{options.rounds}-{options.templates}"
-    folder: Path = options.runs / size / f"{step.name}-{seed}"
+    size = f"{options.images or 'all'}-{copies}-{options.rounds}-{options.templates}"
+    folder: Path = options.runs / size / f"{name}-{seed}"
     return folder
 
 
-def figures(step: Step, seed: int, options: Any) -> Run | None:
+def figures(step: Step, seed: int, options: Any, copies: int = 0) -> Figures | None:
     """Return the figures of a run; None where it did not end."""
-    file = folder_of(step, seed, options) / "metrics.json"
+    file = folder_of(step.name, seed, options, copies) / "metrics.json"
     if not file.is_file():
         return None
     found = json.loads(file.read_text(encoding="utf-8"))
-    keys = ("train_images", "test_errors", "test_images", "features", "macs", "seconds")
-    return Run(step.name, seed, *(found[key] for key in keys))
+    # Seconds of the processor do not depend on what else the machine did.
+    keys = ("train_images", "test_errors", "test_images", "features", "macs", "processor_seconds")
+    return Figures(step.name, seed, *(found[key] for key in keys))
 
 
-def rows(found: Sequence[Run]) -> list[list[str]]:
-    """Return a row a step that has runs: its errors, and what it took off the last row's."""
+def run(step: Step, seed: int, options: Any, copies: int = 0) -> None:
+    """Run a step where its figures are missing."""
+    if figures(step, seed, options, copies) is not None:
+        return
+    recipe = recipe_of(step, seed, options, copies)
+    folder = folder_of(step.name, seed, options, copies)
+    if not step.chosen:
+        train(recipe, folder, options.data, options.jobs, resume=folder.is_dir())
+    else:
+        choosing = step._replace(name=step.chosen, chosen="")
+        run(choosing, seed, options)
+        tune(recipe, folder, folder_of(step.chosen, seed, options), options)
+    print(figures(step, seed, options, copies), flush=True)
+
+
+def tune(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> None:
+    """Fine-tune the classifier of another run: what the whole recipe makes, without its search."""
+    stages = Run(recipe, folder / WORK, options.data, options.jobs)
+    before = json.loads((chosen / "metrics.json").read_text(encoding="utf-8"))
+    for name in CHOOSING:
+        stages.clock.seconds[name] = before["seconds"][name]
+        stages.clock.processor_seconds[name] = before["processor_seconds"][name]
+    with memory_limit(stages.memory, "store.memory"), run_folder(folder, recipe) as results:
+        with stages.clock("data"):
+            images = prepare_images(stages)
+        claim_work_folder(stages, images.pictures, resume=stages.work.is_dir())
+        classifier = CompactClassifier.load(chosen / "classifier.safetensors")
+        about = {**classifier.metadata, "recipe": as_settings(recipe)}
+        classifier = replace(classifier, metadata=about)
+        with stages.clock("fine-tuning"):
+            classifier = fine_tuned(stages, classifier, images)
+        with stages.clock("evaluation"):
+            classifier = with_test_errors(classifier, images.test, options.jobs)
+            evaluation = evaluate(classifier, images.test, options.jobs)
+        write_results(stages, results, classifier, images, evaluation)
+
+
+def rows(found: Sequence[Figures], beside: Sequence[Figures] = ()) -> list[list[str]]:
+    """Return a row a step that has runs: its errors, and what it took off those it is beside.
+
+    Parameters
+    ----------
+    found : sequence of Figures
+    beside : sequence of Figures, optional
+        The same steps with other images; the row above when omitted.
+    """
     lines: list[list[str]] = []
     before: dict[int, float] = {}
     for step in STEPS:
-        runs = [run for run in found if run.step == step.name]
+        runs = [one for one in found if one.step == step.name]
         if not runs:
             continue
-        errors = {run.seed: 100 * run.test_errors / run.test_images for run in runs}
+        errors = _errors(runs)
+        if beside:
+            before = _errors([one for one in beside if one.step == step.name])
         less = [before[seed] - errors[seed] for seed in errors if seed in before]
         each = ", ".join(f"{error:.2f}" for error in errors.values())
         lines.append(
@@ -111,13 +174,18 @@ def rows(found: Sequence[Run]) -> list[list[str]]:
                 step.text if not lines else f"and {step.text}",
                 f"{spread(list(errors.values()))} ({each})",
                 spread(less) if less else "",
-                str(max(run.features for run in runs)),
-                f"{max(run.macs for run in runs):,}",
-                f"{np.mean([sum(run.seconds.values()) for run in runs]):.0f}",
+                str(max(one.features for one in runs)),
+                f"{max(one.macs for one in runs):,}",
+                f"{np.mean([sum(one.seconds.values()) for one in runs]):.0f}",
             ]
         )
         before = errors
     return lines
+
+
+def _errors(runs: Sequence[Figures]) -> dict[int, float]:
+    """Return the error in percent of each seed."""
+    return {one.seed: 100 * one.test_errors / one.test_images for one in runs}
 
 
 def main() -> None:
@@ -125,39 +193,55 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--runs", type=Path, default=Path("out/mnist-steps"), help="their folder")
     parser.add_argument("--images", type=int, help="training images (default all)")
-    parser.add_argument("--copies", type=int, default=0, help="deformed copies of each (default 0)")
+    parser.add_argument(
+        "--copies",
+        type=int,
+        default=5,
+        help="deformed copies of each for fine-tuning, beside none (default 5; 0: none alone)",
+    )
     parser.add_argument("--rounds", type=int, default=305, help="features (default 305)")
     parser.add_argument("--templates", type=int, default=1000, help="of the pool (default 1000)")
     parser.set_defaults(seeds=3)
     options = parser.parse_args()
-    for seed in range(1 if options.quick else options.seeds):
+    seeds = range(1 if options.quick else options.seeds)
+    for seed in seeds:
         for step in STEPS:
-            if figures(step, seed, options) is None:
-                folder = folder_of(step, seed, options)
-                recipe = recipe_of(step, seed, options)
-                train(recipe, folder, options.data, options.jobs, resume=folder.is_dir())
-                print(figures(step, seed, options), flush=True)
+            run(step, seed, options)
+            write(options)
+    for seed in seeds if options.copies else ():
+        for step in TUNED:
+            run(step, seed, options, options.copies)
             write(options)
 
 
 def write(options: Any) -> None:
     """Write the page of what is there, and the runs."""
-    each = ((step, seed) for step in STEPS for seed in range(options.seeds))
-    found = [run for run in (figures(*one, options) for one in each) if run is not None]
-    lines = rows(found)
-    name = "mnist_steps-deformed" if options.copies else "mnist_steps"
-    keep_runs(options.out, name, found)
-    header = ["step", "test error, %", "less than the row above", "features"]
+    seeds = range(options.seeds)
+
+    def found(steps: Sequence[Step], copies: int) -> list[Figures]:
+        each = (figures(step, seed, options, copies) for step in steps for seed in seeds)
+        return [one for one in each if one is not None]
+
+    plain = found(STEPS, 0)
+    deformed = found(TUNED, options.copies) if options.copies else []
+    keep_runs(options.out, "mnist_steps", {"plain": plain, "deformed": deformed})
+    first, last = ["step", "test error, %"], ["features", "multiply-accumulates", "seconds"]
+    with_copies = render(
+        "mnist_steps/copies",
+        images=f"{max((one.images for one in deformed), default=0):,}",
+        copies=options.copies,
+        steps=table([*first, "less than without", *last], rows(deformed, plain)),
+    )
     write_page(
         options.out,
         "mnist_steps",
-        name,
-        images=f"{max(run.images for run in found):,}",
+        images=f"{max(one.images for one in plain):,}",
         rounds=options.rounds,
         templates=options.templates,
         beyond=round(BACKWARD * options.rounds),
-        seeds=len({run.seed for run in found}),
-        steps=table([*header, "multiply-accumulates", "seconds"], lines),
+        seeds=len({one.seed for one in plain}),
+        steps=table([*first, "less than the row above", *last], rows(plain)),
+        with_copies=with_copies if deformed else "",
     )
 
 

@@ -10,6 +10,7 @@ from .generators.channels import ChannelMaps as ChannelMaps
 from .generators.deslanted import Deslanted as Deslanted
 from .generators.fourier import RandomFourier as RandomFourier
 from .generators.gabor import GaborBank as GaborBank
+from .generators.lbp import LocalBinaryPatterns as LocalBinaryPatterns
 from .generators.maps import LearnedMaps as LearnedMaps
 from .generators.monomials import Monomials as Monomials
 from .generators.patches import PatchTemplates as PatchTemplates

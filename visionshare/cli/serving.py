@@ -64,7 +64,7 @@ def serve(
         typer.Option(help="Name of the model under /v2/models; the file's by default."),
     ] = None,
 ) -> None:
-    """Serve a classifier over HTTP: POST /predict, and a page to draw on.
+    """Serve a classifier over HTTP: POST /predict, and a page to try it on.
 
     Example: visionshare serve out/digits/classifier.safetensors
 

@@ -74,14 +74,14 @@ class Traffic:
 
 @dataclass
 class _Marking(Exhaustive):
-    """Notes the traffic, and the number of orders, whenever a round begins its search."""
+    """Notes the traffic, and the number of requests, whenever a round begins its search."""
 
     traffic: Traffic = field(default_factory=Traffic)
-    orders: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
     marks: list[tuple[np.ndarray, int]] = field(default_factory=list)
 
     def best(self, pool: Any, state: Any, criterion: Any, excluded: Any, n: int = 1) -> Any:
-        self.marks.append((self.traffic.figures(), len(self.orders)))
+        self.marks.append((self.traffic.figures(), len(self.requests)))
         return super().best(pool, state, criterion, excluded, n)
 
 
@@ -93,14 +93,14 @@ class Round:
     ----------
     sent, received, messages : int
         Of the client.
-    orders : tuple of str
+    requests : tuple of str
         The functions whose sums it asked for, in their order.
     """
 
     sent: int
     received: int
     messages: int
-    orders: tuple[str, ...]
+    requests: tuple[str, ...]
 
 
 def round_traffic(client: Any, m: int, shape: Shape, distinct: int) -> Round:
@@ -120,24 +120,24 @@ def round_traffic(client: Any, m: int, shape: Shape, distinct: int) -> Round:
     X = rng.normal(size=(distinct, d)).astype(np.float32)
     X[:, :k] += 2 * np.eye(k, dtype=np.float32)[y]
     X, y = np.resize(X, (m, d)), np.resize(y, m)
-    orders: list[str] = []
+    requests: list[str] = []
     traffic = Traffic()
-    search = _Marking(traffic, orders)
-    with DistributedColumns.from_array(X, client) as columns, traffic.counted(), noted(orders):
+    search = _Marking(traffic, requests)
+    with DistributedColumns.from_array(X, client) as columns, traffic.counted(), noted(requests):
         ShareBoost(shape.round + 1, search=search).fit(columns, y)
     (before, first), (after, end) = search.marks[shape.round - 1 : shape.round + 1]
     sent, received, messages = map(int, after - before)
-    return Round(sent, received, messages, tuple(orders[first:end]))
+    return Round(sent, received, messages, tuple(requests[first:end]))
 
 
-def modeled(workers: int, shape: Shape, orders: Sequence[str]) -> int:
+def modeled(workers: int, shape: Shape, requests: Sequence[str]) -> int:
     """Return the bytes that a client receives in a round beyond the 16th: see docs/scaling.md.
 
     Parameters
     ----------
     workers : int
     shape : Shape
-    orders : sequence of str
+    requests : sequence of str
         Of :class:`Round`.
     """
     k, p = shape.classes, shape.round + 1
@@ -148,8 +148,8 @@ def modeled(workers: int, shape: Shape, orders: Sequence[str]) -> int:
         "_value_and_gradient": 8 * (k * p + 2),
         "_errors": 40,
     }
-    # Every other order is of one number.
-    return workers * sum(arrays.get(order, 8) + _ENVELOPE for order in orders)
+    # Every other request is of one number.
+    return workers * sum(arrays.get(request, 8) + _ENVELOPE for request in requests)
 
 
 def main(arguments: list[str]) -> int:
@@ -167,12 +167,12 @@ def main(arguments: list[str]) -> int:
         cluster_client(scheduler=address) as client,
     ):
         client.wait_for_workers(2, timeout=60)
-        print("| images | sent | received | model of what is received | messages | orders |")
+        print("| images | sent | received | model of what is received | messages | requests |")
         print("|---|---|---|---|---|---|")
         for m in given.images:
             one = round_traffic(client, m, shape, min(given.images))
-            counts = ", ".join(f"{name} {n}" for name, n in Counter(one.orders).items())
-            said = modeled(2, shape, one.orders)
+            counts = ", ".join(f"{name} {n}" for name, n in Counter(one.requests).items())
+            said = modeled(2, shape, one.requests)
             cells = [m, one.sent, one.received, said, one.messages, counts]
             print("| " + " | ".join(map(str, cells)) + " |", flush=True)
     return 0

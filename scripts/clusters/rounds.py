@@ -21,7 +21,7 @@ from visionshare.columns import ArrayColumns
 from visionshare.distributed import DistributedColumns
 from visionshare.distributed.blocks import ArrayBlock, ColumnSettings
 from visionshare.distributed.cluster import ClusterEngine
-from visionshare.distributed.host import COLUMNS, Host, Order, Slot
+from visionshare.distributed.host import COLUMNS, Host, Request, Slot
 from visionshare.losses import MulticlassLogistic
 from visionshare.resources import thread_limit
 from visionshare.search import Exhaustive
@@ -34,12 +34,12 @@ _LAST = 5
 
 
 @contextmanager
-def noted(orders: list[str]) -> Iterator[None]:
+def noted(requests: list[str]) -> Iterator[None]:
     """Note the functions whose sums a cluster is asked for within a block."""
     total = ClusterEngine.total
 
     def noting(engine: Any, function: Any, *args: Any, how: str = "sum") -> Any:
-        orders.append(function.__name__)
+        requests.append(function.__name__)
         return total(engine, function, *args, how=how)
 
     with patch.object(ClusterEngine, "total", noting):
@@ -79,8 +79,8 @@ def _arithmetic(by_processor: bool) -> dict[str, float]:
     host = Host(n, ColumnSettings(), 1)
     for number in range(n):
         host.place(number, ArrayBlock(np.ones((2, 2), np.float32)))
-    orders = [Order(number, "sum", _rows, (Slot(COLUMNS),)) for number in (1, 2)]
-    empty = _each(lambda: host.run(orders), by_processor)
+    requests = [Request(number, "sum", _rows, (Slot(COLUMNS),)) for number in (1, 2)]
+    empty = _each(lambda: host.run(requests), by_processor)
     return {
         "search": 2.0 * m * d * k / search,
         "products": 2.0 * rows * k * p / products,
@@ -185,13 +185,13 @@ class Rounds:
     seconds : float
     processors : ndarray of shape (3,)
         Of the client, of the scheduler and of a worker.
-    orders : tuple of tuple of str
+    requests : tuple of tuple of str
         The functions whose sums each round asked for.
     """
 
     seconds: float
     processors: np.ndarray
-    orders: tuple[tuple[str, ...], ...]
+    requests: tuple[tuple[str, ...], ...]
 
 
 def measured_rounds(client: Any, images: int, candidates: int, classes: int, rounds: int) -> Rounds:

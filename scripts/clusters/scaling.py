@@ -1,10 +1,10 @@
 """What a round costs on clusters that are not here: the schedule of a round, replayed.
 
-Every order of a round of ShareBoost (search, metric, iterations of the refit, figures) is replayed
-message by message: the client sends to one worker after the other, each computes its partitions,
-answers come through the client's one link in turn and are added up there. Constants are measured
-on this machine, networks are stated. Run: ``python -m scripts.clusters.scaling`` (``--measure``
-measures the constants anew, and rounds on a cluster of this machine beside the replay).
+Every request of a round of ShareBoost (search, metric, iterations of the refit, figures) is
+replayed message by message: the client sends to one worker after the other, each computes its
+partitions, answers come through the client's one link in turn and are added up there. Constants
+are measured on this machine, networks are stated. Run: ``python -m scripts.clusters.scaling``
+(``--measure`` measures the constants anew, and rounds on a cluster of this machine beside it).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from scripts.clusters.rounds import measured_constants, measured_rounds
 from visionshare.distributed import cluster_client
 from visionshare.distributed.blocks import partition_bounds
 
-__all__ = ["NETWORKS", "Constants", "Network", "Work", "main", "replayed_order", "replayed_round"]
+__all__ = ["NETWORKS", "Constants", "Network", "Work", "main", "replayed_request", "replayed_round"]
 
 # Of the metric: examples that it looks at, at most.
 _METRIC_ROWS = 16_384
-# Bytes of an order and of an answer besides their arrays.
-_ORDER, _ENVELOPE = 2048, 480
+# Bytes of a request and of an answer besides their arrays.
+_REQUEST, _ENVELOPE = 2048, 480
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Constants:
     loss : float
         Seconds of the loss of an image's score of a class.
     partition : float
-        Seconds of an order in a partition, besides its arithmetic.
+        Seconds of a request in a partition, besides its arithmetic.
     send, receive : float
         Seconds of the client, or of the scheduler where that takes longer, for a message to a
         worker and for an answer: while one has a message, the other has the next.
     answer : float
-        Seconds from an order's arrival at a worker to its answer, without its arithmetic.
+        Seconds from a request's arrival at a worker to its answer, without its arithmetic.
     join : float
         Bytes a second that the client adds up.
     """
@@ -91,8 +91,8 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Order:
-    """Operations of all images, scores whose loss is asked for, and bytes of a sum and an order."""
+class Request:
+    """Operations of all images, scores whose loss is asked for, bytes of a sum and of a request."""
 
     operations: float
     kind: str
@@ -101,8 +101,8 @@ class Order:
     sent: float
 
 
-def orders_of(work: Work, names: Sequence[str] = ()) -> Iterator[Order]:
-    """Yield the orders of a round, as docs/scaling.md has them.
+def requests_of(work: Work, names: Sequence[str] = ()) -> Iterator[Request]:
+    """Yield the requests of a round, as docs/scaling.md has them.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def orders_of(work: Work, names: Sequence[str] = ()) -> Iterator[Order]:
     once, rows = 2.0 * m * k * p, min(m, _METRIC_ROWS)
     sent, scores = 8.0 * k * p, float(m * k)
     kinds = {
-        "_products": Order(2.0 * m * d * k, "search", 0.0, 8.0 * d * k, sent),
-        "curvature_grams": Order(2.0 * rows * k * p * p, "products", 0.0, 8.0 * k * p * p, sent),
-        "gradient": Order(once, "products", scores, 8.0 * k * p, sent),
-        "_value_and_gradient": Order(2 * once, "products", 2 * scores, 8.0 * k * p, sent),
-        "_errors": Order(once, "products", 0.0, 40.0, sent),
-        "_item": Order(once, "products", scores, 8.0, sent),
+        "_products": Request(2.0 * m * d * k, "search", 0.0, 8.0 * d * k, sent),
+        "curvature_grams": Request(2.0 * rows * k * p * p, "products", 0.0, 8.0 * k * p * p, sent),
+        "gradient": Request(once, "products", scores, 8.0 * k * p, sent),
+        "_value_and_gradient": Request(2 * once, "products", 2 * scores, 8.0 * k * p, sent),
+        "_errors": Request(once, "products", 0.0, 40.0, sent),
+        "_item": Request(once, "products", scores, 8.0, sent),
     }
     steps = ("gradient", *["_value_and_gradient"] * work.iterations)
     for name in names or ("_products", "curvature_grams", *steps, "_errors", "_item"):
@@ -139,18 +139,18 @@ def counts_of(partitions: int, workers: int) -> np.ndarray:
     return counts
 
 
-def replayed_order(
-    order: Order,
+def replayed_request(
+    request: Request,
     counts: np.ndarray,
     constants: Constants,
     network: Network,
     slower: np.ndarray,
 ) -> float:
-    """Return the seconds from the first message of an order to the sum of all answers.
+    """Return the seconds from the first message of a request to the sum of all answers.
 
     Parameters
     ----------
-    order : Order
+    request : Request
     counts : ndarray
         Of :func:`counts_of`.
     constants, network
@@ -158,18 +158,18 @@ def replayed_order(
         How many times as long each worker computes.
     """
     shares = counts / counts.sum()
-    rate = constants.search if order.kind == "search" else constants.products
-    computing = (order.operations / rate + order.losses * constants.loss) * shares * slower
+    rate = constants.search if request.kind == "search" else constants.products
+    computing = (request.operations / rate + request.losses * constants.loss) * shares * slower
     computing = computing + constants.partition * counts + constants.answer
-    sending = constants.send + (order.sent + _ORDER) / network.bandwidth
+    sending = constants.send + (request.sent + _REQUEST) / network.bandwidth
     arrivals = [
         (i + 1) * sending + network.latency + seconds + network.latency
         for i, seconds in enumerate(computing)
     ]
     heapq.heapify(arrivals)
-    each = (order.answer + _ENVELOPE) / network.bandwidth
-    each += constants.receive + order.answer / constants.join
-    # The client sends all orders before it looks at an answer.
+    each = (request.answer + _ENVELOPE) / network.bandwidth
+    each += constants.receive + request.answer / constants.join
+    # The client sends all requests before it looks at an answer.
     free = len(shares) * sending
     while arrivals:
         free = max(free, heapq.heappop(arrivals)) + each
@@ -184,12 +184,12 @@ def replayed_round(
     spread: float = 0.1,
     names: Sequence[str] = (),
 ) -> float:
-    """Return the seconds of a round; workers differ by a spread, drawn anew for each order."""
+    """Return the seconds of a round; workers differ by a spread, drawn anew for each request."""
     rng = np.random.default_rng(0)
     counts = counts_of(len(partition_bounds(work.images)) - 1, workers)
     return sum(
-        replayed_order(order, counts, constants, network, rng.lognormal(0, spread, len(counts)))
-        for order in orders_of(work, names)
+        replayed_request(request, counts, constants, network, rng.lognormal(0, spread, len(counts)))
+        for request in requests_of(work, names)
     )
 
 
@@ -197,9 +197,9 @@ def processor_seconds(work: Work, constants: Constants, names: Sequence[str]) ->
     """Return the processor seconds of a worker in a round, of two."""
     n = len(partition_bounds(work.images)) - 1
     seconds = 0.0
-    for order in orders_of(work, names):
-        rate = constants.search if order.kind == "search" else constants.products
-        seconds += (order.operations / rate + order.losses * constants.loss) / 2
+    for request in requests_of(work, names):
+        rate = constants.search if request.kind == "search" else constants.products
+        seconds += (request.operations / rate + request.losses * constants.loss) / 2
         seconds += constants.partition * n / 2 + constants.answer
     return seconds
 
@@ -216,7 +216,7 @@ def _measure() -> Constants:
         for name, constants in (("free cores", free), ("now", now)):
             said = ", ".join(f"{k} {v:.3g}" for k, v in asdict(constants).items())
             print(f"{name}: {said}", flush=True)
-        print("| images | candidates | orders | s | replayed now | on free cores | processor s |")
+        print("| images | candidates | requests | s | replayed now | on free cores | processor s |")
         print("|---|---|---|---|---|---|---|")
         for images, candidates in ((3000, 500), (20_000, 500), (60_000, 500), (60_000, 1500)):
             _point(client, Work(images, candidates, weights=25), free, now)
@@ -224,18 +224,18 @@ def _measure() -> Constants:
 
 
 def _point(client: Any, work: Work, free: Constants, now: Constants) -> None:
-    """Print what rounds of a size took, and what the replay of their orders says."""
+    """Print what rounds of a size took, and what the replay of their requests says."""
     found = measured_rounds(client, work.images, work.candidates, work.classes, work.weights)
     here = Network(2e-5, 2e9)
 
     def replayed(constants: Constants) -> float:
-        seconds = [replayed_round(work, 2, constants, here, 0.1, one) for one in found.orders]
+        seconds = [replayed_round(work, 2, constants, here, 0.1, one) for one in found.requests]
         return float(np.mean(seconds))
 
-    of_worker = np.mean([processor_seconds(work, free, one) for one in found.orders])
-    orders = np.mean([len(one) for one in found.orders])
+    of_worker = np.mean([processor_seconds(work, free, one) for one in found.requests])
+    requests = np.mean([len(one) for one in found.requests])
     processors = f"{found.processors[2]:.3f} ({of_worker:.3f})"
-    cells = [f"{work.images}", f"{work.candidates}", f"{orders:.1f}", f"{found.seconds:.2f}"]
+    cells = [f"{work.images}", f"{work.candidates}", f"{requests:.1f}", f"{found.seconds:.2f}"]
     cells += [f"{replayed(now):.2f}", f"{replayed(free):.2f}", processors]
     print("| " + " | ".join(cells) + " |", flush=True)
 

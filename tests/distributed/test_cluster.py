@@ -153,8 +153,8 @@ def test_which_errors_tell_of_a_loss():
     # What Dask raises where a worker is killed while its actor starts.
     assert tells_of_loss(RuntimeError("Worker holding Actor was lost"))
     assert tells_of_loss(OSError("Unable to contact Actor's worker"))
-    assert not tells_of_loss(RuntimeError("of an order"))
-    assert not tells_of_loss(FileNotFoundError("of an order"))
+    assert not tells_of_loss(RuntimeError("of a request"))
+    assert not tells_of_loss(FileNotFoundError("of a request"))
 
 
 class Cancelled:

@@ -1,6 +1,6 @@
 """Columns in partitions, and what a learner needs of them: in one process or on a Dask cluster.
 
-Only orders, weights and sums over the examples travel; images and columns stay where they are.
+Only requests, weights and sums over the examples travel; images and columns stay where they are.
 """
 
 import lazy_loader

@@ -108,7 +108,7 @@ class PartitionedActive(ActiveSet):
     def value_and_gradient(
         self, loss: Loss, Z: Any, following: Any
     ) -> tuple[float, Callable[[], tuple[float, np.ndarray]]]:
-        # One order for both: on a cluster an order takes longer than a gradient of few columns.
+        # One request for both: on a cluster a request takes longer than a gradient of few columns.
         value, *gradient = cast("Any", self.total(_value_and_gradient, loss, Z, following))
         return value, lambda: tuple(gradient)
 

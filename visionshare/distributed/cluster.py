@@ -24,7 +24,7 @@ class ClusterEngine(Engine):
     """Partitions on workers: one actor a worker holds those of it.
 
     A worker that is lost loses its partitions. They are placed on others, or on the one that was
-    started in its place, and the orders that they need are carried out again.
+    started in its place, and the requests that they need are carried out again.
 
     Parameters
     ----------
@@ -59,20 +59,20 @@ class ClusterEngine(Engine):
         self.placement.close()
 
     def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
-        orders = [record.order for record in records]
+        requests = [record.request for record in records]
         placed = self.placement.numbers()
-        nodes, lost = self._run(placed, orders, freed)
+        nodes, lost = self._run(placed, requests, freed)
         result = {node: value for part in nodes.values() for node, value in part.items()}
         if lost:
             _logger.warning("workers were lost: %s", ", ".join(sorted(lost)))
             numbers = [n for address in lost for n in placed[address]]
             earlier, spare = self._history(records)
-            earlier_orders = [record.order for record in earlier]
-            result.update(self._redone(numbers, [*earlier_orders, *orders], [*freed, *spare]))
+            earlier_requests = [record.request for record in earlier]
+            result.update(self._redone(numbers, [*earlier_requests, *requests], [*freed, *spare]))
         return result
 
     def _redone(
-        self, numbers: Sequence[int], orders: list[Any], freed: list[int]
+        self, numbers: Sequence[int], requests: list[Any], freed: list[int]
     ) -> dict[Node, Any]:
         """Return the results of partitions that are placed anew, after all that they need."""
         result: dict[Node, Any] = {}
@@ -81,7 +81,7 @@ class ClusterEngine(Engine):
         for _ in range(losses):
             self.placement.place(left)
             placed = self.placement.numbers(left)
-            nodes, lost = self._run(placed, orders, freed)
+            nodes, lost = self._run(placed, requests, freed)
             for part in nodes.values():
                 result.update(part)
             left = [n for address in lost for n in placed[address]]
@@ -90,14 +90,16 @@ class ClusterEngine(Engine):
         raise ClusterError(f"workers were lost {losses} times in a row; none stayed")
 
     def _run(
-        self, placed: dict[str, list[int]], orders: list[Any], freed: Sequence[int]
+        self, placed: dict[str, list[int]], requests: list[Any], freed: Sequence[int]
     ) -> tuple[dict[str, Any], set[str]]:
-        """Have workers carry out orders in some of their partitions."""
+        """Have workers carry out requests in some of their partitions."""
         from distributed.protocol.pickle import dumps, loads
 
-        # In one piece each way: Dask would look into everything that an order holds, which takes
-        # longer than most orders do.
-        questions = {a: (dumps((_sent(orders, mine), freed, mine)),) for a, mine in placed.items()}
+        # In one piece each way: Dask would look into everything that a request holds, which takes
+        # longer than most requests do.
+        questions = {
+            a: (dumps((_sent(requests, mine), freed, mine)),) for a, mine in placed.items()
+        }
         answers, lost = self.placement.ask("run_pickled", questions)
         return {address: loads(answer) for address, answer in answers.items()}, lost
 
@@ -110,13 +112,13 @@ class Hosts(Host):
         return [self.place(number, block) for number, block in blocks]
 
     def run_pickled(self, question: bytes) -> bytes:
-        """Carry out orders that were pickled, and return their results so."""
+        """Carry out requests that were pickled, and return their results so."""
         from distributed.protocol.pickle import dumps, loads
 
         answer: bytes = dumps(self.run(*loads(question)))
         return answer
 
 
-def _sent(orders: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
-    """Return orders with those pieces alone that some partitions need."""
-    return [order.for_partitions(numbers) for order in orders]
+def _sent(requests: Sequence[Any], numbers: Sequence[int]) -> list[Any]:
+    """Return requests with those pieces alone that some partitions need."""
+    return [request.for_partitions(numbers) for request in requests]

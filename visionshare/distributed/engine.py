@@ -1,7 +1,7 @@
-"""Engines: orders to all partitions, wherever these are, and the record that restores them.
+"""Engines: requests to all partitions, wherever these are, and the record that restores them.
 
 An engine keeps what each living result was made from. A partition that is lost is placed anew and
-the orders it still needs are carried out again, in their old order: the bits are the same.
+the requests it still needs are carried out again, in their old order: the bits are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.distributed.host import CHANGE, COLUMNS, ROWS, Host, Order, Piece, Slot
+from visionshare.distributed.host import CHANGE, COLUMNS, ROWS, Host, Piece, Request, Slot
 from visionshare.distributed.sums import JOINS, Node, root
 from visionshare.errors import InputError
 
@@ -22,10 +22,10 @@ __all__ = ["Engine", "LocalEngine", "Record", "Rows"]
 
 
 class Record:
-    """An order, what it was made from, and what has changed its result since."""
+    """A request, what it was made from, and what has changed its result since."""
 
-    def __init__(self, order: Order, sources: Sequence[Record]) -> None:
-        self.order, self.sources = order, list(sources)
+    def __init__(self, request: Request, sources: Sequence[Record]) -> None:
+        self.request, self.sources = request, list(sources)
         self.changes: list[Record] = []
 
 
@@ -75,7 +75,7 @@ def _multiplied(values: Any, factor: Any) -> Any:
 
 
 class Engine(ABC):
-    """Partitions of examples, and the orders that are given to all of them.
+    """Partitions of examples, and the requests that are given to all of them.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Engine(ABC):
         self._numbers = count(COLUMNS + 1)
         self._pending: list[Record] = []
         self._freed: list[int] = []
-        record = Record(Order(COLUMNS, ROWS, _added, ()), ())
+        record = Record(Request(COLUMNS, ROWS, _added, ()), ())
         self._living: dict[int, Record] = {COLUMNS: record}
         self.columns = Rows(self, record, None)
 
@@ -107,7 +107,7 @@ class Engine(ABC):
     ) -> Rows:
         """Return what a function gives in each partition; it is called when it is needed."""
         record = self._recorded(ROWS, function, args)
-        rows, number = Rows(self, record, shape), record.order.number
+        rows, number = Rows(self, record, shape), record.request.number
         self._living[number] = record
         self._pending.append(record)
         weakref.finalize(rows, self._free, number).atexit = False
@@ -143,25 +143,25 @@ class Engine(ABC):
     def _recorded(self, kind: str, function: Callable[..., Any], args: Iterable[Any]) -> Record:
         args = tuple(args)
         sources = [arg.record for arg in args if isinstance(arg, Rows)]
-        sent = tuple(Slot(a.record.order.number) if isinstance(a, Rows) else a for a in args)
-        return Record(Order(next(self._numbers), kind, function, sent), sources)
+        sent = tuple(Slot(a.record.request.number) if isinstance(a, Rows) else a for a in args)
+        return Record(Request(next(self._numbers), kind, function, sent), sources)
 
     @abstractmethod
     def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
-        """Carry out orders in all partitions; return the results of the last, partly joined."""
+        """Carry out requests in all partitions; return the results of the last, partly joined."""
 
     def _history(self, records: Sequence[Record]) -> tuple[list[Record], list[int]]:
-        """Return what a new partition must do before some orders, and the slots it may empty."""
-        first = min(record.order.number for record in records)
+        """Return what a new partition must do before some requests, and the slots it may empty."""
+        first = min(record.request.number for record in records)
         found: dict[int, Record] = {}
         stack = [*self._living.values(), *records]
         while stack:
             record = stack.pop()
-            if record.order.number not in found:
-                found[record.order.number] = record
+            if record.request.number not in found:
+                found[record.request.number] = record
                 stack.extend([*record.sources, *record.changes])
         numbers = sorted(n for n in found if COLUMNS < n < first)
-        used = {source.order.number for record in records for source in record.sources}
+        used = {source.request.number for record in records for source in record.sources}
         spare = [n for n in numbers if n not in self._living and n not in used]
         return [found[n] for n in numbers], spare
 
@@ -189,4 +189,4 @@ class LocalEngine(Engine):
         self.host = host
 
     def _execute(self, records: Sequence[Record], freed: Sequence[int]) -> dict[Node, Any]:
-        return self.host.run([record.order for record in records], freed)
+        return self.host.run([record.request for record in records], freed)

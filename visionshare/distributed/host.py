@@ -15,9 +15,9 @@ from visionshare.distributed.blocks import Block, ColumnSettings, Room
 from visionshare.distributed.sums import JOINS, Node, joined
 from visionshare.resources import thread_limit
 
-__all__ = ["CHANGE", "COLUMNS", "ROWS", "THREADS", "Host", "Missing", "Order", "Piece", "Slot"]
+__all__ = ["CHANGE", "COLUMNS", "ROWS", "THREADS", "Host", "Missing", "Piece", "Request", "Slot"]
 
-# Kinds of orders besides the names of joins: keep the result, or keep none.
+# Kinds of requests besides the names of joins: keep the result, or keep none.
 ROWS, CHANGE = "rows", "change"
 # The slot of a partition's columns.
 COLUMNS = 0
@@ -28,7 +28,7 @@ class Missing(RuntimeError):
 
 
 class Slot(NamedTuple):
-    """Stands for what an earlier order left in a partition."""
+    """Stands for what an earlier request left in a partition."""
 
     number: int
 
@@ -51,7 +51,7 @@ THREADS = _Threads()
 
 
 @dataclass(frozen=True)
-class Order:
+class Request:
     """A function that each partition is to call.
 
     Attributes
@@ -70,8 +70,8 @@ class Order:
     function: Callable[..., Any]
     args: tuple[Any, ...]
 
-    def for_partitions(self, numbers: Sequence[int]) -> Order:
-        """Return the order with the pieces of some partitions alone."""
+    def for_partitions(self, numbers: Sequence[int]) -> Request:
+        """Return the request with the pieces of some partitions alone."""
         args = tuple(arg.only(numbers) if isinstance(arg, Piece) else arg for arg in self.args)
         return replace(self, args=args)
 
@@ -96,7 +96,7 @@ class Host:
     >>> host = Host(1, ColumnSettings(), 1)
     >>> host.place(0, ArrayBlock(np.array([[1.0, 2.0]])))
     (1, 2)
-    >>> host.run([Order(1, "sum", ArrayColumns.correlate, (Slot(COLUMNS), np.ones((1, 1))))])
+    >>> host.run([Request(1, "sum", ArrayColumns.correlate, (Slot(COLUMNS), np.ones((1, 1))))])
     {(0, 0): array([[1.], [2.]])}
     """
 
@@ -117,15 +117,15 @@ class Host:
 
     def run(
         self,
-        orders: Sequence[Order],
+        requests: Sequence[Request],
         freed: Iterable[int] = (),
         numbers: Sequence[int] | None = None,
     ) -> dict[Node, Any]:
-        """Carry out orders in each partition, and return the joined results of the last one.
+        """Carry out requests in each partition, and return the joined results of the last one.
 
         Parameters
         ----------
-        orders : sequence of Order
+        requests : sequence of Request
             Only the last may ask for a sum.
         freed : iterable of int
             Slots to empty afterwards.
@@ -144,20 +144,20 @@ class Host:
         nodes: dict[Node, Any] = {}
         with thread_limit(self.n_jobs):
             for number in numbers:
-                nodes[0, number] = self._carry_out(number, orders)
+                nodes[0, number] = self._carry_out(number, requests)
                 for slot in freed:
                     self._slots[number].pop(slot, None)
-        kind = orders[-1].kind if orders else CHANGE
+        kind = requests[-1].kind if requests else CHANGE
         return joined(nodes, self._n, JOINS[kind]) if kind in JOINS else {}
 
-    def _carry_out(self, number: int, orders: Sequence[Order]) -> Any:
+    def _carry_out(self, number: int, requests: Sequence[Request]) -> Any:
         slots, result = self._slots[number], None
         columns: Columns = slots[COLUMNS]
         columns.n_jobs = self.n_jobs
-        for order in orders:
-            result = order.function(*(self._resolved(arg, number) for arg in order.args))
-            if order.kind == ROWS:
-                slots[order.number] = result
+        for request in requests:
+            result = request.function(*(self._resolved(arg, number) for arg in request.args))
+            if request.kind == ROWS:
+                slots[request.number] = result
         return result
 
     def _resolved(self, arg: Any, number: int) -> Any:

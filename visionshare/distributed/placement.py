@@ -22,11 +22,11 @@ class Bounds:
     workers : float, default 120
         Until there is a worker, when all are gone.
     answer : float, default 3600
-        Until a worker that is alive has carried out an order.
+        Until a worker that is alive has carried out a request.
     look : float, default 1
         Between two looks at which workers are alive, while one is waited for.
     losses : int, default 20
-        How often in a row workers may be lost before an order is given up.
+        How often in a row workers may be lost before a request is given up.
     """
 
     workers: float = 120.0
@@ -227,7 +227,7 @@ def awaited(future: Any, seconds: float) -> Any:
 
 
 def tells_of_loss(error: Exception) -> bool:
-    """Return whether an error means that a worker is gone, and not that an order failed."""
+    """Return whether an error means that a worker is gone, and not that a request failed."""
     from concurrent.futures import CancelledError
 
     from distributed.comm import CommClosedError

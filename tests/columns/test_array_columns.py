@@ -40,6 +40,46 @@ def test_constant_columns_become_zero():
             assert (columns.take()[:, 1] == 0).all()
 
 
+@pytest.mark.parametrize("scaling", ["none", "unit_variance", "unit_norm", "max_abs"])
+def test_columns_far_from_zero_are_not_constant(scaling):
+    near = np.random.default_rng(0).normal(size=(60, 5))
+    omega = np.random.default_rng(1).uniform(0, 2, 60)
+    far = near + 1e9
+    far[:, 4] = 1e9
+    columns = ArrayColumns(far, dtype="float64")
+    columns.fit_scaling(scaling, omega)
+    assert (columns.scale == 0).tolist() == [False] * 4 + [True]
+    exact = np.average((far - 1e9)[:, :4] ** 2, 0, omega)
+    exact -= np.average((far - 1e9)[:, :4], 0, omega) ** 2
+    assert_allclose(columns.variance[:4], exact * columns.scale[:4] ** 2, rtol=1e-6)
+    if scaling == "unit_variance":
+        assert_allclose(columns.take()[:, :4].std(0), 1, rtol=0.2)
+
+
+@pytest.mark.parametrize("value", [1e5, -1e5, np.inf, np.nan])
+def test_values_that_float16_cannot_hold_are_refused(value):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[7, 1] = value
+    with np.errstate(over="ignore"):
+        columns = ArrayColumns(X, dtype="float16")
+    with pytest.raises(InputError, match=r"^dtype: got 'float16, but column 1 has a value beyond"):
+        columns.fit_scaling("unit_variance")
+    X[7, 1] = 65504
+    ArrayColumns(X, dtype="float16").fit_scaling("unit_variance")
+
+
+@pytest.mark.parametrize("scaling", ["none", "unit_norm", "max_abs"])
+def test_another_value_is_another_fingerprint(scaling):
+    X = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(float)
+    X[0] = 1
+    prints = set()
+    for other in (X, X[::-1], -X, 1 - X, np.where(np.arange(60)[:, None] == 5, 1 - X, X)):
+        columns = ArrayColumns(other)
+        columns.fit_scaling(scaling)
+        prints.add(columns.fingerprint)
+    assert len(prints) == 5
+
+
 def test_a_sample_may_reuse_the_memory_of_an_earlier_one():
     X = np.random.default_rng(5).normal(size=(50, 4)).astype(np.float32)
     columns = ArrayColumns(X)

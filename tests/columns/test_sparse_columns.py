@@ -107,3 +107,15 @@ def test_other_matrices_are_refused():
         SparseColumns(np.zeros((2, 2)))
     with pytest.raises(InputError, match=r"^dtype: got 'float16'"):
         SparseColumns(sparse.csr_array(np.eye(2)), dtype="float16")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_matrix_of_the_caller_stays_as_it_is(dtype):
+    parts = (sparse.random(30, 20, 0.3, random_state=i, format="csc") for i in (0, 1))
+    first, second = parts
+    product = sparse.csc_matrix(first @ second.T)
+    before = product.toarray()
+    columns = SparseColumns(product, dtype=dtype)
+    assert_array_equal(product.toarray(), before)
+    assert_allclose(columns.take(), before, rtol=1e-6)
+    assert_allclose(SparseColumns(product.todok(), dtype=dtype).take(), before, rtol=1e-6)

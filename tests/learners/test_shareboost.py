@@ -191,6 +191,20 @@ def test_warm_start_resumes(digits):
     assert_array_equal(model.coef_, ShareBoost(rounds=7).fit(X, y).coef_)
 
 
+@pytest.mark.parametrize("scaling", ["none", "max_abs"])
+def test_rounds_of_other_examples_are_not_resumed(scaling, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    first, second = (rng.integers(0, 2, (200, 12)).astype(float) for _ in range(2))
+    first[:, 2] = second[:, 9] = y
+    ShareBoost(2, scaling=scaling, checkpoint=tmp_path / "run").fit(first, y)
+    with pytest.raises(InputError, match=r"^checkpoint: got"):
+        ShareBoost(2, scaling=scaling, checkpoint=tmp_path / "run").fit(second, y)
+    model = ShareBoost(2, scaling=scaling, warm_start=True).fit(first, y).fit(second, y)
+    assert model.support_[0] == 9
+    assert model.score(second, y) == 1
+
+
 def test_early_stop_keeps_the_best_round(digits):
     X, y = digits
     rng = np.random.default_rng(0)

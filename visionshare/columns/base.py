@@ -9,15 +9,15 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from visionshare.columns.scaling import chosen_scaling, column_moments, example_weights
 from visionshare.columns.totals import Totals
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.resources import thread_limit
 
-__all__ = ["Columns", "Span", "check_ids", "example_weights", "flat_noise"]
+__all__ = ["Columns", "Span", "check_ids"]
 
 T = TypeVar("T")
-SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
 
 
 @dataclass(frozen=True)
@@ -76,43 +76,6 @@ def check_ids(ids: np.ndarray, d: int, argument: str = "ids") -> np.ndarray:
         outside = ids.min() if ids.min() < 0 else ids.max()
         raise InputError(argument, int(outside), f"ids from 0 to {d - 1}")
     return ids.astype(np.int64)
-
-
-def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
-    """Return the weights (m,) of examples, scaled to sum 1, and their sum before.
-
-    Raises
-    ------
-    InputError
-        If no scaling has that name, or the weights are not m numbers of at least 0 and one above.
-
-    Examples
-    --------
-    >>> weights, total = example_weights("none", np.array([1.0, 3.0]), 2)
-    >>> weights.tolist(), total
-    ([0.25, 0.75], 4.0)
-    """
-    if kind not in SCALINGS:
-        raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
-    weights = np.ones(m) if omega is None else np.asarray(omega, np.float64)
-    total = float(np.sum(weights))
-    if omega is not None:
-        valid = weights.shape == (m,) and (weights >= 0).all() and 0 < total < np.inf
-        if not valid:
-            given = f"{weights.shape} of sum {total}"
-            raise InputError("omega", given, f"{m} finite weights of at least 0, one above 0")
-    return weights / total, total
-
-
-def flat_noise(dtype: str) -> float:
-    """Return the variance that is rounding alone, as a fraction of the mean square.
-
-    Examples
-    --------
-    >>> flat_noise("float64") < flat_noise("float32")
-    True
-    """
-    return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
 
 
 class Columns(Totals, ABC):
@@ -200,8 +163,9 @@ class Columns(Totals, ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the scaled columns: offset and scale change with any value of a column."""
-        return array_fingerprint(self.scale, self.offset)
+        """Identity of the scaled columns: another value gives another mean of random weights."""
+        probe = np.random.default_rng(0).random(self.shape[0])
+        return array_fingerprint(self.scale, self.offset, self.moments(probe / probe.sum()))
 
     @abstractmethod
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
@@ -451,27 +415,19 @@ class Columns(Totals, ABC):
         kind : {"none", "unit_variance", "unit_norm", "max_abs"}
             "unit_variance": mean 0 and variance 1; "unit_norm": Σ ω x² = 1, the offset 0;
             "max_abs": into [−1, 1], the offset 0.
-            A column that is constant gets scale 0: scaled, it is zero.
+            A column that is constant, or not finite, gets scale 0: scaled, it is zero.
         omega : ndarray of shape (m,), optional
             Weights of the examples, at least 0; equal when omitted.
+
+        Raises
+        ------
+        InputError
+            If no scaling has that name, the weights are no weights, or a column of float16 has a
+            value that float16 cannot hold.
         """
-        m, d = self.shape
-        omega, total = example_weights(kind, omega, m)
-        mean, square, peak = self.moments(omega).T
-        variance = square - mean**2
-        flat = (variance <= flat_noise(self.dtype) * square) | ~np.isfinite(square)
-        offset = np.zeros(d)
-        if kind == "unit_variance":
-            offset = mean
-            scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
-        elif kind == "max_abs":
-            scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
-        elif kind == "unit_norm":
-            scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
-        else:
-            scale = np.where(flat, 0.0, 1.0)
-        variance = np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
-        self._scaling = offset, scale, variance
+        omega, total = example_weights(kind, omega, self.shape[0])
+        known = column_moments(self, omega)
+        self._scaling = chosen_scaling(kind, known, total)
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
         """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each unscaled column, (d, 3).

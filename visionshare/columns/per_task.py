@@ -52,7 +52,8 @@ class TaskScaledColumns(Columns):
     @property
     def fingerprint(self) -> str:
         """Identity of the scaled columns."""
-        return array_fingerprint(self._scales, self._offsets, self.task_of)
+        tasks = array_fingerprint(self._scales, self._offsets, self.task_of)
+        return f"{tasks} {self.columns.fingerprint}"
 
     def spans(self, ids: np.ndarray | None) -> Iterator[Span]:
         """Yield the unscaled columns."""

@@ -57,9 +57,8 @@ class SparseColumns(Columns):
             raise InputError("dtype", dtype, "'float32' or 'float64'")
         if not issparse(X) or X.ndim != 2 or X.dtype.kind not in "fiub":
             raise InputError("X", type(X).__name__, "a sparse matrix (m, d) of numbers")
-        matrix = csc_array(X, dtype=dtype)
-        if matrix is X or np.shares_memory(matrix.data, X.data):
-            matrix = matrix.copy()
+        # Sorting the entries of a column in place would sort those of the caller.
+        matrix = csc_array(X, dtype=dtype, copy=True)
         matrix.sum_duplicates()
         super().__init__(matrix.shape, dtype, groups, n_jobs)
         self._matrix = matrix

@@ -256,10 +256,8 @@ default "exhaustive"
     def _run(
         self, pool: Pool, active: ActiveSet, settings: GreedySettings, mask: np.ndarray
     ) -> list[Round]:
-        # No round depends on how many there are to be.
-        loop = replace(settings, rounds=0, n_backward=0, patience=None)
-        described = [loop, self.scaling, pool.columns.fingerprint]
-        identity = run_identity(described, active.y, active.omega, mask)
+        kept = self.warm_start or self.checkpoint is not None
+        identity = self._identity(pool, active, settings, mask) if kept else ""
         earlier: tuple[str, list[Round]] = getattr(self, "_rounds_of_last_fit", ("", []))
         same = self.warm_start and earlier[0] == identity
         run = Run(
@@ -275,8 +273,16 @@ default "exhaustive"
         )
         if not history:
             raise InputError("X", "constant or useless columns", "a column that separates classes")
-        self._rounds_of_last_fit = identity, history
+        self._rounds_of_last_fit = (identity, history) if kept else ("", [])
         return history
+
+    def _identity(
+        self, pool: Pool, active: ActiveSet, settings: GreedySettings, mask: np.ndarray
+    ) -> str:
+        # No round depends on how many there are to be.
+        loop = replace(settings, rounds=0, n_backward=0, patience=None)
+        described = [loop, self.scaling, pool.columns.fingerprint]
+        return run_identity(described, active.y, active.omega, mask)
 
     def _finish(
         self,

@@ -7,7 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from visionshare.columns.base import Columns, Span, example_weights
+from visionshare.columns.base import Columns, Span
+from visionshare.columns.scaling import example_weights
 from visionshare.errors import InputError
 from visionshare.fingerprints import images_fingerprint
 from visionshare.generators.base import FeatureFamily

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from visionshare.columns.arrays import ArrayColumns
-from visionshare.columns.base import Columns, Span, check_ids, example_weights
+from visionshare.columns.base import Columns, Span, check_ids
+from visionshare.columns.scaling import example_weights
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.checks import check_whole

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from visionshare.columns.base import Columns, Span, example_weights, flat_noise
+from visionshare.columns.base import Columns, Span
+from visionshare.columns.scaling import example_weights, flat_noise
 from visionshare.errors import InputError
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.base import check_images

@@ -1,0 +1,149 @@
+"""The scaling of columns: from their weighted moments to an offset and a scale each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from visionshare.columns.base import Columns
+
+__all__ = [
+    "SCALINGS", "Moments", "chosen_scaling", "column_moments", "example_weights", "flat_noise",
+]  # fmt: skip
+
+SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
+# What kernels make of float16's infinity; its values that are no numbers lie above.
+_HALF_INFINITY = 65536.0
+# Variances of float64 columns that are rounding alone, as fractions of the mean square.
+_FAR_NOISE = 1e-22
+
+
+def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
+    """Return the weights (m,) of examples, scaled to sum 1, and their sum before.
+
+    Raises
+    ------
+    InputError
+        If no scaling has that name, or the weights are not m numbers of at least 0 and one above.
+
+    Examples
+    --------
+    >>> weights, total = example_weights("none", np.array([1.0, 3.0]), 2)
+    >>> weights.tolist(), total
+    ([0.25, 0.75], 4.0)
+    """
+    if kind not in SCALINGS:
+        raise InputError("scaling", kind, " or ".join(map(repr, SCALINGS)))
+    weights = np.ones(m) if omega is None else np.asarray(omega, np.float64)
+    total = float(np.sum(weights))
+    if omega is not None:
+        valid = weights.shape == (m,) and (weights >= 0).all() and 0 < total < np.inf
+        if not valid:
+            given = f"{weights.shape} of sum {total}"
+            raise InputError("omega", given, f"{m} finite weights of at least 0, one above 0")
+    return weights / total, total
+
+
+def flat_noise(dtype: str) -> float:
+    """Return the variance that is rounding alone, as a fraction of the mean square.
+
+    Examples
+    --------
+    >>> flat_noise("float64") < flat_noise("float32")
+    True
+    """
+    return float(64 * np.finfo(np.float32).eps ** 2) if dtype != "float64" else 1e-14
+
+
+class Moments(NamedTuple):
+    """What a scaling is chosen from.
+
+    Attributes
+    ----------
+    mean, square, peak, variance : ndarray of shape (d,), float64
+        Σ ω x, Σ ω x², max |x| over ω > 0 and Σ ω (x − mean)² of each column.
+    flat : ndarray of shape (d,), bool
+        Which columns are constant, or not finite.
+    """
+
+    mean: np.ndarray
+    square: np.ndarray
+    peak: np.ndarray
+    variance: np.ndarray
+    flat: np.ndarray
+
+
+def column_moments(columns: Columns, omega: np.ndarray) -> Moments:
+    """Return the moments of unscaled columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    omega : ndarray of shape (m,)
+        Weights of the examples, of sum 1.
+
+    Raises
+    ------
+    InputError
+        If a column of float16 has a value that float16 cannot hold.
+
+    Examples
+    --------
+    >>> from visionshare.columns import ArrayColumns
+    >>> X = ArrayColumns(np.array([[1e9, 2.0], [1e9 + 2, 2.0]]), dtype="float64")
+    >>> moments = column_moments(X, np.array([0.5, 0.5]))
+    >>> moments.variance.tolist(), moments.flat.tolist()
+    ([1.0, 0.0], [False, True])
+    """
+    mean, square, peak = columns.moments(omega).T
+    if columns.dtype == "float16" and (peak >= _HALF_INFINITY).any():
+        column = int(np.argmax(peak >= _HALF_INFINITY))
+        given = f"float16, but column {column} has a value beyond 65504, or one that is no number"
+        raise InputError("dtype", given, "'float32', or columns of smaller values")
+    variance = square - mean**2
+    flat = (variance <= flat_noise(columns.dtype) * square) | ~np.isfinite(square)
+    moments = Moments(mean, square, peak, variance, flat)
+    if columns.dtype == "float64" and not columns.partitioned:
+        _resolve_far_from_zero(columns, omega, moments)
+    return moments
+
+
+def _resolve_far_from_zero(columns: Columns, omega: np.ndarray, moments: Moments) -> None:
+    """Write the moments of columns over that are so far from zero that Σ ω x² − mean² is noise."""
+    mean, square, _, variance, flat = moments
+    for j in np.flatnonzero(flat & np.isfinite(square) & (square > 0)):
+        x = columns.columns_of(np.array([j]), scaled=False)[0]
+        center = x[0] + float(omega @ (x - x[0]))
+        around = float(omega @ (x - center) ** 2)
+        flat[j] = around <= _FAR_NOISE * square[j]
+        mean[j], variance[j] = center, around
+
+
+def chosen_scaling(
+    kind: str, moments: Moments, total: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return offset, scale and variance (d,) of each column, scaled.
+
+    Parameters
+    ----------
+    kind : {"none", "unit_variance", "unit_norm", "max_abs"}
+    moments : Moments
+    total : float
+        The sum of the weights of the examples, before they were scaled to sum 1.
+    """
+    mean, square, peak, variance, flat = moments
+    offset = np.zeros(len(mean))
+    if kind == "unit_variance":
+        offset = mean
+        scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
+    elif kind == "max_abs":
+        scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
+    elif kind == "unit_norm":
+        scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
+    else:
+        scale = np.where(flat, 0.0, 1.0)
+    return offset, scale, np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -17,7 +18,9 @@ from visionshare.errors import InputError
 
 __all__ = ["GroupNorm", "HalfSquares", "RowPenalty"]
 
-_HALVINGS = 200
+_STEPS = 200
+# Beyond this exponent no bit tells the norm from the maximum.
+_LARGEST = 1e16
 
 
 class RowPenalty(Protocol):
@@ -77,8 +80,10 @@ class GroupNorm:
     q: float = 2.0
 
     def __post_init__(self) -> None:
-        if isinstance(self.q, bool) or not isinstance(self.q, (int, float)) or not self.q >= 1:
+        if isinstance(self.q, bool) or not isinstance(self.q, Real) or not self.q >= 1:
             raise InputError("q", self.q, "a number from 1 to infinity")
+        if not isinstance(self.q, (int, float)):
+            object.__setattr__(self, "q", float(self.q))
 
     @property
     def dual_q(self) -> float:
@@ -132,7 +137,7 @@ class GroupNorm:
             norms = _norms(W, starts, 2)
             shrunk = np.maximum(1 - levels / np.where(norms > 0, norms, 1), 0)
             return W * np.repeat(shrunk, sizes)[:, None]
-        solve = _prox_max if np.isinf(self.q) else partial(_prox_q, q=self.q)
+        solve = _prox_max if self.q > _LARGEST else partial(_prox_q, q=self.q)
         out = np.empty_like(W)
         for size in np.unique(sizes):
             chosen = np.flatnonzero(sizes == size)
@@ -219,13 +224,14 @@ def _prox_max(V: np.ndarray, step: np.ndarray) -> np.ndarray:
 def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
     """Return the proximal operator of step·‖·‖_q for 1 < q < ∞, row by row.
 
-    x = |u| solves x_i + c x_i^{q−1} = |v_i| with c = step·‖x‖_q^{1−q}. As c grows each x_i falls
-    and c·x_i^{q−1} = |v_i| − x_i grows: c‖x(c)‖_q^{q−1} passes ``step`` once, found by bisection.
+    x = |u| is r·y, where r = ‖x‖_q and r·y_i + step·y_i^{q−1} = |v_i|. As r grows each y_i falls,
+    and ‖y‖_q is 1 once, between r = 0 and ‖v‖_q.
     """
     dual = q / (q - 1)
     A = np.abs(V)
     peak = A.max(axis=1)
-    lengths = _norms(A.reshape(-1, 1), np.arange(0, A.size, A.shape[1]), dual)
+    starts = np.arange(0, A.size, A.shape[1])
+    lengths = _norms(A.reshape(-1, 1), starts, dual)
     alive = lengths > step
     out = np.zeros_like(V)
     free = step <= 0
@@ -234,36 +240,64 @@ def _prox_q(V: np.ndarray, step: np.ndarray, q: float) -> np.ndarray:
         return out
     # In units of each row's largest value.
     A, t = A[alive] / peak[alive, None], step[alive] / peak[alive]
-    low, high = np.full(len(A), -300.0), np.full(len(A), 300.0)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        x = _roots(A, np.exp(middle)[:, None], q)
-        norm = np.maximum(np.sum(x**q, axis=1) ** (1 / q), 1e-300)
-        above = middle + (q - 1) * np.log(norm) > np.log(t)
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-        if np.all(high - low <= 1e-14 * (1 + np.abs(middle))):
-            break
-    x = _roots(A, np.exp(0.5 * (low + high))[:, None], q)
+    whole = _norms(A.reshape(-1, 1), starts[: len(A)], q)
+    # Where all values are equal, or q is 2, the norm shrinks as the dual norm does.
+    x = _shrunk(A, t, whole, whole * (1 - step[alive] / lengths[alive]), q)
     out[alive] = np.sign(V[alive]) * x * peak[alive, None]
     return out
 
 
-def _roots(A: np.ndarray, c: np.ndarray, q: float) -> np.ndarray:
-    """Return the roots x in [0, A] of x + c x^{q−1} = A, by Newton steps inside a bracket."""
-    low, high = np.zeros_like(A), A.copy()
-    positive = np.where(A > 0, A, 1)
-    # Where one of the two terms is all of A.
-    x = np.minimum(positive, np.exp(np.clip(np.log(positive / c) / (q - 1), -700, 0)))
-    x = np.where(A > 0, 0.5 * x, 0)
-    for _ in range(60):
-        power = c * x ** (q - 1)
-        slack = x + power - A
-        low, high = np.where(slack < 0, x, low), np.where(slack < 0, high, x)
-        move = slack * x / np.maximum(x + (q - 1) * power, 1e-300)
-        moving = np.abs(move) > 1e-15 * x
+def _shrunk(A: np.ndarray, t: np.ndarray, whole: np.ndarray, r: np.ndarray, q: float) -> np.ndarray:
+    """Return x = r·y ≥ 0, row by row: from a start r, by Newton steps inside a bracket.
+
+    Steps are those of 1/‖y‖_q, which is a line in r where q is 2 or r is large.
+    """
+    with np.errstate(divide="ignore"):
+        log_A, log_t = np.log(A), np.log(t)[:, None]
+    low, high = np.zeros_like(r), whole.copy()
+    r = np.clip(r, 1e-300, high)
+    log_y, slope, log_r = np.full_like(A, np.inf), np.zeros_like(A), np.log(r)[:, None]
+    for i in range(_STEPS):
+        log_y, slope = _roots(log_A, log_r, log_t, q, log_y)
+        powers = q * log_y
+        top = powers.max(axis=1)
+        shares = np.exp(powers - top[:, None])
+        total = shares.sum(axis=1)
+        # Of log ‖y‖_q, and of how fast it falls in log r.
+        excess = np.minimum((top + np.log(total)) / q, 700)
+        fall = np.maximum(np.sum(shares * slope, axis=1) / total, 1e-300)
+        move = r * (np.expm1(excess) / fall)
+        low, high = np.where(excess > 0, r, low), np.where(excess > 0, high, r)
+        moving = (np.abs(move) > 1e-15 * (r + t)) & (high - low > 1e-15 * (r + t))
         if not moving.any():
             break
-        newton = x - move
-        outside = moving & ((newton <= low) | (newton >= high))
-        x = np.where(outside, 0.5 * (low + high), newton)
-    return x
+        newton = r + move
+        # Halved now and then, so that steps from one side cannot be many.
+        halved = (newton <= low) | (newton >= high) | (i % 8 == 7)
+        r = np.where(moving, np.where(halved, 0.5 * (low + high), newton), r)
+        before, log_r = log_r, np.log(r)[:, None]
+        log_y = log_y - slope * (log_r - before)
+    return np.exp(log_r + log_y)
+
+
+def _roots(
+    log_A: np.ndarray, log_r: np.ndarray, log_t: np.ndarray, q: float, start: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log y with r·y + t·y^{q−1} = A, and how fast it falls as log r grows.
+
+    In log y the logarithm of the sum is convex, with slopes between 1 and q − 1: Newton steps
+    descend after the first, and none needs to begin above where the larger term alone is A.
+    """
+    nothing = np.isneginf(log_A)
+    target = np.where(nothing, 0, log_A)
+    most = np.minimum(target - log_r, (target - log_t) / (q - 1))
+    y = np.where(nothing, most, np.minimum(start, most))
+    for _ in range(_STEPS):
+        first = np.exp(log_r + y - target)
+        second = np.exp(log_t + (q - 1) * y - target)
+        total, weighted = first + second, first + (q - 1) * second
+        move = np.log(total) * total / weighted
+        y = np.minimum(y - move, most)
+        if np.all(np.abs(move) <= 1e-15 * (np.abs(y) + total / weighted)):
+            break
+    return np.where(nothing, -np.inf, y), first / weighted

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from visionshare import GreedyTL
 from visionshare.datasets.sampling import sample_one_class
@@ -64,6 +64,28 @@ def test_several_scores_of_one_class_are_all_left_out():
     assert result.sources[-1] == "2: a"
     assert np.isnan(result.weights[0, [0, 4]]).all()
     assert np.isfinite(result.weights[1, [0, 4]]).all()
+
+
+@pytest.mark.parametrize("kind", [int, float, np.float32, np.uint8, str, object])
+@pytest.mark.parametrize("source_classes", [[0, 1, 2, 3], [0.0, 1.0, 2.0, 3.0], list("0123")])
+def test_a_class_is_itself_in_every_type(kind, source_classes):
+    X, scores, y = _data()
+    numbers = np.searchsorted(NAMES, y)
+    expected = leave_one_class_out(X, scores, y, NAMES, draws=2)
+    result = leave_one_class_out(X, scores, numbers.astype(kind), source_classes, draws=2)
+    assert np.isnan(np.diag(result.weights)).all()
+    assert_array_equal(result.weights, expected.weights)
+    names = np.array(source_classes)
+    result = leave_one_class_out(X, scores, numbers.astype(kind), names, draws=2)
+    assert_array_equal(result.weights, expected.weights)
+
+
+def test_texts_that_read_as_one_number_are_different_classes():
+    X, scores, y = _data()
+    names = ["01", "1", "1.0", "one"]
+    result = leave_one_class_out(X, scores, np.array(names)[np.searchsorted(NAMES, y)], names)
+    assert np.isnan(np.diag(result.weights)).all()
+    assert np.isnan(result.weights).sum() == 4
 
 
 def test_no_example_left_is_no_accuracy():

@@ -44,7 +44,7 @@ def leave_one_class_out(
     X: np.ndarray,
     scores: np.ndarray,
     y: np.ndarray,
-    source_classes: Sequence[str],
+    source_classes: Sequence[Any],
     *,
     source_names: Sequence[str] | None = None,
     learner: GreedyTL | None = None,
@@ -63,8 +63,9 @@ def leave_one_class_out(
         Scores of sources, see :class:`visionshare.SourceClassifiers`.
     y : ndarray of shape (m,)
         Classes.
-    source_classes : sequence of str
-        The class that each score stands for: it is excluded where that class is learned.
+    source_classes : sequence
+        The class that each score stands for: it is excluded where that class is learned. A class
+        may also be written as text, as names that are read from files are.
     source_names : sequence of str, optional
         Their classes when omitted.
     learner : GreedyTL, optional
@@ -101,21 +102,20 @@ def leave_one_class_out(
         raise InputError("scores", shapes, "X (m, d), scores (m, n) and y (m,) of the same m")
     for name, value in (("positives", positives), ("negatives", negatives), ("draws", draws)):
         check_whole(name, value)
-    classes = np.array([str(c) for c in source_classes])
     names = tuple(map(str, source_classes if source_names is None else source_names))
-    if not len(classes) == len(names) == scores.shape[1]:
-        given = (len(classes), len(names))
+    if not len(source_classes) == len(names) == scores.shape[1]:
+        given = (len(source_classes), len(names))
         raise InputError("source_classes", given, f"a name for each of {scores.shape[1]} scores")
     learner = GreedyTL(fit_intercept=False) if learner is None else learner
     learner.check_parameters()
     Z, d = np.hstack([X, scores]), X.shape[1]
-    targets = tuple(str(c) for c in np.unique(y))
-    labels = np.unique(y, return_inverse=True)[1]
+    classes, labels = np.unique(y, return_inverse=True)
+    targets = tuple(str(c) for c in classes)
     weights = np.full((len(targets), len(names)), np.nan)
     accuracy = np.full((len(targets), draws), np.nan)
     with thread_limit(learner.n_jobs):
         for t, name in enumerate(targets):
-            kept = np.flatnonzero(classes != name)
+            kept = np.flatnonzero([not _same(c, classes[t]) for c in source_classes])
             columns = np.concatenate([np.arange(d), d + kept])
             if len(columns) == 0:
                 raise InputError("scores", "none but its own", f"a source for the class {name!r}")
@@ -128,6 +128,17 @@ def leave_one_class_out(
                 accuracy[t, draw] = _balanced(model, Z, columns, rows, labels == t)
             weights[t, kept] = drawn_weights[:, d:].mean(axis=0)
     return Transferability(targets, names, weights, accuracy)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Return whether two names are of one class: equal, or one is the other as text."""
+    if isinstance(a, str) == isinstance(b, str):
+        return bool(a == b)
+    text, value = (a, b) if isinstance(a, str) else (b, a)
+    try:
+        return str(value) == text or bool(float(text) == value)
+    except ValueError:
+        return False
 
 
 def _balanced(

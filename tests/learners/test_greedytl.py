@@ -236,6 +236,18 @@ def test_sources_of_other_classes_help(digits):
     assert model.score(X[test], y[test]) > 0.8
 
 
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c")])
+def test_chosen_sources_have_classes_of_any_kind(names):
+    X = np.random.default_rng(0).normal(size=(120, 10))
+    index = np.digitize(X[:, 3], np.linspace(-1, 1, len(names) + 1)[1:-1])
+    y = np.array(names, dtype=object)[index]
+    model = GreedyTL(2, sources=[lambda X: np.sign(X[:, 3])]).fit(X, y)
+    plain = GreedyTL(2, sources=[lambda X: np.sign(X[:, 3])]).fit(X, y.astype(str))
+    assert model.chosen_sources_
+    assert model.chosen_sources_ == plain.chosen_sources_
+    assert all(type(entry[0]) is str for entry in model.chosen_sources_)
+
+
 def test_the_classifier_file_holds_compact_sources(digits, tmp_path):
     X, y = digits[0].astype(np.float32), digits[1]
     family = Pixels().fit(X)

@@ -219,7 +219,7 @@ class GreedyTL(Classifier):
         check_is_fitted(self)
         if self._scorers is None:
             return []
-        names = self.classes_[1:] if len(self.rounds_) == 1 else self.classes_
+        names = self.classes_.tolist()[1 if len(self.rounds_) == 1 else 0 :]
         chosen = []
         for i, j in enumerate(self.support_):
             if j < self.n_features_in_:
@@ -227,7 +227,7 @@ class GreedyTL(Classifier):
             source, output = self._scorers.layout_[j - self.n_features_in_]
             for name, weight in zip(names, self.scaled_coef_[:, i], strict=True):
                 if weight:
-                    chosen.append((name.item(), int(source), int(output), float(weight)))
+                    chosen.append((name, int(source), int(output), float(weight)))
         return sorted(chosen, key=lambda entry: -abs(entry[3]))
 
 

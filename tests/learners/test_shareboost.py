@@ -256,6 +256,18 @@ def test_tol_stops(digits):
     assert losses[-2] - losses[-1] < 0.11 * losses[-2]
 
 
+def test_tol_stops_where_it_would_have_after_a_resumed_first_round(tmp_path):
+    X, y = np.random.default_rng(0).normal(size=(120, 10)), np.arange(120) % 3
+    whole = ShareBoost(rounds=8, tol=0.05).fit(X, y)
+    assert len(whole.support_) == 1
+    warm = ShareBoost(rounds=1, tol=0.05, warm_start=True).fit(X, y)
+    kept = ShareBoost(rounds=1, tol=0.05, checkpoint=tmp_path / "run").fit(X, y)
+    for model in (warm, kept):
+        model.set_params(rounds=8).fit(X, y)
+        assert_array_equal(model.support_, whole.support_)
+        assert_array_equal(model.coef_, whole.coef_)
+
+
 @pytest.mark.parametrize("penalty", ["none", "ridge", "l1", "max"])
 def test_penalties_train(digits, penalty):
     X, y = digits

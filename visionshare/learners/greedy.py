@@ -149,6 +149,8 @@ def greedy_rounds(
     columns = pool.columns
     excluded = pool.flat()
     W_start = refit(active, settings, np.zeros((active.k, 1)))
+    # Of the intercepts alone: what the first round must lower, also where it came before.
+    start_value = active.residual(loss, active.scores(W_start))[0] + penalty.value(W_start[:, 1:])
     if history and len(history[-1].moved):
         columns.put(history[-1].candidates, history[-1].moved)
     for candidate in history[-1].candidates if history else ():
@@ -161,13 +163,11 @@ def greedy_rounds(
         return active.residual(loss, active.scores(earlier))[1]
 
     W = history[-1].W if history else W_start
-    start_value = float("inf")
     while True:
         begun = time.perf_counter()
         Z = active.scores(W)
         loss_value, residual = active.residual(loss, Z)
         value = loss_value + penalty.value(W[:, 1:])
-        start_value = value if not history else start_value
         if len(history) >= settings.rounds + settings.n_backward or _stalled(
             history, settings, start_value
         ):

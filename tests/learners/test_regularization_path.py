@@ -45,8 +45,11 @@ def test_every_point_is_what_a_single_fit_gives(q):
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"n": 0}, {"n": 1.5}, {"least": 1.0}, {"alphas": []}, {"alphas": [1.0, -1.0]}],
-)
+    [
+        {"n": 0}, {"n": 1.5}, {"least": 1.0}, {"alphas": []}, {"alphas": [1.0, -1.0]},
+        {"alphas": 3.0}, {"alphas": ["a"]}, {"alphas": [None]}, {"alphas": np.ones((2, 2))},
+    ],
+)  # fmt: skip
 def test_wrong_arguments_are_refused(arguments):
     X, y = load_diabetes(return_X_y=True)
     name = next(iter(arguments))

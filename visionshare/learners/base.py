@@ -26,6 +26,7 @@ from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, example_weights
 from visionshare.learners.labels import entry_weights, known_entries, label_signs
+from visionshare.learners.parameters import checked_options
 from visionshare.learners.rates import rated
 from visionshare.resources import resolve_jobs, thread_limit
 from visionshare.scores import flat_scores, predict_labels, sigmoid, softmax, two_sided
@@ -111,7 +112,7 @@ class Learner(BaseEstimator):
 
     def _search(self) -> Search:
         """Return the search that the settings ask for; random ones get the learner's seed."""
-        options = dict(self.search_options or {})
+        options = checked_options("search_options", self.search_options)
         if self.search == "random":
             options.setdefault("random_state", self.random_state)
         search = make_search(self.search, **options)

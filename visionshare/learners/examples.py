@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from visionshare.columns import Columns
 from visionshare.errors import InputError
+from visionshare.learners.class_weights import check_class_weight
 
 __all__ = ["Examples", "class_signs", "example_weights"]
 
@@ -60,12 +61,13 @@ def example_weights(
     Raises
     ------
     InputError
-        If all are zero.
+        If all are zero, or weights of classes are no numbers above 0 or of unknown classes.
     """
     omega: np.ndarray = _check_sample_weight(
         sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
     )
     if class_weight is not None:
+        check_class_weight(class_weight, np.unique(y).tolist())
         omega = omega * compute_sample_weight(class_weight, y)
     if not omega.sum() > 0:
         raise InputError("sample_weight", "all zero", "weights of which one is above 0")

@@ -17,7 +17,7 @@ from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import example_weights
 from visionshare.learners.frank_wolfe import Ball, BallSettings, ball_rounds
 from visionshare.learners.labels import entry_weights, has_columns, known_entries
-from visionshare.learners.parameters import check_numbers, check_whole_numbers
+from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, joint_support, prefix_path, widest
 from visionshare.losses import Smoothed, TaskLoss, make_task_loss
 from visionshare.search import Pool, Search
@@ -46,6 +46,7 @@ class _ForwardGreedy(Learner):
     random_state: int = 0
 
     def _settings(self) -> BallSettings:
+        check_run(self)
         check_whole_numbers(self, 1, "rounds")
         check_whole_numbers(self, 1, "max_features", optional=True)
         check_numbers(self, "bound", "eps", positive=True)

@@ -15,7 +15,12 @@ from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Classifier
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples
-from visionshare.learners.parameters import check_flags, check_numbers, check_whole_numbers
+from visionshare.learners.parameters import (
+    check_flags,
+    check_numbers,
+    check_run,
+    check_whole_numbers,
+)
 from visionshare.learners.path import Prefix, joint_support, prefix_path, support_of
 from visionshare.learners.ridge_choice import chosen_settings
 from visionshare.learners.ridge_rounds import RidgeSettings, kept_rounds, ridge_rounds
@@ -122,6 +127,7 @@ class GreedyTL(Classifier):
             check_choice("alpha", self.alpha, ("auto",))
         else:
             check_numbers(self, "alpha", positive=True)
+        check_run(self)
         check_numbers(self, "tol")
         check_flags(self, "fit_intercept")
         if isinstance(self.search, str):

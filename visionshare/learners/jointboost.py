@@ -14,7 +14,7 @@ from visionshare.generators.stumps import StumpColumns, Stumps
 from visionshare.learners.base import Classifier
 from visionshare.learners.examples import Examples
 from visionshare.learners.joint_rounds import shared_stumps
-from visionshare.learners.parameters import check_fraction, check_whole_numbers
+from visionshare.learners.parameters import check_fraction, check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path, widest
 from visionshare.resources import resolve_jobs
 
@@ -102,7 +102,7 @@ class JointBoost(Classifier):
         check_whole_numbers(self, 1, "rounds")
         check_fraction("input_fraction", self.input_fraction, one=True)
         Stumps(self.n_thresholds).check_parameters()
-        resolve_jobs(self.n_jobs)
+        check_run(self)
 
     def fit(
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None

@@ -13,7 +13,7 @@ from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
 from visionshare.learners.examples import Examples
-from visionshare.learners.parameters import check_whole_numbers
+from visionshare.learners.parameters import check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path
 from visionshare.learners.registry import CLASSIFIERS, classifier_class
 from visionshare.scores import two_sided
@@ -76,6 +76,7 @@ class OneAgainstRest(Classifier):
     random_state: int | None = None
 
     def _settings(self) -> None:
+        check_run(self, any_seed=True)
         check_whole_numbers(self, 1, "rounds")
         self._template().check_parameters()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -9,8 +10,17 @@ import numpy as np
 
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_whole
+from visionshare.learners.class_weights import check_class_weight
+from visionshare.resources import resolve_jobs
 
-__all__ = ["check_flags", "check_fraction", "check_numbers", "check_whole_numbers"]
+__all__ = [
+    "check_flags",
+    "check_fraction",
+    "check_numbers",
+    "check_run",
+    "check_whole_numbers",
+    "checked_options",
+]
 
 
 def check_whole_numbers(owner: Any, least: int, *names: str, optional: bool = False) -> None:
@@ -40,6 +50,36 @@ def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = Fal
     if not inside or (not zero and value == 0) or (not one and value == 1):
         interval = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
         raise InputError(name, value, f"a fraction in {interval}")
+
+
+def check_run(owner: Any, *, any_seed: bool = False) -> None:
+    """Check what all learners have: threads, the seed and, of some, weights of classes.
+
+    With ``any_seed`` the seed may be None.
+    """
+    resolve_jobs(owner.n_jobs)
+    check_whole("random_state", owner.random_state, 0, optional=any_seed)
+    check_class_weight(getattr(owner, "class_weight", None))
+
+
+def checked_options(name: str, value: Any) -> dict[str, Any]:
+    """Return arguments by name, where they are a dict or None.
+
+    Raises
+    ------
+    InputError
+        If they are anything else.
+
+    Examples
+    --------
+    >>> checked_options("search_options", None), checked_options("search_options", {"keep": 6})
+    ({}, {'keep': 6})
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InputError(name, value, "a dict of arguments by their names, or None")
+    return dict(value)
 
 
 def check_flags(owner: Any, *names: str) -> None:

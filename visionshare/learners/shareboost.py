@@ -22,7 +22,13 @@ from visionshare.learners.calibration import (
 )
 from visionshare.learners.checkpoint import Run, run_identity, tracked
 from visionshare.learners.greedy import GreedySettings, best_round, greedy_rounds
-from visionshare.learners.parameters import check_fraction, check_numbers, check_whole_numbers
+from visionshare.learners.parameters import (
+    check_fraction,
+    check_numbers,
+    check_run,
+    check_whole_numbers,
+    checked_options,
+)
 from visionshare.learners.path import greedy_path, support_of
 from visionshare.learners.rounds import Round
 from visionshare.losses import MulticlassLogistic, checked_margin
@@ -219,17 +225,19 @@ default "exhaustive"
         return self
 
     def _settings(self) -> GreedySettings:
+        check_run(self)
         check_whole_numbers(self, 1, "rounds", "max_iter")
         check_whole_numbers(self, 0, "n_backward")
         check_whole_numbers(self, 1, "patience", optional=True)
         check_numbers(self, "tol", "refit_tol")
         check_fraction("validation_fraction", self.validation_fraction, zero=True)
         check_choice("scaling", self.scaling, ("unit_variance", "max_abs", "none"))
+        options = checked_options("criterion_options", self.criterion_options)
         return GreedySettings(
             rounds=int(self.rounds),
             loss=MulticlassLogistic(checked_margin(self.margin)),
             penalty=make_penalty(self.penalty, self.alpha, self.beta),
-            criterion=make_criterion(self.criterion, **(self.criterion_options or {})),
+            criterion=make_criterion(self.criterion, **options),
             search=self._search(),
             tol=float(self.tol),
             refit_tol=float(self.refit_tol),

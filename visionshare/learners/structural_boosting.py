@@ -23,7 +23,6 @@ from visionshare.solvers import (
     Solver,
     TaskProblem,
     Template,
-    check_quadratic_bound,
     solver_maker,
 )
 
@@ -75,18 +74,13 @@ class _Boosting(TaskLearner):
         return maker(problem)
 
     def _settings(self) -> GenerationSettings:
-        norm, maker = make_norm(self.penalty), solver_maker(self.solver)
+        maker = solver_maker(self.solver)
         if self.alpha is None:
             raise InputError("alpha", None, "a finite number above 0")
-        if maker is AdaBoost and norm.q not in (1, np.inf):
-            raise InputError("penalty", self.penalty, "'l1' or 'l1/linf', for AdaBoost")
         check_flags(self, "corrective")
         if not self.corrective and not hasattr(getattr(maker, "func", maker), "step"):
             accepted = "'adaboost' or 'gradboost', to make one update a round"
             raise InputError("solver", self.solver, accepted)
-        quadratic = maker is GradBoost or (maker is not AdaBoost and self.criterion == "bound")
-        if quadratic:
-            check_quadratic_bound(self._task_loss(), norm)
         given = self.template
         named = isinstance(given, str)
         if (named and given not in ("single", "parallel")) or not (

@@ -17,9 +17,10 @@ from visionshare.generators.checks import check_choice
 from visionshare.learners.base import Learner
 from visionshare.learners.checkpoint import Run, run_identity
 from visionshare.learners.column_generation import GenerationSettings, ending, generate
-from visionshare.learners.parameters import check_numbers, check_whole_numbers
+from visionshare.learners.parameters import check_numbers, check_run, check_whole_numbers
 from visionshare.learners.path import support_of
 from visionshare.learners.rounds import Round, task_weights
+from visionshare.learners.solver_checks import check_solver
 from visionshare.learners.task_targets import Targets, TargetsOf
 from visionshare.losses import Multinomial, TaskLoss, make_task_loss
 from visionshare.penalties import GroupNorm, RowPenalty
@@ -83,6 +84,7 @@ class TaskLearner(Learner):
     history_: tuple[Round, ...]
 
     def _settings(self) -> GenerationSettings:
+        check_run(self)
         check_whole_numbers(self, 1, "rounds", "max_iter", "patience", "n_entering")
         check_whole_numbers(self, 1, "max_features", optional=True)
         check_numbers(self, "tol", "refit_tol", "eps")
@@ -95,8 +97,7 @@ class TaskLearner(Learner):
         solver = solver_maker(self.solver)
         if self.loss == "multinomial" and self.solver == "admm":
             raise InputError("solver", self.solver, "another one, for the multinomial loss")
-        self._task_loss()
-        self._norm()
+        check_solver(self, self._task_loss(), self._norm())
         return GenerationSettings(
             rounds=int(self.rounds),
             max_features=self.max_features,
@@ -259,8 +260,8 @@ class TaskLearner(Learner):
             If the penalty leaves no weight at 0, as half the squares do.
         """
         if self._norm().least(1.0) == 0:
-            given = getattr(self, "penalty", None)
-            raise InputError("penalty", given, "a norm that makes weights zero")
+            name = "penalty" if hasattr(self, "penalty") else "grouping"
+            raise InputError(name, getattr(self, name), "a norm that makes weights zero")
         settings: dict[str, Any] = {
             "alpha": _TINY, "shared_alpha": None, "rounds": 1, "n_entering": 1, "tol": 0.0,
             "max_features": None, "checkpoint": None, "warm_start": False,

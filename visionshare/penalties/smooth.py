@@ -7,6 +7,7 @@ dataclass with the methods of :class:`Penalty` and add one line to :data:`PENALT
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Protocol
 
 import numpy as np
@@ -160,9 +161,9 @@ def make_penalty(given: str | Penalty, alpha: float = 1e-4, beta: float = 100.0)
     InputError
         If the name is unknown or a number is out of range.
     """
-    if not np.isfinite(alpha) or alpha < 0:
+    if not isinstance(alpha, Real) or not 0 <= alpha < np.inf:
         raise InputError("alpha", alpha, "a finite number of at least 0")
-    if not np.isfinite(beta) or beta <= 0:
+    if not isinstance(beta, Real) or not 0 < beta < np.inf:
         raise InputError("beta", beta, "a finite number above 0")
     options = {"alpha": float(alpha)} if isinstance(given, str) else {}
     if given in ("l1", "max"):

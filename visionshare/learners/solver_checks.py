@@ -1,0 +1,68 @@
+"""What solvers and bounds carry: losses, norms and shared weights, checked before work starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from visionshare.errors import InputError
+from visionshare.losses import ImportanceLoss, TaskLoss
+from visionshare.penalties import GroupNorm, RowPenalty
+from visionshare.penalties.registry import is_separable
+from visionshare.search import TASK_CRITERIA, LargestDecrease
+from visionshare.solvers import AdaBoost, GradBoost, check_quadratic_bound, solver_maker
+
+if TYPE_CHECKING:
+    from visionshare.learners.task_learner import TaskLearner
+
+__all__ = ["check_solver"]
+
+
+def check_solver(learner: TaskLearner, loss: TaskLoss, norm: RowPenalty) -> None:
+    """Check that a learner's solver, and what its criterion bounds, carry its loss and norm.
+
+    Raises
+    ------
+    InputError
+        Of the parameter that another value of would do.
+    """
+    maker: Any = solver_maker(learner.solver)
+    # A class of solvers may come with settings.
+    maker = getattr(maker, "func", maker)
+    bounded = maker in (AdaBoost, GradBoost)
+    if bounded and learner.shared_alpha is not None:
+        accepted = "None, with solver 'gradboost' or 'adaboost'"
+        raise InputError("shared_alpha", learner.shared_alpha, accepted)
+    if maker is AdaBoost:
+        _check_adaboost(learner, loss, norm)
+    elif bounded or isinstance(TASK_CRITERIA.make(learner.criterion), LargestDecrease):
+        if not is_separable(norm) and _norm_parameter(learner, norm) != "penalty":
+            accepted = "a sum over features, for solver 'gradboost'"
+            raise InputError(_norm_parameter(learner, norm), _given(learner, norm), accepted)
+        check_quadratic_bound(loss, norm)
+
+
+def _check_adaboost(learner: TaskLearner, loss: TaskLoss, norm: RowPenalty) -> None:
+    if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
+        name = _norm_parameter(learner, norm)
+        accepted = {
+            "penalty": "'l1' or 'l1/linf', for AdaBoost",
+            "grouping": "'feature', for AdaBoost",
+            "q": "1 or infinity, for AdaBoost",
+        }
+        raise InputError(name, _given(learner, norm), accepted[name])
+    if not isinstance(loss, ImportanceLoss):
+        accepted_loss = "'logistic', 'exponential', 'multinomial' or 'insensitive', for AdaBoost"
+        raise InputError("loss", learner.loss, accepted_loss)
+
+
+def _norm_parameter(learner: TaskLearner, norm: RowPenalty) -> str:
+    """Return the name of the parameter that a learner's norm comes from."""
+    if hasattr(learner, "penalty"):
+        return "penalty"
+    return "q" if isinstance(norm, GroupNorm) else "grouping"
+
+
+def _given(learner: TaskLearner, norm: RowPenalty) -> Any:
+    return getattr(learner, _norm_parameter(learner, norm))

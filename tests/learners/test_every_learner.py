@@ -158,7 +158,7 @@ def test_a_solver_may_be_a_class_with_settings(data):
     assert_array_equal(model.coef_, named.coef_)
 
 
-@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - {"one_against_rest", "jointboost"}))
+@pytest.mark.parametrize("name", sorted(set(CLASSIFIERS) - {"one_against_rest"}))
 def test_one_against_rest_takes_any_classifier(name, data):
     X, y = data
     settings = {**SMALL[name], **({"rounds": 3} if name != "mixed_norm" else {})}

@@ -2,10 +2,19 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csc_matrix, csr_array
+from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.utils import get_tags
 
-from visionshare import OneAgainstRest, ShareBoost
+from visionshare import (
+    GreedyTL,
+    GroupFeatureClassifier,
+    JointBoost,
+    OneAgainstRest,
+    ShareBoost,
+)
 from visionshare.errors import InputError
 from visionshare.testing import check_learner
 
@@ -30,9 +39,53 @@ def test_scores_are_those_of_the_classes_alone():
     assert len(ShareBoost(rounds=4).fit(X, y).support_) < len(model.support_)
 
 
+def _classes(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(150, 20))
+    X[np.arange(150), np.arange(150) % 3] += 2
+    return X, np.array(["a", "b", "c"])[np.arange(150) % 3], rng.integers(0, 3, 150).astype(float)
+
+
+def _source(X):
+    return X[:, 0] - X[:, 1]
+
+
+@pytest.mark.parametrize("learner", ["jointboost", GreedyTL(sources=[_source], tol=0)])
+def test_templates_that_make_columns_get_the_array(learner):
+    X, y, omega = _classes()
+    model = OneAgainstRest(3, learner).fit(X, y, omega)
+    scores = model.decision_function(X)
+    for t, name in enumerate(model.classes_):
+        alone = JointBoost(3) if learner == "jointboost" else clone(learner).set_params(rounds=3)
+        alone.fit(X, y == name, omega)
+        assert_allclose(scores[:, t], alone.decision_function(X), rtol=1e-9, atol=1e-12)
+        assert_allclose(model.learners_[t].decision_function(X), scores[:, t], atol=1e-9)
+    assert model.score(X, y) > 0.6
+    assert model.path_[-1].n_features == len(model.support_)
+    if learner != "jointboost":
+        assert 20 in model.support_
+        assert any(one.chosen_sources_ for one in model.learners_)
+
+
+@pytest.mark.parametrize("kind", [csr_array, csc_matrix])
+def test_it_takes_sparse_matrices_where_its_template_does(kind):
+    X, y, _ = _classes()
+    X[X < 0.5] = 0
+    for learner in (None, "shareboost", GroupFeatureClassifier(alpha=2.0)):
+        model = OneAgainstRest(3, learner)
+        assert get_tags(model).input_tags.sparse
+        model.fit(kind(X), y)
+        expected = clone(model).fit(X, y)
+        assert_array_equal(model.support_, expected.support_)
+        assert_allclose(model.predict_proba(kind(X)), expected.predict_proba(X), rtol=1e-5)
+    for learner in ("greedytl", "jointboost", 3, "one_against_rest"):
+        assert not get_tags(OneAgainstRest(3, learner)).input_tags.sparse
+
+
 def test_wrong_settings_are_refused():
     kept = ShareBoost(checkpoint="rounds")
-    for wrong in ({"rounds": 0}, {"learner": 3}, {"learner": kept}):
+    itself = {"learner": "one_against_rest"}, {"learner": OneAgainstRest()}
+    for wrong in ({"rounds": 0}, {"learner": 3}, {"learner": kept}, *itself):
         (name,) = wrong
         with pytest.raises(InputError, match=rf"^{name}: got"):
             OneAgainstRest(**wrong).check_parameters()

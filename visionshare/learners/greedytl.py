@@ -164,6 +164,15 @@ class GreedyTL(Classifier):
             raise InputError("sources", len(self.sources), "None, for columns of a family")
         return columns
 
+    @property
+    def makes_columns(self) -> bool:  # type: ignore[override]
+        """Whether sources have columns too."""
+        return bool(self.sources)
+
+    def with_own_columns(self, examples: Examples, table: np.ndarray) -> Examples:
+        """Return examples whose columns are those that a fit on their array chooses among."""
+        return replace(examples, columns=self._table_columns(table))
+
     def _table_columns(self, table: np.ndarray) -> Columns:
         if self.sources:
             from visionshare.generators.sources import SourceClassifiers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -97,6 +97,7 @@ class JointBoost(Classifier):
     class_weight: dict[Any, float] | str | None = None
     n_jobs: int | None = 1
     random_state: int = 0
+    makes_columns: ClassVar[bool] = True
 
     def _settings(self) -> None:
         check_whole_numbers(self, 1, "rounds")
@@ -142,6 +143,10 @@ class JointBoost(Classifier):
         if not isinstance(columns, StumpColumns):
             raise InputError("X", type(columns).__name__, "an array of inputs, or StumpColumns")
         return columns
+
+    def with_own_columns(self, examples: Examples, table: np.ndarray) -> Examples:
+        """Return examples whose columns are the stumps that a fit on their array chooses among."""
+        return self._stumps(examples)[0]
 
     def _table_features(self, table: np.ndarray) -> np.ndarray:
         return np.asarray(self.stumps_.transform(table, self.support_))

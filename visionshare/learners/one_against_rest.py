@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +35,9 @@ class OneAgainstRest(Classifier):
     rounds : int, default 10
         Features, or groups of features, a class.
     learner : estimator or str, optional
-        Template for each class, a :class:`ShareBoost` when omitted: any classifier of this library,
-        or its name in :data:`visionshare.learners.registry.CLASSIFIERS`. Its own ``rounds`` do not
-        count.
+        Template for each class, a :class:`ShareBoost` when omitted: any other classifier of this
+        library, or its name in :data:`visionshare.learners.registry.CLASSIFIERS`. Its own
+        ``rounds`` do not count.
     n_jobs : int, optional
         Threads of each learner; the template's when omitted.
     random_state : int, optional
@@ -46,7 +47,8 @@ class OneAgainstRest(Classifier):
     ----------
     classes_ : ndarray of shape (k,)
     support_ : ndarray of int
-        Features of all classes, by the round in which the first class took them.
+        Features of all classes, by the round in which the first class took them; those that the
+        template makes of an array, where it does.
     coef_ : ndarray of shape (T, n_support), float64
         T is 1 for two classes, else k.
     intercept_ : ndarray of shape (T,), float64
@@ -75,6 +77,14 @@ class OneAgainstRest(Classifier):
     n_jobs: int | None = None
     random_state: int | None = None
 
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """Whether the template takes sparse matrices."""
+        given = "shareboost" if self.learner is None else self.learner
+        if isinstance(given, str) and given in CLASSIFIERS and given != "one_against_rest":
+            given = classifier_class(given)()
+        return isinstance(given, Classifier) and given.takes_sparse
+
     def _settings(self) -> None:
         check_run(self, any_seed=True)
         check_whole_numbers(self, 1, "rounds")
@@ -83,9 +93,11 @@ class OneAgainstRest(Classifier):
     def _template(self) -> Classifier:
         """Return the learner of a class, unfitted."""
         given = "shareboost" if self.learner is None else self.learner
+        if isinstance(given, OneAgainstRest) or given == "one_against_rest":
+            raise InputError("learner", given, "another classifier than one against the rest")
         if isinstance(given, str):
             template: Any = classifier_class(given)()
-        elif isinstance(given, Classifier) and not isinstance(given, OneAgainstRest):
+        elif isinstance(given, Classifier):
             template = clone(given)
         else:
             names = ", ".join(map(repr, CLASSIFIERS))
@@ -107,16 +119,27 @@ class OneAgainstRest(Classifier):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None = None
     ) -> OneAgainstRest:
         self._settings()
-        examples = self._examples(X, y, sample_weight)
+        examples, template = self._examples(X, y, sample_weight), self._template()
+        inputs: Any = examples.columns
+        if template.makes_columns and not isinstance(X, Columns):
+            values = inputs.table()
+            inputs = np.ascontiguousarray(values.T)
         self.learners_: list[Any] = [
-            self._template().fit(examples.columns, sign > 0, examples.omega)
-            for sign in examples.signs.T
+            self._template().fit(inputs, sign > 0, examples.omega) for sign in examples.signs.T
         ]
+        if inputs is not examples.columns:
+            # Those of every class are the same: they depend on the array alone.
+            examples = template.with_own_columns(examples, inputs)
         self._join(examples)
         # Measured for one of them, rates are those of all.
         self.rates_ = getattr(self.learners_[0], "rates_", None)
         self.n_iter_ = max(model.n_iter_ for model in self.learners_)
         return self
+
+    def _table_features(self, table: np.ndarray) -> np.ndarray:
+        maker = copy(self.learners_[0])
+        maker.support_ = self.support_
+        return np.asarray(maker._table_features(table))
 
     def _join(self, examples: Examples) -> None:
         """Bring all learners' weights to one support, and their paths to one path."""

@@ -80,6 +80,6 @@ def regularization_path(
 def _descending(alphas: Any) -> list[float]:
     """Return alphas that were checked, from the largest to the least."""
     given = list(alphas) if np.iterable(alphas) else []
-    if not given or not all(isinstance(s, Real) and 0 < s < np.inf for s in given):
+    if not given or not all(isinstance(s, Real) and 0 < float(s) < np.inf for s in given):
         raise InputError("alphas", alphas, "finite numbers above 0")
     return sorted(map(float, given), reverse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class JointBoost(Classifier):
     class_weight: dict[Any, float] | str | None = None
     n_jobs: int | None = 1
     random_state: int = 0
-    makes_columns: ClassVar[bool] = True
+    makes_columns = True
 
     def _settings(self) -> None:
         check_whole_numbers(self, 1, "rounds")

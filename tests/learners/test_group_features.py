@@ -162,6 +162,29 @@ def test_a_warm_start_resumes_from_another_alpha(digits):
     assert other.history_[0].candidates.size == 0
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"alpha": 0.05}, {"alpha": None, "shared_alpha": 1.0}),
+        ({"alpha": None, "shared_alpha": 0.05}, {"alpha": 1.0, "shared_alpha": None}),
+        ({"alpha": 0.5, "shared_alpha": 0.05}, {"alpha": 0.5, "shared_alpha": None}),
+    ],
+)
+def test_a_warm_start_leaves_weights_of_the_other_kind_behind(before, after):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 30))
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=300) > 0).astype(int)
+    warm = GroupFeatureClassifier(warm_start=True, **before).fit(X, y).set_params(**after)
+    last = warm.fit(X, y).history_[-1]
+    kept, left_out = last.coef, last.shared
+    if after["alpha"] is None:
+        kept, left_out = left_out, kept
+    assert not left_out.any()
+    cold = GroupFeatureClassifier(**after).fit(X, y).history_[-1]
+    assert_allclose(last.value, cold.value, rtol=1e-5)
+    assert kept.any() == (cold.coef.any() or cold.shared.any())
+
+
 def test_groups_enter_and_leave_together(digits):
     X, y, more, truth = digits
     family = RandomFourier(n_pairs=100, bandwidths=(8.0,)).fit(X)

@@ -234,7 +234,13 @@ class TaskLearner(Learner):
         same = self.warm_start and getattr(self, "_columns_of_last_fit", None) == identity
         same = same and not columns.grows
         self._columns_of_last_fit = identity
-        return last if same else None
+        return self._allowed(last) if same else None
+
+    def _allowed(self, last: Round) -> Round:
+        """Return a round without the weights that this alpha and shared_alpha leave out."""
+        coef = last.coef if self.alpha is not None else np.zeros_like(last.coef)
+        shared = last.shared if self.shared_alpha is not None else np.zeros_like(last.shared)
+        return replace(last, coef=coef, shared=shared)
 
     def alpha_max(
         self,

@@ -1,5 +1,6 @@
 """GrFL: optimality, the loop, tasks, scikit-learn's checks and the compact classifier."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -272,6 +273,30 @@ def test_a_stopped_run_resumes(tmp_path, digits):
     assert_allclose(resumed.coef_, whole.coef_, rtol=1e-6, atol=1e-9)
     with pytest.raises(InputError, match=r"^checkpoint: got"):
         GroupFeatureClassifier(rounds=6, **{**settings, "alpha": 3.0}).fit(X, y)
+
+
+def test_a_run_of_other_tasks_is_another(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 10))
+    y = (X[:, 3] > 0) ^ (np.arange(120) >= 60)
+    model = GroupFeatureClassifier(alpha=0.5, rounds=3, checkpoint=tmp_path / "rounds")
+    tasks = np.repeat([0, 1], [30, 90])
+    first = model.fit(X, y, tasks=tasks).support_
+    assert_array_equal(model.fit(X, y, tasks=np.where(tasks == 0, "a", "b")).support_, first)
+    with pytest.raises(InputError, match=r"^checkpoint: got"):
+        model.fit(X, y, tasks=np.repeat([0, 1], [90, 30]))
+
+
+def test_a_run_from_other_shared_weights_is_another(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 10))
+    settings = {"alpha": None, "shared_alpha": 1.0, "warm_start": True}
+    model = GroupFeatureClassifier(**settings).fit(X, X[:, 3] + X[:, 4] > 0)
+    last, y = model.history_[-1], X[:, 3] > 0
+    model.set_params(rounds=1, shared_alpha=2.0, checkpoint=tmp_path / "rounds").fit(X, y)
+    model.history_ = (replace(last, shared=2 * last.shared),)
+    with pytest.raises(InputError, match=r"^checkpoint: got"):
+        model.fit(X, y)
 
 
 def test_a_stopped_run_knows_how_often_all_that_entered_left(tmp_path, digits):

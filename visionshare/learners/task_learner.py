@@ -216,6 +216,11 @@ class TaskLearner(Learner):
             described = [loop, *problem_settings, self.scaling]
             described += [getattr(self, "template", None), pool.columns.fingerprint]
             begun = [] if start is None else [start.candidates, start.coef, start.intercept]
+            if start is not None and problem.sharing:
+                begun.append(start.shared)
+            if len(problem.blocks) > 1:
+                # The order of the examples alone does not say where a task ends.
+                begun.append(np.array([block.rows.start for block in problem.blocks]))
             return run_identity(described, order, *examples, *begun)
 
         most = settings.rounds + 1

@@ -6,7 +6,14 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import lasso_path
 
-from visionshare import GroupFeatureClassifier, GroupFeatureRegressor
+from visionshare import (
+    GroupFeatureClassifier,
+    GroupFeatureRegressor,
+    PatchTemplates,
+    Pixels,
+    UnionOfFamilies,
+)
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.learners import regularization_path
 
@@ -41,6 +48,26 @@ def test_every_point_is_what_a_single_fit_gives(q):
         widths.append(len(model.support_))
     assert widths == sorted(widths)
     assert widths[0] < widths[-1]
+
+
+@pytest.mark.parametrize("search", ["exhaustive", "random"])
+def test_lambda_max_does_not_depend_on_costs(search):
+    X = np.random.default_rng(0).random((80, 8, 8)).astype(np.float32)
+    patches = PatchTemplates(
+        patch_size=3, n_templates=6, grid=2, widths=(2.0,), padding=1, n_patches=200
+    )
+    family = UnionOfFamilies([Pixels(), patches]).fit(X)
+    values = patches.fit(X).transform(X)[:, 3]
+    columns, y = ArrayColumns.from_family(family, X), values > np.median(values)
+    options = {"n": 60} if search == "random" else {}
+    learner = GroupFeatureClassifier(scaling="unit_variance", search=search, search_options=options)
+    largest = learner.alpha_max(columns, y)
+    by_cost = learner.set_params(search_options={"per": "macs", **options})
+    assert by_cost.alpha_max(columns, y) == largest
+    by_cost.set_params(alpha=1.001 * largest)
+    assert by_cost.search_options["per"] == "macs"
+    if search == "exhaustive":
+        assert len(by_cost.fit(columns, y).support_) == 0
 
 
 @pytest.mark.parametrize(

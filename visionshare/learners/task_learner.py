@@ -24,7 +24,7 @@ from visionshare.learners.solver_checks import check_solver
 from visionshare.learners.task_targets import Targets, TargetsOf
 from visionshare.losses import Multinomial, TaskLoss, make_task_loss
 from visionshare.penalties import GroupNorm, RowPenalty
-from visionshare.search import TASK_CRITERIA, Pool, Search, TaskCriterion
+from visionshare.search import TASK_CRITERIA, PerCostSearch, Pool, Search, TaskCriterion
 from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
 
 __all__ = ["Solved", "TaskLearner"]
@@ -279,6 +279,10 @@ class TaskLearner(Learner):
             # At this alpha no residual is small, and the intercepts alone need few iterations.
             "max_iter": min(int(self.max_iter), _INTERCEPTS),
         }  # fmt: skip
+        search = self._search()
+        if isinstance(search, PerCostSearch):
+            # The best for its cost need not be the one that violates most.
+            settings |= {"search": search.search, "search_options": None}
         other: Any = clone(self)
         for name, value in (settings | self._quickest).items():
             setattr(other, name, value)

@@ -15,6 +15,7 @@ from visionshare import (
     StructuralBoostingClassifier,
     StructuralBoostingRegressor,
 )
+from visionshare.columns import ArrayColumns
 from visionshare.errors import InputError
 from visionshare.generators.pixels import Pixels
 
@@ -134,6 +135,23 @@ def test_other_matrices_are_refused(Y, message):
     for learner in (GroupFeatureClassifier(), ForwardGreedyClassifier()):
         with pytest.raises(InputError, match=message):
             learner.fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", REGRESSORS, ids=_name)
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "a"])
+def test_targets_of_columns_are_finite_numbers_too(learner, wrong):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = X[:, 0].astype(object)
+    y[3] = wrong
+    with pytest.raises(InputError, match=r"^y: got .*; accepted: finite numbers"):
+        learner.fit(ArrayColumns(X), y)
+    several = np.column_stack([X[:, 0], X[:, 1]])
+    several[3, 1] = np.inf
+    with pytest.raises(InputError, match=r"^y: got inf"):
+        learner.fit(ArrayColumns(X), several)
+    # Of several targets an entry may be missing.
+    several[3, 1] = np.nan
+    assert np.isfinite(learner.fit(ArrayColumns(X), several).intercept_).all()
 
 
 def test_what_labels_exclude_is_refused(labels):

@@ -25,7 +25,12 @@ from visionshare.columns import ArrayColumns, Columns, SparseColumns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, example_weights
-from visionshare.learners.labels import entry_weights, known_entries, label_signs
+from visionshare.learners.labels import (
+    entry_weights,
+    finite_numbers,
+    known_entries,
+    label_signs,
+)
 from visionshare.learners.parameters import checked_options
 from visionshare.learners.rates import rated
 from visionshare.resources import resolve_jobs, thread_limit
@@ -144,6 +149,7 @@ class Learner(BaseEstimator):
             y, m = np.asarray(y), X.shape[0]
             if y.shape[:1] != (m,) or (y.ndim > 1 and not targets):
                 raise InputError("y", y.shape, f"one target for each of {m} examples")
+            y = finite_numbers(y) if numeric else y
             self._check_partitions(X)
             self.n_features_in_ = X.shape[1]
             return self._given_columns(X), y

@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.errors import InputError
 
-__all__ = ["entry_weights", "has_columns", "known_entries", "label_signs"]
+__all__ = ["entry_weights", "finite_numbers", "has_columns", "known_entries", "label_signs"]
 
 
 def has_columns(y: Any) -> bool:
@@ -51,6 +51,29 @@ def known_entries(Y: Any) -> tuple[np.ndarray, np.ndarray]:
         column = int(np.argmin(known.any(axis=0)))
         raise InputError("y", f"column {column} without entries", "a known entry in each column")
     return np.where(known, Y, 0.0), known
+
+
+def finite_numbers(y: Any) -> np.ndarray:
+    """Return targets of a regression as float64.
+
+    Raises
+    ------
+    InputError
+        If one is not a number, or not finite.
+
+    Examples
+    --------
+    >>> finite_numbers([1, 2]).tolist()
+    [1.0, 2.0]
+    """
+    try:
+        numbers = np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("y", "other values", "finite numbers") from None
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        raise InputError("y", float(numbers[~finite][0]), "finite numbers")
+    return numbers
 
 
 def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:

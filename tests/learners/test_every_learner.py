@@ -168,3 +168,18 @@ def test_one_against_rest_takes_any_classifier(name, data):
         alone = classifier_class(name)(**settings).fit(X, y == c)
         np.testing.assert_allclose(scores[:, q], alone.decision_function(X), rtol=1e-6, atol=1e-6)
     assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_two_classes_must_have_weight(name, data):
+    X, y = data
+    learner = classifier_class(name)(**SMALL[name])
+    for labels in (y, y == "b"):
+        with pytest.raises(InputError, match=r"^sample_weight: got 'weights of one class alone'"):
+            learner.fit(X, labels, (labels == labels[0]).astype(float))
+
+
+def test_one_against_rest_needs_weight_in_every_class(data):
+    X, y = data
+    with pytest.raises(InputError, match=r"^sample_weight: got 'no weight of class b'"):
+        classifier_class("one_against_rest")(2).fit(X, y, (y != "b").astype(float))

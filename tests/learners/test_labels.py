@@ -154,6 +154,18 @@ def test_targets_of_columns_are_finite_numbers_too(learner, wrong):
     assert np.isfinite(learner.fit(ArrayColumns(X), several).intercept_).all()
 
 
+@pytest.mark.parametrize("learner", REGRESSORS, ids=_name)
+def test_a_target_that_is_known_where_nothing_counts_is_refused(learner):
+    X = np.random.default_rng(0).normal(size=(80, 6))
+    Y, weights = X[:, :2].copy(), np.ones(80)
+    weights[:20] = 0
+    Y[20:, 1] = np.nan
+    with pytest.raises(InputError, match=r"^sample_weight: got 'column 1 known where"):
+        learner.fit(X, Y, weights)
+    Y[20, 1] = 0.5
+    assert np.isfinite(learner.fit(X, Y, weights).intercept_).all()
+
+
 def test_what_labels_exclude_is_refused(labels):
     X, Y = labels
     with pytest.raises(InputError, match=r"^class_weight: got 'balanced'"):

@@ -233,6 +233,9 @@ class Classifier(ClassifierMixin, Learner):
         if len(self.classes_) < 2:
             raise InputError("y", "one class", "examples of two classes or more")
         omega = example_weights(sample_weight, y, getattr(self, "class_weight", None))
+        if len(np.unique(index[omega > 0])) < 2:
+            accepted = "weights above 0 of two classes or more"
+            raise InputError("sample_weight", "weights of one class alone", accepted)
         return Examples(columns, index, omega, len(self.classes_))
 
     def _label_examples(

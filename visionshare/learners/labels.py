@@ -111,9 +111,21 @@ def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def entry_weights(omega: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the weights of the examples (m,), or of the entries (m, T) where some are missing.
 
+    Raises
+    ------
+    InputError
+        If all known entries of a column are of examples of weight 0.
+
     Examples
     --------
     >>> entry_weights(np.array([2.0, 1.0]), np.array([[True, False], [True, True]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
-    return omega if known.all() else omega[:, None] * known
+    if known.all():
+        return omega
+    weights = omega[:, None] * known
+    if not weights.any(axis=0).all():
+        column = int(np.argmin(weights.any(axis=0)))
+        given = f"column {column} known where weights are 0"
+        raise InputError("sample_weight", given, "a known entry of weight above 0 in each column")
+    return weights

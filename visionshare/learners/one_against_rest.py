@@ -120,6 +120,10 @@ class OneAgainstRest(Classifier):
     ) -> OneAgainstRest:
         self._settings()
         examples, template = self._examples(X, y, sample_weight), self._template()
+        counted = np.bincount(examples.y, examples.omega, examples.n_classes) > 0
+        if not counted.all():
+            given = f"no weight of class {self.classes_[np.argmin(counted)]}"
+            raise InputError("sample_weight", given, "weights above 0 of every class")
         inputs: Any = examples.columns
         if template.makes_columns and not isinstance(X, Columns):
             values = inputs.table()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from visionshare import (
     ForwardGreedyRegressor,
@@ -48,10 +49,16 @@ def test_weights_of_classes_are_checked(kind, wrong):
 
 
 @pytest.mark.parametrize("kind", WEIGHED)
-def test_weights_of_classes_that_are_not_there_are_refused(kind):
+def test_weights_of_other_classes_alone_are_refused(kind):
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
-    with pytest.raises(InputError, match=r"^class_weight: got 2; .* 0, 1$"):
-        kind(class_weight={0: 1.0, 1: 2.0, 2: 1.0}).fit(X, y)
+    with pytest.raises(InputError, match=r"^class_weight: got 7; .* 0, 1$"):
+        kind(class_weight={7: 1.0}).fit(X, y)
+
+
+def test_a_fold_may_lack_a_class_that_has_a_weight():
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    model = ShareBoost(2, class_weight={0: 1.0, 1: 2.0, 2: 1.0}).fit(X, y)
+    assert_array_equal(model.coef_, ShareBoost(2, class_weight={1: 2.0}).fit(X, y).coef_)
 
 
 @pytest.mark.parametrize(

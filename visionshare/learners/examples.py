@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,13 +62,16 @@ def example_weights(
     Raises
     ------
     InputError
-        If all are zero, or weights of classes are no numbers above 0 or of unknown classes.
+        If all are zero, or weights of classes are no numbers above 0, or of none of the classes.
     """
     omega: np.ndarray = _check_sample_weight(
         sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
     )
     if class_weight is not None:
-        check_class_weight(class_weight, np.unique(y).tolist())
+        classes = np.unique(y).tolist()
+        # A fold may lack some of the classes that weights are given for.
+        known = isinstance(class_weight, Mapping) and any(name in classes for name in class_weight)
+        check_class_weight(class_weight, None if known else classes)
         omega = omega * compute_sample_weight(class_weight, y)
     if not omega.sum() > 0:
         raise InputError("sample_weight", "all zero", "weights of which one is above 0")

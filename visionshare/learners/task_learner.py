@@ -235,11 +235,11 @@ class TaskLearner(Learner):
         """
         columns = pool.columns
         identity = (columns.fingerprint, columns.shape, targets.n_tasks)
-        last = getattr(self, "history_", (None,))[-1]
+        last: Round | None = getattr(self, "history_", (None,))[-1]
         same = self.warm_start and getattr(self, "_columns_of_last_fit", None) == identity
         same = same and not columns.grows
         self._columns_of_last_fit = identity
-        return self._allowed(last) if same else None
+        return self._allowed(last) if same and last is not None else None
 
     def _allowed(self, last: Round) -> Round:
         """Return a round without the weights that this alpha and shared_alpha leave out."""

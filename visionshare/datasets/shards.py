@@ -22,6 +22,7 @@ import numpy as np
 from visionshare.datasets.idx import is_idx
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.row_blocks import has_rows, is_zarr, read_rows, row_blocks
 from visionshare.durable import write_text
@@ -414,6 +415,13 @@ def _read(
 ) -> tuple[ReadPictures, tuple[str, ...], np.ndarray]:
     try:
         pictures = find_pictures(path)
+        if pictures.values is not None and pictures.values not in KNOWN_RANGES:
+            # Each file would have a range of its own.
+            low, high = pictures.values
+            raise DataError(
+                f"{path}: values from {low:g} to {high:g}; files of one set need bytes, or values "
+                "from 0 to 1 or to 255"
+            )
         read = read_pictures(
             pictures, reading.size, reading.mode, reading.steps,
             skip_broken=reading.skip_broken, n_jobs=n_jobs,

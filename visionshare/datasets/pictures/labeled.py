@@ -56,6 +56,8 @@ class PictureSet:
         What a user should know, as sentences.
     kind : {"files", "arrays", "prepared"}, default "files"
         Arrays have one shape; those that are prepared are taken as they are.
+    values : tuple of float, optional
+        What became 0 and 255 in arrays that were no bytes.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class PictureSet:
     contents: Callable[[], Iterator[Content]]
     notes: tuple[str, ...] = ()
     kind: str = "files"
+    values: tuple[float, float] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -17,6 +17,7 @@ from visionshare.datasets.pictures.folders import folder_pictures, role_of, role
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.tables import TABLES, find_table, table_pictures
 from visionshare.datasets.pictures.tars import find_tars, is_tar, tar_pictures
+from visionshare.datasets.pictures.value_ranges import are_pictures, as_bytes, value_range
 from visionshare.errors import DataError
 
 __all__ = ["KINDS", "find_pictures", "labeled_arrays"]
@@ -37,7 +38,8 @@ def find_pictures(source: str | os.PathLike[str]) -> PictureSet:
         or a folder with one, see :func:`visionshare.datasets.pictures.tables.table_pictures`; a
         tar or a folder of them, see :func:`visionshare.datasets.pictures.tars.tar_pictures`; a
         ``.npz`` or HDF5 file of ``images`` and ``labels``, or of ``train_images`` (``x_train``),
-        ``test_images`` and so on; Parquet files, see
+        ``test_images`` and so on, in which pictures of other types become bytes, all parts by the
+        range of those that train; Parquet files, see
         :func:`visionshare.datasets.parquet.read_parquet`; an IDX file of images beside its labels.
 
     Raises
@@ -99,11 +101,18 @@ def _in_folder(folder: Path) -> PictureSet:
 def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arrays") -> PictureSet:
     parts = _parts(path, arrays)
     sets = [labeled_arrays(path, images, labels) for _, images, labels in parts]
+    kinds = sorted({str(part.images.dtype.newbyteorder("=")) for part in sets})
+    if len(kinds) > 1:
+        raise DataError(f"{path}: images of several types ({', '.join(kinds)}); one is needed")
     names = [np.asarray(part.classes, object)[part.labels] for part in sets]
     given = [role for (role, *_), part in zip(parts, sets, strict=True) for _ in range(len(part))]
     roles, notes = roles_of(given, str(path))
     if len({part.images.shape[1:] for part in sets}) > 1:
         raise DataError(f"{path}: images of several shapes")
+    sets, values = _in_bytes(path, [role for role, *_ in parts], sets)
+    if values is not None:
+        low, high = values
+        notes += (f"{kinds[0]} images become bytes: {low:g} is 0, {high:g} is 255",)
     classes, labels = np.unique(np.concatenate(names).astype(str), return_inverse=True)
 
     def contents() -> Iterator[Content]:
@@ -113,7 +122,28 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
                 yield Content(f"{where} {number}", pixels)
 
     found = tuple(str(name) for name in classes)
-    return PictureSet(path.stem, found, labels.astype(np.int64), roles, contents, notes, kind)
+    numbers = labels.astype(np.int64)
+    return PictureSet(path.stem, found, numbers, roles, contents, notes, kind, values)
+
+
+def _in_bytes(
+    path: Path, roles: list[str | None], sets: list[ImageSet]
+) -> tuple[list[ImageSet], tuple[float, float] | None]:
+    """Return parts of bytes and what became 0 and 255; None where nothing is changed.
+
+    Vectors, and images of other channels than pictures have, stay as they are.
+    """
+    if sets[0].images.dtype == np.uint8 or not are_pictures(sets[0].images):
+        return sets, None
+    training = [
+        part.images for role, part in zip(roles, sets, strict=True) if role in ("train", None)
+    ]
+    values = value_range(str(path), training)
+    named = [f"{path}: {role} images" if role else str(path) for role in roles]
+    return [
+        replace(part, images=as_bytes(name, part.images, values))
+        for name, part in zip(named, sets, strict=True)
+    ], values
 
 
 def _parts(

@@ -1,0 +1,116 @@
+"""Arrays of pictures as bytes: one range of values, that of what trains, for all of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from visionshare.errors import DataError
+
+__all__ = ["KNOWN_RANGES", "are_pictures", "as_bytes", "value_range"]
+
+_FRACTIONS, _BYTE, _DEEP = (0.0, 1.0), (0.0, 255.0), (0.0, 65535.0)
+#: Ranges that mean the same in every file; others are those of the values that a file holds.
+KNOWN_RANGES = (_FRACTIONS, _BYTE, _DEEP)
+# Values that are looked at or scaled together.
+_BLOCK = 1 << 22
+
+
+def are_pictures(images: np.ndarray) -> bool:
+    """Return whether an array holds pictures: gray, RGB, or RGB with transparency.
+
+    Examples
+    --------
+    >>> are_pictures(np.zeros((5, 8, 8))), are_pictures(np.zeros((5, 64)))
+    (True, False)
+    """
+    return images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3, 4))
+
+
+def value_range(name: str, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Return the values that become 0 and 255: of bytes, of fractions, or what there is.
+
+    uint16 goes to 65535 as soon as a value is above 255, as in files of 16 bits.
+
+    Parameters
+    ----------
+    name : str
+        What an error calls the arrays.
+    arrays : sequence of ndarray
+        Of one type.
+
+    Raises
+    ------
+    DataError
+        If a value is NaN or infinite.
+
+    Examples
+    --------
+    >>> value_range("a.npz", [np.array([0.2, 0.9])]), value_range("a.npz", [np.array([0, 200])])
+    ((0.0, 1.0), (0.0, 255.0))
+    >>> value_range("a.npz", [np.array([0, 9], np.uint16), np.array([4000], np.uint16)])
+    (0.0, 65535.0)
+    """
+    filled = [array for array in arrays if array.size]
+    if not filled or filled[0].dtype == np.uint8:
+        return _BYTE
+    limits = [_limits(array) for array in filled]
+    low, high = min(low for low, _ in limits), max(high for _, high in limits)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise DataError(f"{name}: images with values that are NaN or infinite")
+    if low >= 0 and high <= 1:
+        return _FRACTIONS
+    if low >= 0 and 128 <= high <= 255:
+        return _BYTE
+    if filled[0].dtype == np.uint16 and high > 255:
+        return _DEEP
+    return min(0.0, low), high if high > low else low + 1.0
+
+
+def as_bytes(name: str, images: np.ndarray, values: tuple[float, float]) -> np.ndarray:
+    """Return images as bytes, by a range of :func:`value_range`; what is beyond it is cut off.
+
+    Parameters
+    ----------
+    name : str
+        What an error calls the images.
+    images : ndarray
+    values : tuple of float
+        What becomes 0 and 255.
+
+    Raises
+    ------
+    DataError
+        If a value is NaN or infinite, or the images have another range: fractions where others
+        are no fractions, or the other way around.
+
+    Examples
+    --------
+    >>> as_bytes("a.npz", np.array([[0.0, 0.5, 2.0]]), (0.0, 1.0)).tolist()
+    [[0, 128, 255]]
+    """
+    if images.dtype == np.uint8 or images.size == 0:
+        return images.astype(np.uint8, copy=False)
+    low, high = values
+    least, most = _limits(images)
+    if not (np.isfinite(least) and np.isfinite(most)):
+        raise DataError(f"{name}: images with values that are NaN or infinite")
+    if (high <= 1 and most > 2) or (high > 2 and low >= 0 and 0 < most <= 1):
+        raise DataError(
+            f"{name}: values from {least:g} to {most:g}, where those of training go from {low:g} "
+            f"to {high:g}; all parts need one range"
+        )
+    out = np.empty(images.shape, np.uint8)
+    step = max(1, _BLOCK // images[0].size)
+    for i in range(0, len(images), step):
+        if values == _DEEP and images.dtype == np.uint16:
+            out[i : i + step] = images[i : i + step] // 257
+            continue
+        scaled = (images[i : i + step].astype(np.float64) - low) * (255 / (high - low))
+        out[i : i + step] = np.rint(np.clip(scaled, 0, 255))
+    return out
+
+
+def _limits(array: np.ndarray) -> tuple[float, float]:
+    return float(array.min()), float(array.max())

@@ -35,6 +35,9 @@ NO_CHARACTER = npy(np.array(["a", "b"])).replace(b"a\0\0\0", b"\xff\xff\xff\xff"
     [
         ({"images": b"no array"}, "is no array"),
         ({"images": HEADER.replace(b"}", b"(")}, "invalid .npz file"),
+        ({"images": HEADER.replace(b"(2, 3, 3), ", b"(True, 9), ")}, "invalid .npz file"),
+        ({"images": HEADER, "labels": npy(np.array([0.0, 1]))}, "labels of float64 are neither"),
+        ({"images": HEADER, "labels": npy(np.array([True, False]))}, "labels of bool are neither"),
         ({"images": npy(np.array(3.0)), "labels": npy(np.array([1]))}, "labels of shape"),
         ({"images": HEADER, "labels": npy(np.array([1]))}, "1 labels for 2 images"),
         ({"images": HEADER, "labels": NO_CHARACTER}, "no text"),

@@ -7,12 +7,13 @@ import zipfile
 import zlib
 from pathlib import Path
 from tokenize import TokenError
+from typing import Any
 
 import numpy as np
 
 from visionshare.errors import DataError
 
-__all__ = ["read_hdf5", "read_npz"]
+__all__ = ["hdf5_array", "read_hdf5", "read_npz"]
 
 _MAX_BYTES = 8 << 30
 
@@ -48,11 +49,20 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> dict[
             handle.seek(0)
             with np.load(handle, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, KeyError, EOFError, MemoryError, SyntaxError, TokenError) as error:
+    except (ValueError, TypeError, KeyError, EOFError, MemoryError) as error:
         raise DataError(f"{path}: invalid .npz file ({_first_line(error)})") from None
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
+    except (
+        SyntaxError,
+        TokenError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         raise DataError(f"{path}: invalid .npz file ({_first_line(error)})") from None
     # NumPy returns the bytes of what is no array.
     if others := [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]:
@@ -99,12 +109,45 @@ def read_hdf5(
         with h5py.File(path, "r", locking="best-effort") as file:
             arrays = {}
             for name in names:
-                node = file.get(name)
-                if not isinstance(node, h5py.Dataset) or node.dtype.kind not in "fiubSO":
-                    raise DataError(f"{path}: no array {name!r}; it has {sorted(file)[:10]}")
+                node = hdf5_array(file, name, str(path))
+                if node.dtype.kind not in "fiubSO":
+                    raise DataError(f"{path}: {name} is of {node.dtype}: no numbers or text")
                 if node.size * node.dtype.itemsize > max_bytes:
                     raise DataError(f"{path}: {name} is larger than {max_bytes} bytes")
                 arrays[name] = node[()]
             return arrays
+    except DataError:
+        raise
     except (OSError, RuntimeError, ValueError, TypeError) as error:
         raise DataError(f"{path}: invalid HDF5 file ({_first_line(error)})") from None
+
+
+def hdf5_array(file: Any, name: str, where: str) -> Any:
+    """Return a dataset of an open HDF5 file whose values are in this file; none is read.
+
+    Parameters
+    ----------
+    file : h5py.File
+    name : str
+        Of a dataset at the root.
+    where : str
+        What an error calls the file.
+
+    Raises
+    ------
+    DataError
+        If there is no such dataset, or it leads to other files, as strangers' could: by a link,
+        as a view of them, or as values outside.
+    """
+    import h5py
+
+    links = file.id.links
+    # Nothing is opened to see of what kind a link is.
+    if links.exists(name.encode()) and links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+        raise DataError(f"{where}: {name} is a link, which may lead to another file")
+    node = file.get(name)
+    if not isinstance(node, h5py.Dataset):
+        raise DataError(f"{where}: no array {name!r}; it has {sorted(file)[:10]}")
+    if node.is_virtual or node.external:
+        raise DataError(f"{where}: the values of {name} are in other files")
+    return node

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.arrays import hdf5_array
 from visionshare.errors import DataError, InputError
 from visionshare.memory import check_fits
 from visionshare.storage import open_file
@@ -147,8 +148,4 @@ def _hdf5_arrays(name: str) -> Iterator[tuple[Any, Any]]:
         except _BROKEN as error:
             raise DataError(f"{name}: invalid HDF5 file ({str(error)[:200]})") from None
         with file:
-            found = [file.get(key) for key in ("images", "labels")]
-            for key, values in zip(("images", "labels"), found, strict=True):
-                if not isinstance(values, h5py.Dataset):
-                    raise DataError(f"{name}: no array {key!r}; it has {sorted(file)[:10]}")
-            yield found[0], found[1]
+            yield hdf5_array(file, "images", name), hdf5_array(file, "labels", name)

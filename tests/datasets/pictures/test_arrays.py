@@ -1,14 +1,17 @@
 """Labeled arrays of any type: pictures become bytes by one range, as files of the same pixels."""
 
+import h5py
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import load_images
+from visionshare.datasets.arrays import read_hdf5
 from visionshare.datasets.pictures.checking import check_pictures
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.row_blocks import row_blocks
 from visionshare.datasets.shards import survey_shards
 from visionshare.errors import DataError
 
@@ -78,3 +81,45 @@ def test_files_of_one_set_need_a_range_that_all_share(tmp_path):
         survey_shards(str(path), (9, 8))
     saved(tmp_path, images=PIXELS / 255, labels=LABELS)
     assert len(survey_shards(str(path), (9, 8))) == 6
+
+
+def outside(file, folder):
+    secret = folder / "secret.bin"
+    secret.write_bytes(bytes(64))
+    file.create_dataset("images", (4, 4, 4), "u1", external=[(str(secret), 0, 64)])
+
+
+def linked(file, folder):
+    with h5py.File(folder / "other.h5", "w") as other:
+        other["images"] = np.zeros((4, 4, 4), np.uint8)
+    file["images"] = h5py.ExternalLink(str(folder / "other.h5"), "images")
+
+
+def renamed(file, folder):
+    linked(file, folder)
+    file.move("images", "inner")
+    file["images"] = h5py.SoftLink("/inner")
+
+
+def virtual(file, folder):
+    layout = h5py.VirtualLayout((4, 4, 4), np.uint8)
+    layout[:] = h5py.VirtualSource(str(folder / "other.h5"), "images", (4, 4, 4), np.uint8)
+    file.create_virtual_dataset("images", layout)
+
+
+@pytest.mark.parametrize("write", [outside, linked, renamed, virtual])
+def test_an_hdf5_file_leads_to_no_other_file(tmp_path, write):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        write(file, tmp_path)
+        file["labels"] = [0, 1, 0, 1]
+    for read in (find_pictures, lambda path: row_blocks(str(path))):
+        with pytest.raises(DataError, match="other file"):
+            read(path)
+
+
+def test_what_an_hdf5_file_lacks_is_named_once(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x_train"] = [0, 1]
+    with pytest.raises(DataError, match=r"^\S+: no array 'images'; it has \['x_train'\]$"):
+        read_hdf5(tmp_path / "a.h5", ("images", "labels"))

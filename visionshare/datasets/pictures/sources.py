@@ -183,7 +183,7 @@ def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageS
     """
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.ndim != 1 or images.ndim < 1 or labels.dtype.kind not in "iuUSO":
+    if labels.ndim != 1 or images.ndim < 1:
         raise DataError(f"{path}: labels of shape {labels.shape} for images {images.shape}")
     if len(labels) != len(images):
         raise DataError(f"{path}: {len(labels)} labels for {len(images)} images")
@@ -197,4 +197,6 @@ def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageS
     except (ValueError, TypeError, SystemError) as error:
         # Bytes that are no text, or numbers that are no characters.
         raise DataError(f"{path}: labels that are no text ({error})") from None
+    if labels.dtype.kind not in "iuUSO":
+        raise DataError(f"{path}: labels of {labels.dtype} are neither whole numbers nor text")
     return ImageSet(images, index.astype(np.int64), names, path.stem)

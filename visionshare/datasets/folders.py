@@ -19,13 +19,15 @@ from visionshare.resources import resolve_jobs
 
 __all__ = [
     "EXTENSIONS", "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images",
-    "iter_images", "read_folder", "read_image", "read_images",
+    "is_left_behind", "iter_images", "read_folder", "read_image", "read_images",
 ]  # fmt: skip
 
 EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
 _WAYS_OUT = "a smaller size, fewer images, or gray ones"
 Fit: TypeAlias = "str | Preprocessing"
 NAMED_FITS = ("resize", "center")
+# What systems leave in folders, beside all whose names begin with a dot.
+_LEFT_BEHIND = ("__MACOSX",)
 
 
 def read_image(
@@ -111,7 +113,7 @@ def find_images(folder: str | os.PathLike[str]) -> list[Path]:
 def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
     """Yield the image files below a folder, sorted by path, a folder's entries at a time.
 
-    Folders that are links are skipped: they may form cycles.
+    Folders that are links are skipped: they may form cycles. So is what :func:`is_left_behind`.
 
     Examples
     --------
@@ -124,10 +126,23 @@ def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
     with os.scandir(folder) as unsorted:
         entries = sorted(unsorted, key=lambda entry: entry.name)
     for entry in entries:
+        if is_left_behind(entry.name):
+            continue
         if entry.is_dir(follow_symlinks=False):
             yield from iter_images(entry.path)
         elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS and entry.is_file():
             yield entry.path
+
+
+def is_left_behind(name: str) -> bool:
+    """Return whether a file or folder is hidden, or one that systems leave beside pictures.
+
+    Examples
+    --------
+    >>> is_left_behind("._cat.png"), is_left_behind("__MACOSX"), is_left_behind("cat.png")
+    (True, True, False)
+    """
+    return name.startswith(".") or name in _LEFT_BEHIND
 
 
 def read_images(
@@ -222,7 +237,8 @@ def read_folder(
     root = Path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
-    folders = sorted(path.name for path in root.iterdir() if path.is_dir())
+    inner = (path for path in root.iterdir() if path.is_dir())
+    folders = sorted(path.name for path in inner if not is_left_behind(path.name))
     files = {name: found for name in folders if (found := find_images(root / name))}
     if not files:
         raise DataError(f"{root}: no folders with images; it needs one for each class")

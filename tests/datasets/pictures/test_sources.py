@@ -231,6 +231,27 @@ def test_broken_pictures_are_named_or_skipped(tmp_path):
         write(tmp_path / "a" / f"{i}.png", i)
     (tmp_path / "a" / "1.png").write_bytes(png(1)[:60])
     pictures = find_pictures(tmp_path)
+def test_folders_of_a_tar_say_what_tests(tmp_path):
+    members = {}
+    for i, part in enumerate(("train", "test")):
+        members |= {f"{part}/1.png": png(i), f"{part}/1.cls": b"cat"}
+        members |= {f"{part}/dog/2.png": png(i)}
+    write_tar(tmp_path / "a.tar", members)
+    pairs = as_pairs(find_pictures(tmp_path / "a.tar"))
+    assert pairs == [("cat", 0), ("dog", 0), ("cat", 1), ("dog", 1)]
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_tar_of_headers_about_headers_is_refused(tmp_path, kind):
+    member = tarfile.TarInfo("x")
+    member.type, member.size = kind, 8
+    text = b"8 a=bcd\n" if kind == tarfile.XHDTYPE else b"abcdefg\0"
+    header = member.tobuf(tarfile.GNU_FORMAT) + text.ljust(512, b"\0")
+    (tmp_path / "a.tar").write_bytes(header * 3000 + b"\0" * 1024)
+    with pytest.raises(DataError, match="cannot be read as a tar"):
+        find_pictures(tmp_path / "a.tar")
+
+
     with pytest.raises(DataError, match=r"1\.png: cannot be read.*--skip-broken"):
         read_pictures(pictures)
     read = read_pictures(pictures, mode="color", skip_broken=True, n_jobs=2)

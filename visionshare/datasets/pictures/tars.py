@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from visionshare.datasets.folders import EXTENSIONS
+from visionshare.datasets.folders import EXTENSIONS, is_left_behind
 from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
@@ -26,7 +26,9 @@ _LABELS = ("label", "cls", "class", "category", "target", "class_name")
 # Of a picture or a tar's own header, of a label, and of all that a tar unpacks to.
 _MAX_MEMBER, _MAX_LABEL, _MAX_BYTES = 256 << 20, 1 << 16, 256 << 30
 _MAX_MEMBERS = 10_000_000
-_BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
+_BROKEN = (
+    tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError, RecursionError,
+)  # fmt: skip
 
 
 def is_tar(path: str | os.PathLike[str]) -> bool:
@@ -42,7 +44,8 @@ def is_tar(path: str | os.PathLike[str]) -> bool:
 
 def find_tars(folder: Path) -> list[Path]:
     """Return the tars of a folder, sorted: the shards of one set of pictures."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and is_tar(path))
+    found = (path for path in folder.iterdir() if path.is_file() and is_tar(path))
+    return sorted(path for path in found if not is_left_behind(path.name))
 
 
 def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureSet:
@@ -82,11 +85,14 @@ def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureS
     for path in tars:
         pictures, labels = _index(path)
         for member in pictures:
-            label = labels.get(_key(member)) or _folder_of(member)
+            beside = labels.get(_key(member))
+            label = beside or _folder_of(member)
             if label is None:
                 raise DataError(f"{path}: {member}: no class (no .cls or .json beside it)")
             names.append(label)
-            given.append(_role(path, member))
+            # The folder around a picture is its class, unless the class is said beside it.
+            folders = PurePosixPath(member).parts[: -1 if beside else -2]
+            given.append(_role(path, folders))
     if not names:
         raise DataError(f"{tars[0]}: no pictures")
     roles, notes = roles_of(given, str(tars[0]))
@@ -142,8 +148,9 @@ def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
             total += member.size
             if number >= _MAX_MEMBERS or total > _MAX_BYTES:
                 raise DataError(f"{path}: too many files, or too large")
-            base = PurePosixPath(member.name).name
-            if not member.isreg() or member.issparse() or base.startswith("."):
+            parts = PurePosixPath(member.name).parts
+            is_left = any(part != ".." and is_left_behind(part) for part in parts)
+            if not member.isreg() or member.issparse() or is_left:
                 continue
 
             def read(most: int, member: tarfile.TarInfo = member) -> bytes:
@@ -201,9 +208,9 @@ def _folder_of(member: str) -> str | None:
     return parent if parent and role_of(parent) is None else None
 
 
-def _role(path: Path, member: str) -> str | None:
+def _role(path: Path, folders: Sequence[str]) -> str | None:
     """Return what a picture is for, from its folders or the name of its shard."""
-    named = [role_of(part) for part in PurePosixPath(member).parts[:-2]]
+    named = map(role_of, folders)
     first = path.name.replace(".", "-").replace("_", "-").split("-")[0]
     return next((role for role in named if role), None) or role_of(first)
 

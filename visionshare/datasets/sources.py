@@ -11,6 +11,7 @@ from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.parquet import has_parquet, read_parquet
+from visionshare.datasets.pictures.folders import has_class_folders
 from visionshare.datasets.pictures.labeled import TEST, TRAIN
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
@@ -77,7 +78,7 @@ def load_images(
     if path.suffix == ".parquet":
         return read_parquet(path, None, size, mode or "gray", fit)
     folder = inner if (inner := path / split).is_dir() else path
-    if folder.is_dir() and has_parquet(folder):
+    if folder.is_dir() and has_parquet(folder) and not has_class_folders(path):
         return replace(read_parquet(folder, split, size, mode or "gray", fit), split=split)
     pictures = find_pictures(path)
     chosen = (

@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from visionshare.datasets import load_images
+from visionshare.datasets.folders import find_images, read_folder
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.errors import DataError
@@ -85,6 +86,67 @@ def test_a_folder_without_parts_leaves_hidden_files_and_empty_folders_out(tmp_pa
     assert "bird" in pictures.notes[0]
 
 
+def test_folders_beside_those_of_train_and_test_are_named(tmp_path):
+    for i, part in enumerate(("train/a", "train/b", "test/b", "eval/a", "2")):
+        write(tmp_path / part / "1.png", i)
+    write(tmp_path / "val" / "loose.png", 5)
+    pictures = find_pictures(tmp_path)
+    assert sorted(as_pairs(pictures)) == [("a", 0), ("b", 0), ("b", 1)]
+    assert pictures.notes == (
+        "3 folders beside those of train and test are not used: 2, eval, val",
+    )
+
+
+def test_a_folder_of_pictures_is_a_class_whatever_its_name(tmp_path):
+    for i, name in enumerate(("bus", "car", "train", "val")):
+        write(tmp_path / name / "1.png", i)
+    assert as_pairs(find_pictures(tmp_path)) == [(n, None) for n in ("bus", "car", "train", "val")]
+
+
+@pytest.mark.parametrize("test", ["test", "val"])
+def test_a_part_that_tests_may_stand_beside_the_classes(tmp_path, test):
+    for i, part in enumerate(("0", "1", f"{test}/0", f"{test}/1")):
+        write(tmp_path / part / "1.png", i)
+    assert as_pairs(find_pictures(tmp_path)) == [("0", 0), ("1", 0), ("0", 1), ("1", 1)]
+
+
+def test_a_part_that_is_a_class_too_is_refused(tmp_path):
+    for i, name in enumerate(("bus/1.png", "train/2.png", "train/steam/3.png")):
+        write(tmp_path / name, i)
+    with pytest.raises(DataError, match=r"2\.png.*neither classes to train nor a class 'train'"):
+        find_pictures(tmp_path)
+
+
+def test_what_systems_leave_behind_is_skipped_at_every_depth(tmp_path):
+    for i, name in enumerate(("cat/1.png", "dog/2.png", "dog/__MACOSX/3.png", "dog/._2.png")):
+        write(tmp_path / name, i)
+    assert as_pairs(find_pictures(tmp_path)) == [("cat", None), ("dog", None)]
+    assert [path.name for path in find_images(tmp_path)] == ["1.png", "2.png"]
+    assert read_folder(tmp_path).names == ("cat/1.png", "dog/2.png")
+    members = {"cat/1.png": png(0), "__MACOSX/cat/2.png": png(1), ".git/3.png": png(2)}
+    write_tar(tmp_path / "a.tar", members)
+    assert as_pairs(find_pictures(tmp_path / "a.tar")) == [("cat", None)]
+
+
+def test_class_folders_go_before_a_stray_tar(tmp_path):
+    for i, name in enumerate(("cat/1.png", "dog/2.png")):
+        write(tmp_path / name, i)
+    write_tar(tmp_path / "backup.tar", {"fish/1.png": png(3)})
+    pictures = find_pictures(tmp_path)
+    assert pictures.classes == ("cat", "dog")
+    assert pictures.notes == ("backup.tar is not used: folders hold the classes",)
+
+
+def test_class_folders_go_before_a_stray_parquet_file(tmp_path):
+    for i, name in enumerate(("cat/1.png", "dog/2.png")):
+        write(tmp_path / name, i)
+    (tmp_path / "cat" / "features.parquet").touch()
+    pictures = find_pictures(tmp_path)
+    assert pictures.classes == ("cat", "dog")
+    assert pictures.notes == ("a Parquet file is not used: folders hold the classes",)
+    assert load_images(tmp_path, "train", size=(4, 4)).classes == ("cat", "dog")
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -124,14 +186,30 @@ def test_json_lines(tmp_path):
         ("t.jsonl", "[" * 100_000, "cannot be read as a table"),
         ("t.jsonl", "[1]\n", "no object"),
         ("t.jsonl", '{"path": "a.png"}\n', "no keys"),
+        ("t.jsonl", '{"path": "a.png", "label": 1.0}\n', r"label 1\.0, not text or a whole"),
+        ("t.jsonl", '{"path": "a.png", "label": null}\n', "label null, not text or a whole"),
+        ("t.jsonl", '{"path": "a.png", "label": 1, "split": 0.5}\n', r"split 0\.5, not text"),
+        ("t.jsonl", '{"path": "a.png", "label": 1, "split": 0}\n', "split '0'; it may be train"),
+        ("t.csv", "path,label,split\na.png,cat,Train\na.png,cat,holdout\n", "row 3: split 'holdo"),
+        ("t.csv", "path,label,set\na.png,cat,Evaluation\n", "may be .*testing, val.*, or empty"),
     ],
 )
 def test_broken_tables_are_typed_errors(tmp_path, name, text, message):
     write(tmp_path / "in" / "a.png", 0)
     write(tmp_path / "secret.png", 1)
     (tmp_path / "in" / name).write_text(text, "utf-8")
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as caught:
         find_pictures(tmp_path / "in" / name)
+    # The file is named once.
+    assert str(caught.value).count(name) == 1
+
+
+def test_a_split_may_be_in_any_case_empty_or_null(tmp_path):
+    write(tmp_path / "a.png", 0)
+    splits = ("TRAIN", "", None, "Test")
+    lines = [{"path": "a.png", "label": "cat", "split": split} for split in splits]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert find_pictures(tmp_path / "t.jsonl").roles.tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -151,6 +229,27 @@ def test_shards_of_tars_say_what_tests(tmp_path):
     for name, i in (("train-0000", 0), ("train-0001", 1), ("test-0000", 2)):
         write_tar(tmp_path / f"{name}.tar", {"1.png": png(i), "1.cls": str(i % 2).encode()})
     assert as_pairs(find_pictures(tmp_path)) == [("0", 1), ("0", 0), ("1", 0)]
+
+
+def test_folders_of_a_tar_say_what_tests(tmp_path):
+    members = {}
+    for i, part in enumerate(("train", "test")):
+        members |= {f"{part}/1.png": png(i), f"{part}/1.cls": b"cat"}
+        members |= {f"{part}/dog/2.png": png(i)}
+    write_tar(tmp_path / "a.tar", members)
+    pairs = as_pairs(find_pictures(tmp_path / "a.tar"))
+    assert pairs == [("cat", 0), ("dog", 0), ("cat", 1), ("dog", 1)]
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_tar_of_headers_about_headers_is_refused(tmp_path, kind):
+    member = tarfile.TarInfo("x")
+    member.type, member.size = kind, 8
+    text = b"8 a=bcd\n" if kind == tarfile.XHDTYPE else b"abcdefg\0"
+    header = member.tobuf(tarfile.GNU_FORMAT) + text.ljust(512, b"\0")
+    (tmp_path / "a.tar").write_bytes(header * 3000 + b"\0" * 1024)
+    with pytest.raises(DataError, match="cannot be read as a tar"):
+        find_pictures(tmp_path / "a.tar")
 
 
 def test_broken_tars_are_typed_errors(tmp_path):
@@ -231,27 +330,6 @@ def test_broken_pictures_are_named_or_skipped(tmp_path):
         write(tmp_path / "a" / f"{i}.png", i)
     (tmp_path / "a" / "1.png").write_bytes(png(1)[:60])
     pictures = find_pictures(tmp_path)
-def test_folders_of_a_tar_say_what_tests(tmp_path):
-    members = {}
-    for i, part in enumerate(("train", "test")):
-        members |= {f"{part}/1.png": png(i), f"{part}/1.cls": b"cat"}
-        members |= {f"{part}/dog/2.png": png(i)}
-    write_tar(tmp_path / "a.tar", members)
-    pairs = as_pairs(find_pictures(tmp_path / "a.tar"))
-    assert pairs == [("cat", 0), ("dog", 0), ("cat", 1), ("dog", 1)]
-
-
-@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
-def test_a_tar_of_headers_about_headers_is_refused(tmp_path, kind):
-    member = tarfile.TarInfo("x")
-    member.type, member.size = kind, 8
-    text = b"8 a=bcd\n" if kind == tarfile.XHDTYPE else b"abcdefg\0"
-    header = member.tobuf(tarfile.GNU_FORMAT) + text.ljust(512, b"\0")
-    (tmp_path / "a.tar").write_bytes(header * 3000 + b"\0" * 1024)
-    with pytest.raises(DataError, match="cannot be read as a tar"):
-        find_pictures(tmp_path / "a.tar")
-
-
     with pytest.raises(DataError, match=r"1\.png: cannot be read.*--skip-broken"):
         read_pictures(pictures)
     read = read_pictures(pictures, mode="color", skip_broken=True, n_jobs=2)

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
-from visionshare.datasets.folders import file_text, iter_images
+from visionshare.datasets.folders import EXTENSIONS, file_text, is_left_behind, iter_images
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, Content, PictureSet
 from visionshare.errors import DataError
 
-__all__ = ["folder_pictures", "role_of", "roles_of"]
+__all__ = ["ROLE_WORDS", "folder_pictures", "has_class_folders", "role_of", "roles_of"]
 
 _ROLES = {
     "train": ("train", "training"),
     "test": ("test", "testing"),
     "validation": ("val", "valid", "validation", "dev"),
 }
-# What systems leave in folders, beside all whose names begin with a dot.
-_LEFT_BEHIND = ("__MACOSX",)
+#: Words that stand for a role, in any case of letters.
+ROLE_WORDS = tuple(word for words in _ROLES.values() for word in words)
 
 
 def role_of(name: str) -> str | None:
@@ -79,8 +79,9 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     """Return the pictures of a folder that holds a folder for each class.
 
     A folder ``train`` (or ``training``) with ``test`` (``testing``) or ``val`` (``valid``,
-    ``validation``, ``dev``) beside it holds the classes of each part. Files and folders whose
-    names begin with a dot are no pictures.
+    ``validation``, ``dev``) beside it holds the classes of each part; without ``train`` the other
+    folders are the classes that train. One of these names that holds pictures itself, and no
+    folders of them, is a class. Files and folders whose names begin with a dot are no pictures.
 
     Parameters
     ----------
@@ -89,8 +90,8 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     Raises
     ------
     DataError
-        If there is no such folder, it has no folders with pictures, or a class is tested and
-        never trained.
+        If there is no such folder, it has no folders with pictures, a class is tested and never
+        trained, or a folder of such a name holds both pictures and folders of them.
 
     Examples
     --------
@@ -106,17 +107,14 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     root = Path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
-    inner = {path.name: role_of(path.name) for path in _folders(root)}
-    parts: list[tuple[str | None, Path]] = [(None, root)]
-    if "train" in inner.values():
-        parts = [(role, root / name) for name, role in inner.items() if role is not None]
+    parts, ignored = _parts(root)
     paths: list[str] = []
     names: list[str] = []
     given: list[str | None] = []
     empty: list[str] = []
-    for role, part in parts:
-        for home in _folders(part):
-            found = [path for path in iter_images(home) if _is_visible(path, home)]
+    for role, homes in parts:
+        for home in homes:
+            found = list(iter_images(home))
             paths += found
             names += [file_text(home.name)] * len(found)
             given += [role] * len(found)
@@ -130,10 +128,62 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     roles, notes = roles_of(given, str(root))
     if empty:
         notes += (f"{len(empty)} folders have no images: {', '.join(empty[:5])}",)
+    if ignored:
+        some = ", ".join(home.name for home in ignored[:5])
+        notes += (f"{len(ignored)} folders beside those of train and test are not used: {some}",)
     classes, labels = classes_of(names, given, str(root))
     return PictureSet(
         file_text(root.resolve().name), classes, labels, roles, lambda: _contents(paths), notes
     )
+
+
+def has_class_folders(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder holds folders of pictures of two classes or more.
+
+    Examples
+    --------
+    >>> has_class_folders("no/such/folder")
+    False
+    """
+    try:
+        return len(folder_pictures(folder).classes) > 1
+    except DataError:
+        return False
+
+
+def _parts(root: Path) -> tuple[list[tuple[str | None, list[Path]]], list[Path]]:
+    """Return the class folders of each part, and folders of pictures that belong to none."""
+    homes = _folders(root)
+    roles = {home: role for home in homes if (role := role_of(home.name)) and _is_part(home)}
+    others = [home for home in homes if home not in roles]
+    parts: list[tuple[str | None, list[Path]]] = [
+        (role, _folders(home)) for home, role in roles.items()
+    ]
+    if "train" in roles.values():
+        return parts, [home for home in others if _has_pictures(home)]
+    return [(None, others), *parts], []
+
+
+def _is_part(home: Path) -> bool:
+    """Return whether a folder with the name of a part holds folders of pictures."""
+    if not any(map(_has_pictures, _folders(home))):
+        return False
+    with os.scandir(home) as entries:
+        loose = sorted(e.name for e in entries if _is_picture(e.name) and e.is_file())
+    if loose:
+        raise DataError(
+            f"{home}: folders of pictures beside pictures ({loose[0]}): "
+            f"neither classes to {role_of(home.name)} nor a class {home.name!r}"
+        )
+    return True
+
+
+def _is_picture(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in EXTENSIONS and not is_left_behind(name)
+
+
+def _has_pictures(home: Path) -> bool:
+    return next(iter_images(home), None) is not None
 
 
 def classes_of(
@@ -160,8 +210,4 @@ def _contents(paths: list[str]) -> Iterator[Content]:
 
 def _folders(folder: Path) -> list[Path]:
     found = (path for path in folder.iterdir() if path.is_dir())
-    return sorted(p for p in found if not p.name.startswith(".") and p.name not in _LEFT_BEHIND)
-
-
-def _is_visible(path: str, home: Path) -> bool:
-    return not any(part.startswith(".") for part in Path(path).relative_to(home).parts)
+    return sorted(path for path in found if not is_left_behind(path.name))

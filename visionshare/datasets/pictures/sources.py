@@ -13,7 +13,12 @@ from visionshare.datasets.arrays import read_hdf5, read_npz
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.parquet import has_parquet, parquet_pictures
-from visionshare.datasets.pictures.folders import folder_pictures, role_of, roles_of
+from visionshare.datasets.pictures.folders import (
+    folder_pictures,
+    has_class_folders,
+    role_of,
+    roles_of,
+)
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.tables import TABLES, find_table, table_pictures
 from visionshare.datasets.pictures.tars import find_tars, is_tar, tar_pictures
@@ -81,9 +86,16 @@ def find_pictures(source: str | os.PathLike[str]) -> PictureSet:
 
 
 def _in_folder(folder: Path) -> PictureSet:
-    if has_parquet(folder):
+    tars, tables = find_tars(folder), has_parquet(folder)
+    if (tars or tables) and has_class_folders(folder):
+        found = folder_pictures(folder)
+        stray = tars[0].name if tars else "a Parquet file"
+        return replace(
+            found, notes=(f"{stray} is not used: folders hold the classes", *found.notes)
+        )
+    if tables:
         return parquet_pictures([folder], folder.resolve().name)
-    if tars := find_tars(folder):
+    if tars:
         return tar_pictures(tars, folder.resolve().name)
     if (table := find_table(folder)) is not None:
         try:
@@ -185,6 +197,8 @@ def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageS
         labels = labels[:, 0]
     if labels.ndim != 1 or images.ndim < 1:
         raise DataError(f"{path}: labels of shape {labels.shape} for images {images.shape}")
+    if labels.dtype.kind not in "iuUSO":
+        raise DataError(f"{path}: labels of {labels.dtype} are neither whole numbers nor text")
     if len(labels) != len(images):
         raise DataError(f"{path}: {len(labels)} labels for {len(images)} images")
     if images.dtype.kind not in "fiu":
@@ -197,6 +211,4 @@ def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageS
     except (ValueError, TypeError, SystemError) as error:
         # Bytes that are no text, or numbers that are no characters.
         raise DataError(f"{path}: labels that are no text ({error})") from None
-    if labels.dtype.kind not in "iuUSO":
-        raise DataError(f"{path}: labels of {labels.dtype} are neither whole numbers nor text")
     return ImageSet(images, index.astype(np.int64), names, path.stem)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from visionshare.datasets.folders import EXTENSIONS
-from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
+from visionshare.datasets.folders import EXTENSIONS, is_left_behind
+from visionshare.datasets.pictures.folders import ROLE_WORDS, classes_of, role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
 
@@ -36,7 +36,8 @@ def find_table(folder: Path) -> Path | None:
     ...     find_table(Path(folder)).name
     'labels.csv'
     """
-    tables = sorted(path for path in folder.iterdir() if path.suffix.lower() in TABLES)
+    found = (path for path in folder.iterdir() if path.suffix.lower() in TABLES)
+    tables = sorted(path for path in found if not is_left_behind(path.name))
     named = [path for path in tables if path.stem.lower() in _NAMES]
     return named[0] if named else tables[0] if len(tables) == 1 else None
 
@@ -56,8 +57,8 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
     Raises
     ------
     DataError
-        If the table is missing, broken or too large, has no such columns, or names a picture that
-        is not there or outside of its folder.
+        If the table is missing, broken or too large, has no such columns, names a picture that is
+        not there or outside of its folder, or a split by a word that is not known.
 
     Examples
     --------
@@ -75,6 +76,8 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
         if table.stat().st_size > _MAX_BYTES:
             raise DataError(f"{table}: larger than {_MAX_BYTES} bytes")
         rows = list(_rows(table))
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"{table}: {error.strerror or error}") from None
     except (ValueError, csv.Error, RecursionError) as error:
@@ -85,7 +88,7 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
     root = table.resolve().parent
     paths = [_inside(root, row[1], f"{table}: row {row[0]}") for row in rows]
     names = [row[2] for row in rows]
-    given = [role_of(row[3]) if row[3] else None for row in rows]
+    given = [_role(table, row[0], row[3]) for row in rows]
     roles, notes = roles_of(given, str(table))
     classes, labels = classes_of(names, given, str(table))
 
@@ -93,6 +96,15 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
         return (Content(path, path) for path in paths)
 
     return PictureSet(table.stem, classes, labels, roles, contents, notes)
+
+
+def _role(table: Path, number: int, split: str) -> str | None:
+    """Return the role that a row names; None where it names none."""
+    role = role_of(split) if split else None
+    if split and role is None:
+        accepted = ", ".join(ROLE_WORDS)
+        raise DataError(f"{table}: row {number}: split {split!r}; it may be {accepted}, or empty")
+    return role
 
 
 def _rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
@@ -132,7 +144,8 @@ def _columns(table: Path, row: list[str]) -> tuple[tuple[int, int, int | None], 
     names = [cell.strip().lower() for cell in row]
     path, label, split = (_first(names, known) for known in (_PATHS, _LABELS, _SPLITS))
     if path is not None and label is not None:
-        return (path, label, split), True
+        third = None if split is None else names.index(split)
+        return (names.index(path), names.index(label), third), True
     if len(row) >= 2 and os.path.splitext(row[0].strip())[1].lower() in EXTENSIONS:
         return (0, 1, None), False
     raise DataError(f"{table}: no columns 'path' and 'label'; it has {', '.join(row[:10])}")
@@ -149,20 +162,27 @@ def _json_rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
             if not isinstance(row, dict):
                 raise DataError(f"{table}: row {number}: no object of path and label")
             keys = {str(key).lower(): value for key, value in row.items()}
-            values = [_value(keys, known) for known in (_PATHS, _LABELS, _SPLITS)]
-            if None in values[:2]:
+            found = [_first(list(keys), known) for known in (_PATHS, _LABELS, _SPLITS)]
+            if None in found[:2]:
                 has = ", ".join(list(keys)[:10])
                 raise DataError(f"{table}: row {number}: no keys 'path' and 'label'; it has {has}")
-            yield number, values[0] or "", values[1] or "", values[2] or ""
+            cells = [_text(table, number, keys, name) for name in found]
+            yield number, cells[0], cells[1], cells[2]
 
 
-def _first(names: list[str], known: tuple[str, ...]) -> int | None:
-    return next((names.index(name) for name in known if name in names), None)
+def _first(names: list[str], known: tuple[str, ...]) -> str | None:
+    return next((name for name in known if name in names), None)
 
 
-def _value(row: dict[str, Any], known: tuple[str, ...]) -> str | None:
-    value = next((row[name] for name in known if name in row), None)
-    return str(value).strip() if isinstance(value, (str, int)) else None
+def _text(table: Path, number: int, row: dict[str, Any], name: str | None) -> str:
+    """Return the text of a key, or nothing where there is none; a split may be null."""
+    value = "" if name is None else row[name]
+    if value is None and name in _SPLITS:
+        return ""
+    if not isinstance(value, (str, int)):
+        given = json.dumps(value)[:40]
+        raise DataError(f"{table}: row {number}: {name} {given}, not text or a whole number")
+    return str(value).strip()
 
 
 def _inside(root: Path, name: str, where: str) -> str:

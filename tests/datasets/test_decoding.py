@@ -1,5 +1,9 @@
 """Pictures of every mode: what their pixels become, and what their headers tell."""
 
+import io
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -16,6 +20,23 @@ RAMP = np.linspace(0, 255, 12).astype(np.uint8).reshape(3, 4)
 def test_sixteen_bits_become_eight(tmp_path, format_):
     Image.fromarray(RAMP.astype(np.uint16) * 257).save(tmp_path / f"a.{format_}")
     assert_array_equal(decode_image(tmp_path / f"a.{format_}"), RAMP)
+
+
+@pytest.mark.parametrize("format_", ["png", "tiff", "pgm"])
+def test_a_dark_picture_of_sixteen_bits_stays_dark(tmp_path, format_):
+    dark = np.full((3, 4), 255, np.uint16)
+    if format_ == "pgm":
+        (tmp_path / "a.pgm").write_bytes(b"P5 4 3 65535\n" + dark.astype(">u2").tobytes())
+    else:
+        Image.fromarray(dark).save(tmp_path / f"a.{format_}")
+    assert decode_image(tmp_path / f"a.{format_}").max() == 0
+    assert decode_array(dark).max() == 0
+
+
+def test_every_value_of_sixteen_bits_is_that_of_an_array(tmp_path):
+    values = np.arange(65536).astype(np.uint16).reshape(256, 256)
+    Image.fromarray(values).save(tmp_path / "a.png")
+    assert_array_equal(decode_image(tmp_path / "a.png"), decode_array(values))
 
 
 def test_floats_from_0_to_1_or_255(tmp_path):
@@ -50,6 +71,39 @@ def test_the_first_frame_counts(tmp_path):
     frames = [Image.fromarray(np.full((4, 4), v, np.uint8)) for v in (10, 200)]
     frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
     assert decode_image(tmp_path / "a.gif").max() == 10
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "P", "RGBA", "LA", "CMYK"])
+def test_large_pictures_are_converted_some_rows_at_a_time(tmp_path, monkeypatch, mode):
+    rgba = np.random.default_rng(0).integers(0, 256, (9, 7, 4), np.uint8)
+    name = "a.tif" if mode == "CMYK" else "a.png"
+    Image.fromarray(rgba[..., : 4 if "A" in mode else 3]).convert(mode).save(tmp_path / name)
+    whole = [decode_image(tmp_path / name, color) for color in ("gray", "color")]
+    monkeypatch.setattr("visionshare.datasets.decoding._STRIP", 15)
+    for expected, color in zip(whole, ("gray", "color"), strict=True):
+        assert_array_equal(decode_image(tmp_path / name, color), expected)
+
+
+def memory_of(path, mode):
+    code = (
+        "import resource, sys; from visionshare.datasets.decoding import decode_image\n"
+        "import PIL.PngImagePlugin, PIL.ImageOps\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "decode_image(sys.argv[1], sys.argv[2])\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    command = [sys.executable, "-c", code, str(path), mode]
+    return 1024 * int(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kibibytes on Linux alone")
+@pytest.mark.parametrize(("mode", "n_bytes"), [("gray", 6), ("color", 8)])
+def test_decoding_takes_the_picture_and_its_pixels(tmp_path, mode, n_bytes):
+    side = 3000
+    Image.new("RGBA", (side, side)).save(tmp_path / "a.png")
+    # Pillow holds 4 bytes a pixel; those of strips come on top.
+    spare = 40 << 20
+    assert memory_of(tmp_path / "a.png", mode) < n_bytes * side * side + spare
 
 
 @pytest.mark.parametrize("mode", ["LA", "RGBA", "P"])
@@ -87,6 +141,23 @@ def test_arrays_become_what_files_become(tmp_path):
 def test_other_arrays_are_refused(pixels):
     with pytest.raises(DataError, match="not bytes or uint16"):
         decode_array(pixels)
+
+
+def of_scans(n):
+    """Return a JPEG whose last scan comes ``n`` times more."""
+    file = io.BytesIO()
+    Image.new("L", (32, 32), 128).save(file, "jpeg", progressive=True)
+    body = file.getvalue()[:-2]
+    return body + n * body[body.rindex(b"\xff\xda") :] + b"\xff\xd9"
+
+
+def test_a_jpeg_of_very_many_scans_is_refused(tmp_path):
+    (tmp_path / "a.jpg").write_bytes(of_scans(200))
+    with pytest.raises(DataError, match=r"a\.jpg: cannot be read .*scans are too many"):
+        decode_image(tmp_path / "a.jpg")
+    assert decode_image(io.BytesIO(of_scans(20))).shape == (32, 32)
+    # What stands in other segments, or behind the end, is no scan.
+    assert decode_image(io.BytesIO(of_scans(0) + 200 * b"\xff\xda")).shape == (32, 32)
 
 
 def test_limits_and_modes_are_checked(tmp_path):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from visionshare.datasets.jpeg_scans import check_scans
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 
@@ -26,6 +27,10 @@ _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 # Width and height change places in these EXIF orientations.
 _TURNED = (5, 6, 7, 8)
 _ORIENTATION = 0x0112
+# Formats whose integers of mode "I" have 16 bits.
+_DEEP = ("PNG", "PPM")
+# Pixels that are converted together.
+_STRIP = 1 << 20
 
 
 def decode_image(
@@ -38,7 +43,7 @@ def decode_image(
     """Return the pixels of a picture's file, before any step of its preparation.
 
     The EXIF orientation is respected; of an animated picture this is the first frame; 16 bits
-    become 8, and palettes and CMYK colors.
+    become 8 by one measure for all pictures, 65535 becomes 255; and palettes and CMYK colors.
 
     Parameters
     ----------
@@ -58,7 +63,7 @@ def decode_image(
     Raises
     ------
     DataError
-        If the file is not an image, broken or too large.
+        If the file is not an image, broken, too large, or a JPEG of very many scans.
 
     Examples
     --------
@@ -73,7 +78,9 @@ def decode_image(
         raise InputError("mode", mode, "'gray' or 'color'")
     steps = Preprocessing() if steps is None else steps
     with _opened(source, max_pixels) as opened:
-        return _pixels(_upright(opened), mode, steps, background)
+        check_scans(opened, _name_of(source))
+        _turn_upright(opened)
+        return _pixels(opened, mode, steps, background)
 
 
 def picture_header(
@@ -157,7 +164,7 @@ def _opened(source: str | os.PathLike[str] | BinaryIO, max_pixels: int) -> Itera
     """Open a picture; what goes wrong inside of the block is a DataError."""
     from PIL import Image, UnidentifiedImageError
 
-    name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
+    name = _name_of(source)
     try:
         with _quiet, Image.open(source, formats=_FORMATS) as opened:
             if opened.width * opened.height > max_pixels:
@@ -172,21 +179,37 @@ def _opened(source: str | os.PathLike[str] | BinaryIO, max_pixels: int) -> Itera
         raise DataError(f"{name}: cannot be read as an image ({line})") from None
 
 
-def _upright(opened: Image.Image) -> Image.Image:
+def _name_of(source: str | os.PathLike[str] | BinaryIO) -> str:
+    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
+
+
+def _turn_upright(opened: Image.Image) -> None:
     from PIL import ImageOps
 
-    upright: Image.Image = ImageOps.exif_transpose(opened)
-    return upright
+    opened.load()
+    # A copy would take as much as the picture, also where nothing is turned.
+    ImageOps.exif_transpose(opened, in_place=True)
 
 
 def _pixels(
     image: Image.Image, mode: str, steps: Preprocessing, background: int | None
 ) -> np.ndarray:
+    ground = None
     if image.mode.startswith("I") or image.mode == "F":
         image = _to_bytes(image)
     elif image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
-        image = _on_ground(image.convert("RGBA"), steps, background)
-    return np.asarray(image.convert("L" if mode == "gray" else "RGB"))
+        image = image if image.mode == "RGBA" else image.convert("RGBA")
+        ground = _ground(image, steps, background)
+    plain = "L" if mode == "gray" else "RGB"
+    if image.width * image.height <= _STRIP:
+        return np.asarray(_flat(image, ground).convert(plain))
+    out = np.empty((image.height, image.width, 3)[: 2 if plain == "L" else 3], np.uint8)
+    # Some rows at a time: copies of a large picture would fill the memory.
+    n_rows = max(1, _STRIP // image.width)
+    for top in range(0, image.height, n_rows):
+        rows = image.crop((0, top, image.width, min(top + n_rows, image.height)))
+        out[top : top + n_rows] = np.asarray(_flat(rows, ground).convert(plain))
+    return out
 
 
 def _to_bytes(image: Image.Image) -> Image.Image:
@@ -195,7 +218,9 @@ def _to_bytes(image: Image.Image) -> Image.Image:
 
     values = np.asarray(image)
     largest = values.max(initial=0, where=np.isfinite(values))
-    top = 65535.0 if largest > 255 else 255.0
+    # Of 16 bits the measure is known, however dark a picture is; Pillow has some as 32.
+    is_deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _DEEP)
+    top = 65535.0 if is_deep or largest > 255 else 255.0
     if values.dtype.kind == "f" and largest <= 1:
         top = 1.0
     scaled = np.empty(values.shape, np.uint8)
@@ -206,10 +231,8 @@ def _to_bytes(image: Image.Image) -> Image.Image:
     return Image.fromarray(scaled)
 
 
-def _on_ground(image: Image.Image, steps: Preprocessing, background: int | None) -> Image.Image:
-    """Return the picture without transparency, on the ground that its ink needs."""
-    from PIL import Image
-
+def _ground(image: Image.Image, steps: Preprocessing, background: int | None) -> int:
+    """Return the gray value of the ground that the ink of a picture with transparency needs."""
     if background is None:
         background = 255 * (steps.ground == "white")
         if steps.ground == "ink":
@@ -217,7 +240,16 @@ def _on_ground(image: Image.Image, steps: Preprocessing, background: int | None)
                 steps.polarity == "dark_on_light"
                 or (steps.polarity != "light_on_dark" and _has_dark_ink(image))
             )
-    canvas = Image.new("RGBA", image.size, (background, background, background, 255))
+    return background
+
+
+def _flat(image: Image.Image, ground: int | None) -> Image.Image:
+    """Return the picture without transparency; without a ground, it has none."""
+    from PIL import Image
+
+    if ground is None:
+        return image
+    canvas = Image.new("RGBA", image.size, (ground, ground, ground, 255))
     return Image.alpha_composite(canvas, image)
 
 

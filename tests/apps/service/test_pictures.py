@@ -71,6 +71,10 @@ def test_orientation_and_transparency_are_kept():
 
 def test_what_decoding_takes_is_refused_by_the_header():
     large = encoded(ramp("RGB"))
+    scans = encoded(ramp("L"), "jpeg", progressive=True)
+    last = scans[scans.rindex(b"\xff\xda") : -2]
+    with pytest.raises(DataError, match="scans are too many"):
+        reduced(scans[:-2] + 200 * last + scans[-2:])
     with pytest.raises(DataError, match="decoding it takes 240000 bytes"):
         reduced(large, max_memory=100_000)
     # Progressive JPEG has all coefficients in memory.

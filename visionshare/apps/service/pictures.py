@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from visionshare.apps.service.memory import trim_memory
+from visionshare.datasets.jpeg_scans import check_scans
 from visionshare.errors import DataError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def reduced_picture(body: bytes, max_decoded_pixels: int, max_memory: int) -> by
     Raises
     ------
     DataError
-        If it cannot be decoded, or decoding it takes too much memory.
+        If it cannot be decoded, decoding it takes too much memory, or it has very many scans.
 
     Examples
     --------
@@ -83,6 +84,7 @@ def reduced_picture(body: bytes, max_decoded_pixels: int, max_memory: int) -> by
     """
     try:
         with _open(body) as opened:
+            check_scans(opened, "image")
             return _reduced(opened, max_decoded_pixels, max_memory)
     except (DataError, MemoryError):
         raise

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.images import files_of
 from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
+from visionshare.cli.outputs import check_not_inputs, is_our_png, write_png
 
 if TYPE_CHECKING:
     from visionshare.datasets.pictures.checking import PictureCheck
@@ -110,15 +112,14 @@ def check(
 
     from visionshare.datasets.pictures.checking import check_pictures, contact_sheet
     from visionshare.datasets.pictures.sources import find_pictures
-    from visionshare.durable import replace_file
     from visionshare.resources import resolve_jobs
 
+    path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
+    if not is_our_png(path):
+        check_not_inputs("--sheet", [path], files_of(pictures))
     found = find_pictures(pictures)
     made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
-    path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
-    with replace_file(path) as partial:
-        rows = contact_sheet(made.images, made.labels, found.classes)
-        Image.fromarray(rows).save(partial, "PNG")
+    write_png(path, Image.fromarray(contact_sheet(made.images, made.labels, found.classes)))
     if as_json:
         typer.echo(json.dumps(_values(made, path), indent=2))
     else:

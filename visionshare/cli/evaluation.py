@@ -22,6 +22,7 @@ from visionshare.cli.options import (
     SkipPreprocessing,
     Workers,
 )  # fmt: skip
+from visionshare.cli.outputs import check_not_inputs
 from visionshare.cli.text import cell, portable
 from visionshare.errors import InputError
 
@@ -88,6 +89,8 @@ def evaluate(
     from visionshare.resources import resolve_jobs
 
     _check_outputs(report, errors)
+    for option, file in (("--report", report), ("--errors", errors)):
+        check_not_inputs(option, [] if file is None else [Path(file)], [classifier, dataset])
     threads = resolve_jobs(jobs, "--jobs")
     model = load(classifier)
     if skip_preprocessing:

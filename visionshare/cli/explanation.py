@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.options import Classifier, Json
+from visionshare.cli.outputs import check_not_inputs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,8 +46,10 @@ def explain(
     from visionshare.durable import replace_file
     from visionshare.reports.overlays import overlay_picture
 
-    if out is not None and out.suffix.lower() != ".png":
-        raise InputError("--out", str(out), "a file .png")
+    if out is not None:
+        if out.suffix.lower() != ".png":
+            raise InputError("--out", str(out), "a file .png")
+        check_not_inputs("--out", [out], [classifier, picture])
     explained = explain_picture(load(classifier), picture)
     said = explained.explanation
     _check_class(said, name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
     from visionshare.datasets import ImageSet
 
-__all__ = ["Images", "PicturesAndTars", "image_paths", "labeled_images"]
+__all__ = ["Images", "PicturesAndTars", "files_of", "image_paths", "labeled_images"]
 
 Images = Annotated[
     list[str],
@@ -68,6 +68,16 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
                 raise DataError(f"{entry}: no such file, folder or pattern")
             sources.append(matches)
     return chain.from_iterable(sources)
+
+
+def files_of(source: str) -> Iterator[str]:
+    """Yield a file, or the images of a folder; nothing of a name of the catalog."""
+    from visionshare.datasets.folders import iter_images
+
+    if os.path.isdir(source):
+        yield from iter_images(source)
+    elif os.path.isfile(source):
+        yield source
 
 
 def labeled_images(

@@ -25,6 +25,7 @@ from visionshare.cli.options import (
     SkipPreprocessing,
     Workers,
 )  # fmt: skip
+from visionshare.cli.outputs import check_free, check_not_inputs, is_our_png, write_png
 from visionshare.cli.text import cell, one_line, portable
 from visionshare.errors import DataError, InputError
 from visionshare.progress import stage
@@ -229,6 +230,8 @@ def prepare(
     """Write images as the classifier takes them, after its preprocessing.
 
     Example: visionshare prepare CLASSIFIER photo.jpg --out prepared --raw images.raw
+
+    Files that an earlier run wrote are replaced, and no others.
     """
     from PIL import Image
 
@@ -238,8 +241,13 @@ def prepare(
 
     model = load(classifier)
     _check(model, classifier)
-    paths = image_paths(images)
-    taken: set[str] = set()
+    paths, taken = list(image_paths(images)), set[str]()
+    made = [out / f"{_free_name(Path(path).stem, taken)}.png" for path in paths]
+    check_not_inputs("--out", made, [classifier, *paths])
+    for target in made:
+        check_free("--out", target, is_our_png(target))
+    if raw is not None:
+        check_not_inputs("--raw", [raw], [classifier, *paths])
     try:
         make_folder(out)
         with ExitStack() as files:
@@ -248,15 +256,13 @@ def prepare(
                 bytes_of_all = files.enter_context(
                     open(files.enter_context(replace_file(raw)), "wb")
                 )
-            for path in paths:
+            for path, target in zip(paths, made, strict=True):
                 image = read_picture(model, path)
-                name = _free_name(Path(path).stem, taken)
                 shape = image.shape[:2] if image.shape[2:] == (1,) else image.shape
-                with replace_file(out / f"{name}.png") as partial:
-                    Image.fromarray(image.reshape(shape)).save(partial, format="png")
+                write_png(target, Image.fromarray(image.reshape(shape)))
                 if bytes_of_all is not None:
                     bytes_of_all.write(image.tobytes())
-                typer.echo(f"{portable(path)}\t{portable(str(out / name))}.png")
+                typer.echo(f"{portable(path)}\t{portable(str(target))}")
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         accepted = f"a folder to write to ({error.strerror})"
         raise InputError("--out", str(error.filename), accepted) from None

@@ -9,6 +9,15 @@ import typer
 
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Jobs
+from visionshare.cli.outputs import (
+    check_free,
+    check_not_inputs,
+    is_our_hocr,
+    is_our_json,
+    is_our_png,
+    is_our_text,
+    write_png,
+)
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,6 +59,7 @@ def read(
     Example: visionshare read out/ocr/classifier.safetensors scans/ --out read/
 
     The classifier comes from `visionshare train ocr`: digits and capitals. Punctuation is ignored.
+    In the folder, files that an earlier run wrote are replaced, and no others.
     """
     from visionshare import load
     from visionshare.apps.ocr.reading import check_reader, read_page
@@ -66,6 +76,11 @@ def read(
         if value is not None and len(paths) != 1:
             raise InputError(name, f"{len(paths)} pages", "one page; --out takes any number")
     names = _names(paths) if out is not None else []
+    inputs = [classifier, *paths]
+    if out is not None:
+        _check_files(out, names, inputs)
+    for option, file in (("--hocr", hocr), ("--picture", picture)):
+        check_not_inputs(option, [] if file is None else [file], inputs)
     model = load(classifier)
     check_reader(model)
     for i, path in enumerate(paths):
@@ -96,13 +111,31 @@ def _names(paths: list[str]) -> list[str]:
     return names
 
 
+def _files(out: Path, name: str) -> list[Path]:
+    """Return the files of a page: text, JSON, hOCR and picture."""
+    return [out / f"{name}{end}" for end in (".txt", ".json", ".hocr", ".png")]
+
+
+def _check_files(out: Path, names: list[str], inputs: list[str | Path]) -> None:
+    """Check that the files of pages replace nothing but those of an earlier run."""
+    check_not_inputs("--out", [path for name in names for path in _files(out, name)], inputs)
+    for name in names:
+        text, page, hocr, picture = _files(out, name)
+        check_free("--out", text, is_our_text(text, page))
+        check_free("--out", page, is_our_json(page))
+        check_free("--out", hocr, is_our_hocr(hocr))
+        check_free("--out", picture, is_our_png(picture))
+
+
 def _write_all(out: Path, name: str, path: str, gray: np.ndarray, page: Page) -> None:
     from visionshare.apps.ocr.writers import as_hocr, as_json
 
-    _write(out / f"{name}.txt", page.text + "\n" if page.text else "")
-    _write(out / f"{name}.json", as_json(page, path))
-    _write(out / f"{name}.hocr", as_hocr(page, Path(path).name))
-    _write_picture(out / f"{name}.png", gray, page)
+    in_text, in_json, in_hocr, in_picture = _files(out, name)
+    # The text is known for a page's by its JSON, which is there first.
+    _write(in_json, as_json(page, path))
+    _write(in_text, page.text + "\n" if page.text else "")
+    _write(in_hocr, as_hocr(page, Path(path).name))
+    _write_picture(in_picture, gray, page)
 
 
 def _write(path: Path, text: str) -> None:
@@ -115,7 +148,5 @@ def _write_picture(path: Path, gray: np.ndarray, page: Page) -> None:
     from PIL import Image
 
     from visionshare.apps.ocr.writers import as_picture
-    from visionshare.durable import replace_file
 
-    with replace_file(path) as partial:
-        Image.fromarray(as_picture(gray, page)).save(partial, format="png")
+    write_png(path, Image.fromarray(as_picture(gray, page)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.options import Classifier, Jobs, Json
+from visionshare.cli.outputs import check_not_inputs
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -55,9 +56,14 @@ def segment(
 
     threads = resolve_jobs(jobs, "--jobs")
     check_side(smooth)
-    for path in (out, overlay):
-        if path is not None and path.suffix.lower() != ".png":
-            raise InputError("--out" if path is out else "--overlay", str(path), "a .png file")
+    for option, path in (("--out", out), ("--overlay", overlay)):
+        if path is None:
+            continue
+        if path.suffix.lower() != ".png":
+            raise InputError(option, str(path), "a .png file")
+        check_not_inputs(option, [path], [classifier, image])
+    if overlay is not None and overlay.absolute() == out.absolute():
+        raise InputError("--overlay", str(overlay), "another file than that of --out")
     model = load(classifier)
     k, shape = len(model.classes_), model.image_shape
     if len(shape) == 1:

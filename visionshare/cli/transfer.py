@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.images import files_of
 from visionshare.cli.options import DataFolder, Jobs, Json
+from visionshare.cli.outputs import check_not_inputs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def transfer(
     out sources of the class itself; its table is written beside it as .csv.
     """
     from visionshare.learners import GreedyTL
-    from visionshare.recipes.sources import read_sources, source_shape
+    from visionshare.recipes.sources import read_sources, source_files, source_shape
     from visionshare.recipes.transfer import Task
     from visionshare.resources import resolve_jobs
 
@@ -111,6 +113,10 @@ def transfer(
     task = Task(features, positive_class, positives, negatives, seed)
     if out is not None:
         task.check()
+    read = [*files_of(dataset), *source_files(sources)]
+    check_not_inputs("--out", [] if out is None else [out], read)
+    if matrix is not None:
+        check_not_inputs("--matrix", [matrix, matrix.with_suffix(".csv")], read)
     known = read_sources(sources)
     images = _images(dataset, split, data, source_shape(known))
     figures: dict[str, Any] = {}

@@ -15,7 +15,14 @@ from visionshare.generators.sources.scores import LinearSource
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart, SourcesPart
 
-__all__ = ["learn_sources", "learned_sources", "read_sources", "source_shape", "sources_family"]
+__all__ = [
+    "learn_sources",
+    "learned_sources",
+    "read_sources",
+    "source_files",
+    "source_shape",
+    "sources_family",
+]
 
 _SUFFIX = ".safetensors"
 
@@ -39,7 +46,7 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
     """
     from visionshare.classifier import CompactClassifier
 
-    paths = list(dict.fromkeys(path for entry in entries for path in _files(Path(entry))))
+    paths = source_files(entries)
     stems = [path.stem for path in paths]
     sources = []
     for path in paths:
@@ -51,6 +58,17 @@ def read_sources(entries: Sequence[str | os.PathLike[str]]) -> list[LinearSource
     if sources:
         source_shape(sources)
     return sources
+
+
+def source_files(entries: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Return the classifier files that entries of :func:`read_sources` stand for.
+
+    Raises
+    ------
+    DataError
+        If an entry is no file or folder, or a folder without classifiers.
+    """
+    return list(dict.fromkeys(path for entry in entries for path in _files(Path(entry))))
 
 
 def _files(path: Path) -> list[Path]:

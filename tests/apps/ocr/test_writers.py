@@ -167,3 +167,36 @@ def test_a_reader_is_trained_and_reads(scan, tmp_path, capsys):
     said = json.loads(capsys.readouterr().out)
     # Eight features know no more than a few letters, but the words are where they are.
     assert [len(line.split()) for line in said["text"].splitlines()] == [2, 2]
+
+
+def test_pages_replace_their_own_kind_alone(reader_file, scan, tmp_path, capsys):
+    call = ["read", str(reader_file), str(scan), "--jobs", "1", "--out"]
+    picture = scan.read_bytes()
+    assert main([*call, str(tmp_path)]) == 2
+    assert "which the command reads" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.glob("scan*")) == ["scan one.png"]
+    assert scan.read_bytes() == picture
+    out = tmp_path / "read"
+    for _ in range(2):
+        assert main([*call, str(out)]) == 0
+    # Stopped after the first of its files.
+    for end in (".txt", ".hocr", ".png"):
+        (out / f"scan one{end}").unlink()
+    assert main([*call, str(out)]) == 0
+    for end in (".txt", ".json", ".hocr", ".png"):
+        file = out / f"scan one{end}"
+        ours = file.read_bytes()
+        file.write_bytes(b"TWO W0RDS, corrected by hand\n")
+        capsys.readouterr()
+        assert main([*call, str(out)]) == 2
+        assert f"scan one{end}, which this command did not write" in capsys.readouterr().err
+        assert file.read_bytes() == b"TWO W0RDS, corrected by hand\n"
+        file.write_bytes(ours)
+
+
+@pytest.mark.parametrize("option", ["--hocr", "--picture"])
+def test_a_page_is_not_written_over(reader_file, scan, capsys, option):
+    picture = scan.read_bytes()
+    assert main(["read", str(reader_file), str(scan), option, str(scan)]) == 2
+    assert f"error: {option}" in capsys.readouterr().err
+    assert scan.read_bytes() == picture

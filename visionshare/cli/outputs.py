@@ -1,0 +1,136 @@
+"""Files that commands write: never over what they read, nor over what others wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from visionshare.errors import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = [
+    "check_free",
+    "check_not_inputs",
+    "is_our_hocr",
+    "is_our_json",
+    "is_our_png",
+    "is_our_text",
+    "write_png",
+]
+
+_PROGRAM = "visionshare"
+# How a PNG says it, near its beginning, and hOCR in its head.
+_IN_PNG, _IN_HOCR = b"Software\0visionshare", b'name="ocr-system" content="visionshare'
+_HEAD = 2048
+
+
+def check_not_inputs(
+    argument: str, outputs: Iterable[Path], inputs: Iterable[str | os.PathLike[str]]
+) -> None:
+    """Check that no file that a command writes is one that it reads.
+
+    Raises
+    ------
+    InputError
+        If one is, under whatever name.
+
+    Examples
+    --------
+    >>> check_not_inputs("--out", [Path(__file__)], [__file__])
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.InputError: --out: got '...outputs.py, which the command reads'; ...
+    """
+    existing = [(path, found) for path in outputs if (found := _identity(path)) is not None]
+    if not existing:
+        return
+    read = set(map(_identity, inputs))
+    for path, found in existing:
+        if found in read:
+            raise InputError(argument, f"{path}, which the command reads", "another place")
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """Return what is the same for all names of a file; None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def check_free(argument: str, path: Path, ours: bool) -> None:
+    """Check that nothing has a name, or only what an earlier run of the command wrote.
+
+    Raises
+    ------
+    InputError
+        If something else has it.
+
+    Examples
+    --------
+    >>> check_free("--out", Path("no/such/file"), ours=False)
+    """
+    if not ours and os.path.lexists(path):
+        given = f"{path}, which this command did not write"
+        raise InputError(argument, given, "a folder without files of these names")
+
+
+def write_png(path: Path, picture: Image.Image) -> None:
+    """Write a picture, which says what wrote it."""
+    from PIL.PngImagePlugin import PngInfo
+
+    from visionshare.durable import replace_file
+
+    about = PngInfo()
+    about.add_text("Software", _PROGRAM)
+    with replace_file(path) as partial:
+        picture.save(partial, format="png", pnginfo=about)
+
+
+def is_our_png(path: Path) -> bool:
+    """Return whether a file is one that :func:`write_png` wrote."""
+    return _IN_PNG in _head(path)
+
+
+def is_our_hocr(path: Path) -> bool:
+    """Return whether a file is hOCR of this program."""
+    return _IN_HOCR in _head(path)
+
+
+def is_our_json(path: Path) -> bool:
+    """Return whether a file is a page as `visionshare read` writes it."""
+    return _page_text(path) is not None
+
+
+def is_our_text(path: Path, page: Path) -> bool:
+    """Return whether a file is the text of a page, unchanged, whose JSON stands beside it."""
+    try:
+        return path.read_text("utf-8").rstrip("\n") == _page_text(page)
+    except (OSError, ValueError):
+        return False
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
+
+
+def _page_text(path: Path) -> str | None:
+    """Return the text of a page that was written as JSON; None of any other file."""
+    try:
+        page = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(page, dict) or not {"light_on_dark", "blocks", "text"} <= set(page):
+        return None
+    text = page["text"]
+    return text if isinstance(text, str) else None

@@ -16,7 +16,7 @@ from visionshare.datasets.pictures.labeled import TEST, TRAIN
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
-from visionshare.errors import DataError
+from visionshare.errors import DataError, InputError
 
 __all__ = ["load_images"]
 
@@ -55,6 +55,8 @@ def load_images(
 
     Raises
     ------
+    InputError
+        If the split is another.
     DataError
         If the source is missing, broken or of an unknown kind.
 
@@ -63,6 +65,8 @@ def load_images(
     >>> load_images("digits", "train").classes[:3]
     ('0', '1', '2')
     """
+    if split not in ("train", "test"):
+        raise InputError("split", split, "'train' or 'test'")
     if isinstance(source, str) and source in list_datasets(catalog):
         return replace(load_dataset(source, split, data_dir, cut, fonts, catalog), split=split)
     if fonts is not None:

@@ -16,7 +16,7 @@ from visionshare.datasets import load_images
 from visionshare.datasets.folders import find_images, read_folder
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
-from visionshare.errors import DataError
+from visionshare.errors import DataError, InputError
 
 SIZE = (6, 7)
 
@@ -67,6 +67,15 @@ def test_a_folder_with_parts_says_what_trains_and_tests(tmp_path, train, test):
     assert_array_equal(read[pictures.roles == 1], [pixels(2)])
     assert len(load_images(tmp_path, "test").images) == 1
     assert len(load_images(tmp_path, "train").images) == 2
+
+
+@pytest.mark.parametrize("split", ["validation", "tset", "Test", ""])
+def test_other_splits_are_refused(tmp_path, split):
+    for i, part in enumerate(("train/a", "train/b", "test/b")):
+        write(tmp_path / part / "1.png", i)
+    for source in (tmp_path, "digits"):
+        with pytest.raises(InputError, match=r"^split: got .*; accepted: 'train' or 'test'"):
+            load_images(source, split)
 
 
 def test_with_test_pictures_those_for_validation_are_not_used(tmp_path):

@@ -19,6 +19,7 @@ from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.augmentation_candidates import augmentation_candidates
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits
+from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
 from visionshare.image_classifier.trials import Trial, Trials
 from visionshare.recipes.design.proposals import Proposals
@@ -85,14 +86,17 @@ class Options:
 def two_parts(training: ImageSet, seed: int) -> tuple[ImageSet, ImageSet]:
     """Return images to learn from, and held out some of each class to compare by.
 
+    Copies of one image are in the same part.
+
     Examples
     --------
-    >>> images = ImageSet(np.zeros((80, 2, 2)), np.arange(80) % 2, ("a", "b"), "noise")
+    >>> noise = np.random.default_rng(0).random((80, 2, 2))
+    >>> images = ImageSet(noise, np.arange(80) % 2, ("a", "b"), "noise")
     >>> [len(part) for part in two_parts(images, 0)]
     [60, 20]
     """
     fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
-    mask = stratified_mask(training.labels, fraction, seed)
+    mask = held_out_mask(training.images, training.labels, fraction, seed)
     parts = []
     for rows, most in ((np.flatnonzero(~mask), _LARGER), (np.flatnonzero(mask), _HELD_OUT)):
         if len(rows) > most:

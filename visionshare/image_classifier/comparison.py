@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.sampling import stratified_mask
 from visionshare.durable import write_bytes
 from visionshare.errors import InputError
+from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.estimator import ImageClassifier
 
 __all__ = ["Comparison", "compare"]
@@ -123,6 +123,7 @@ def compare(
         Each as ``budget`` of :class:`ImageClassifier`.
     held_out : float, default 0.25
         Fraction of the images of each class that are classified; the others train, and choose.
+        Copies of one image are on the same side.
     random_state : int, default 0
     **options
         Other parameters of :class:`ImageClassifier`.
@@ -146,7 +147,7 @@ def compare(
     if not isinstance(held_out, (int, float)) or not 0 < held_out < 1:
         raise InputError("held_out", held_out, "a fraction between 0 and 1")
     y = np.asarray(y)
-    mask = stratified_mask(y, held_out, random_state)
+    mask = held_out_mask(images, y, held_out, random_state)
     if not mask.any() or mask.all():
         raise InputError("held_out", held_out, f"a fraction that leaves some of {len(y)} images")
     errors, models = [], []

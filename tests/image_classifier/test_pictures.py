@@ -163,3 +163,58 @@ def test_drawings_of_different_sizes_are_cut_out_in_use_too():
     assert intake.preprocessing.crop
     one, moved = intake.apply([drawings[0], np.roll(drawings[0], 9, axis=1)])
     assert np.array_equal(one, moved)
+
+
+BYTES = np.random.default_rng(1).integers(0, 256, (6, 16, 16), np.uint8)
+
+
+def test_types_that_hold_bytes_are_read_as_bytes():
+    intake = Intake.of(BYTES)
+    assert np.array_equal(intake.apply(BYTES.astype(np.uint16) * 257), BYTES)
+    for dtype in (np.uint16, np.int64, np.float32):
+        assert np.array_equal(intake.apply(BYTES.astype(dtype)), BYTES)
+    black_and_white = BYTES > 127
+    assert np.array_equal(intake.apply(black_and_white), 255 * black_and_white.astype(np.uint8))
+    assert not intake.apply(np.zeros((1, 16, 16))).any()
+
+
+def test_values_of_another_unit_are_refused():
+    of_bytes, of_fractions = Intake.of(BYTES), Intake.of(BYTES / 255)
+    with pytest.raises(InputError, match="got 'fractions up to 1'; accepted: values from 0 to 255"):
+        of_bytes.apply(BYTES / 255)
+    with pytest.raises(InputError, match="fractions up to"):
+        Intake.of(BYTES.astype(np.int64)).apply(list(BYTES / 256))
+    for given in (BYTES, BYTES.astype(float), list(BYTES)):
+        with pytest.raises(InputError, match="values up to 255'; accepted: values from 0 to 1"):
+            of_fractions.apply(given)
+    assert not of_fractions.apply(np.zeros((1, 16, 16), np.uint8)).any()
+    # Of training with floats up to 255, a dark image may be all of an image.
+    assert of_bytes.apply(np.full((1, 16, 16), 1.0)).max() == 1
+    assert Intake.of(BYTES.astype(float)).apply(np.full((1, 16, 16), 0.7)).max() == 1
+
+
+def test_what_an_older_version_pickled_is_read():
+    state = dict(vars(Intake.of(BYTES)))
+    del state["kind"]
+    older = Intake.__new__(Intake)
+    older.__dict__.update(state)
+    assert np.array_equal(older.apply(BYTES), BYTES)
+    assert older.apply(BYTES / 255).max() == 1
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "L", "LA", "RGB", "RGBA", "CMYK", "I;16"])
+def test_pictures_of_pillow_are_read_as_their_files(tmp_path, mode):
+    ramp = np.add.outer(np.arange(20), 9 * np.arange(24)).astype(np.uint8)
+    picture = Image.fromarray(np.stack([ramp, 255 - ramp, ramp // 2], axis=2))
+    if mode == "I;16":
+        picture = Image.fromarray(ramp.astype(np.uint16) * 257)
+    else:
+        picture = picture.convert(mode)
+    picture.save(tmp_path / "a.tif")
+    files = [tmp_path / "a.tif"] * 2
+    intake = Intake.of(files)
+    assert Intake.of([picture] * 2) == intake
+    assert np.array_equal(intake.apply([picture]), intake.apply(files[:1]))
+    for channels in ((), (3,)):
+        arrays = Intake.of(np.zeros((2, 20, 24, *channels), np.uint8), size=(20, 24))
+        assert np.array_equal(arrays.apply([picture]), arrays.apply(files[:1]))

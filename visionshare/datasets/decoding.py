@@ -18,7 +18,14 @@ from visionshare.errors import DataError, InputError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["MAX_PIXELS", "MODES", "decode_array", "decode_image", "picture_header"]
+__all__ = [
+    "MAX_PIXELS",
+    "MODES",
+    "decode_array",
+    "decode_image",
+    "decode_picture",
+    "picture_header",
+]
 
 MODES = ("gray", "color")
 MAX_PIXELS = 1 << 26
@@ -81,6 +88,28 @@ def decode_image(
         check_scans(opened, _name_of(source))
         _turn_upright(opened)
         return _pixels(opened, mode, steps, background)
+
+
+def decode_picture(
+    picture: Image.Image, mode: str = "gray", steps: Preprocessing | None = None
+) -> np.ndarray:
+    """Return the pixels of a picture of Pillow, as :func:`decode_image` does of its file.
+
+    Raises
+    ------
+    DataError
+        If its file is broken.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> decode_picture(Image.new("1", (2, 1), 1)).tolist()
+    [[255, 255]]
+    """
+    try:
+        return _pixels(_upright(picture), mode, steps or Preprocessing(), None)
+    except OSError as error:
+        raise DataError(f"image: cannot be read as an image ({error})") from None
 
 
 def picture_header(

@@ -11,7 +11,7 @@ import numpy as np
 
 from visionshare.datasets import Preprocessing
 from visionshare.datasets.canvas import to_gray
-from visionshare.datasets.decoding import picture_header
+from visionshare.datasets.decoding import decode_picture, picture_header
 from visionshare.datasets.folders import read_image
 from visionshare.datasets.pictures.preparation import propose_preparation
 from visionshare.errors import InputError
@@ -25,7 +25,11 @@ LEAST_SIDE = 16
 _LARGEST = 4096
 # Images that tell of what kind all are, at most.
 _LOOKED_AT = 200
-_BYTE = (0.0, 255.0)
+_BYTE, _FRACTION = (0.0, 255.0), (0.0, 1.0)
+# Floats up to it may be fractions that something has overshot.
+_OVERSHOT = 2.0
+# Width and height change places in these EXIF orientations.
+_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 # What changes nothing, but says what is ink: it can be drawn, and alpha is laid on dark.
 _LIGHT_INK = Preprocessing("light_on_dark")
 
@@ -74,6 +78,8 @@ class Intake:
         The lowest and the highest value of training; they become 0 and 255.
     preprocessing : Preprocessing
         What is done to pictures of different sizes and to files.
+    kind : {"bytes", "whole", "other"}
+        What numbers training had: bytes and pictures, whole numbers of other types, or others.
 
     Examples
     --------
@@ -88,6 +94,8 @@ class Intake:
     n_channels: int
     values: tuple[float, float]
     preprocessing: Preprocessing
+    # Those that were pickled before it was kept have this one.
+    kind: str = "other"
 
     @property
     def mode(self) -> str:
@@ -136,7 +144,7 @@ class Intake:
         if color is True and counts == {1}:
             raise InputError("color", True, "False or 'auto' for images without colors")
         sides = np.array([shape[:2] for shape in shapes])
-        values = _values(listed)
+        values, kind = _values(listed), _kind(listed)
         is_array = isinstance(listed, np.ndarray) and listed.dtype.kind in "fiub"
         if not is_array and counts <= {1, 3}:
             drawn = np.linspace(0, len(listed) - 1, min(_LOOKED_AT, len(listed))).astype(int)
@@ -145,12 +153,13 @@ class Intake:
             made = propose_preparation(
                 looked_at, size=given, color=asked, sizes=sides, max_side=MOST_SIDE
             )
-            return Intake(made.size, 3 if made.mode == "color" else 1, values, made.preprocessing)
+            n = 3 if made.mode == "color" else 1
+            return Intake(made.size, n, values, made.preprocessing, kind)
         n = max(counts)
         if n == 3 and (color is False or (color == "auto" and not _have_color(np.asarray(listed)))):
             n = 1
         steps = _LIGHT_INK if n == 1 and _show_light_ink(listed, values) else Preprocessing()
-        return Intake(given or _size(sides, least_side), n, values, steps)
+        return Intake(given or _size(sides, least_side), n, values, steps, kind)
 
     def apply(self, images: Any) -> np.ndarray:
         """Return images (n, H, W) or (n, H, W, C), uint8.
@@ -158,7 +167,8 @@ class Intake:
         Raises
         ------
         InputError
-            If an image is of another kind than those of training.
+            If an image is of another kind than those of training, or its values certainly are of
+            another unit.
         DataError
             If a file cannot be read.
         """
@@ -169,15 +179,43 @@ class Intake:
             as_is = self.values == _BYTE and self.preprocessing in (Preprocessing(), _LIGHT_INK)
             if one.shape[1:] == shape and as_is:
                 return one
+        arrays = _arrays(listed)
+        self._check_unit(arrays)
+        wide = [array.max() for array in arrays if array.dtype == np.uint16 and array.size]
+        divisor = 257 if self.kind == "bytes" and max(wide, default=0) > 255 else 1
         out = np.empty((len(listed), *shape), np.uint8)
         for i, entry in enumerate(listed):
-            out[i] = self._one(entry)
+            out[i] = self._one(entry, divisor)
         return out
 
-    def _one(self, entry: Any) -> np.ndarray:
+    def _check_unit(self, arrays: list[np.ndarray]) -> None:
+        """Check that values are fractions where training had those, and bytes where it had bytes.
+
+        An image that is black may be of any unit.
+        """
+        floats = [array for array in arrays if array.dtype.kind == "f" and array.size]
+        highest = max((float(array.max()) for array in floats), default=0.0)
+        if self.values == _FRACTION:
+            whole = [array for array in arrays if array.dtype.kind in "iu" and array.size]
+            most = max((float(array.max()) for array in whole), default=0.0)
+            if highest > _OVERSHOT or most > 1:
+                given = f"values up to {max(highest, most):g}"
+                raise InputError("images", given, "values from 0 to 1, as in training")
+        elif self.values == _BYTE and self.kind != "other" and highest <= 1:
+            if all((array == np.rint(array)).all() for array in floats):
+                return
+            given = f"fractions up to {highest:g}"
+            raise InputError("images", given, "values from 0 to 255, as in training")
+
+    def _one(self, entry: Any, divisor: int = 1) -> np.ndarray:
         if isinstance(entry, (str, os.PathLike)):
             return read_image(entry, self.size, self.mode, self.preprocessing)
-        picture = _as_bytes(np.asarray(entry), self.values)
+        if _is_picture(entry) and self.n_channels in (1, 3):
+            pixels = decode_picture(entry, self.mode, self.preprocessing)
+            return self.preprocessing.apply(pixels, self.size)
+        image = np.asarray(entry)
+        image = image // divisor if image.dtype == np.uint16 else image
+        picture = _as_bytes(image, self.values)
         if picture.ndim == 3 and picture.shape[2] == 3 and self.n_channels == 1:
             picture = to_gray(picture)
         elif picture.ndim == 2 and self.n_channels == 3:
@@ -199,7 +237,28 @@ def _show_light_ink(images: Sequence[Any], values: tuple[float, float]) -> bool:
 
 
 def _looked_at(entry: Any, values: tuple[float, float]) -> Any:
-    return entry if isinstance(entry, (str, os.PathLike)) else _as_bytes(np.asarray(entry), values)
+    if isinstance(entry, (str, os.PathLike)):
+        return entry
+    if _is_picture(entry):
+        if entry.has_transparency_data:
+            return np.asarray(entry.convert("RGBA"))
+        return decode_picture(entry, "gray" if _shape_of_picture(entry)[2] == 1 else "color")
+    return _as_bytes(np.asarray(entry), values)
+
+
+def _is_picture(entry: Any) -> bool:
+    """Return whether an entry is a picture of Pillow, whose values may be numbers of a palette."""
+    from PIL import Image
+
+    return isinstance(entry, Image.Image)
+
+
+def _arrays(images: Sequence[Any]) -> list[np.ndarray]:
+    """Return the numbers of entries that are neither paths nor pictures of Pillow."""
+    if isinstance(images, np.ndarray) and images.dtype.kind in "fiub":
+        return [images]
+    entries = (e for e in images if not isinstance(e, (str, os.PathLike)) and not _is_picture(e))
+    return [array for entry in entries if (array := np.asarray(entry)).dtype.kind in "fiub"]
 
 
 def _is_list(images: Any) -> bool:
@@ -229,6 +288,8 @@ def _shape_of(entry: Any) -> tuple[int, int, int]:
     """Return height, width and values a pixel of an image or of a picture file."""
     if isinstance(entry, (str, os.PathLike)):
         return _shape_of_file(entry)
+    if _is_picture(entry):
+        return _shape_of_picture(entry)
     image = np.asarray(entry)
     if image.ndim not in (2, 3) or image.dtype.kind not in "fiub" or 0 in image.shape:
         given = f"{image.dtype} of shape {image.shape}"
@@ -238,7 +299,18 @@ def _shape_of(entry: Any) -> tuple[int, int, int]:
 
 def _shape_of_file(path: str | os.PathLike[str]) -> tuple[int, int, int]:
     height, width, mode, _ = picture_header(path)
-    return height, width, 1 if mode in ("1", "L") or mode.startswith(("I", "F")) else 3
+    return height, width, _values_of_mode(mode)
+
+
+def _shape_of_picture(picture: Any) -> tuple[int, int, int]:
+    width, height = picture.size
+    if picture.getexif().get(_ORIENTATION) in _TURNED:
+        height, width = width, height
+    return height, width, 3 if "transparency" in picture.info else _values_of_mode(picture.mode)
+
+
+def _values_of_mode(mode: str) -> int:
+    return 1 if mode in ("1", "L") or mode.startswith(("I", "F")) else 3
 
 
 def _have_color(images: np.ndarray) -> bool:
@@ -265,19 +337,26 @@ def _given_size(size: Any) -> tuple[int, int]:
 
 def _values(images: Sequence[Any]) -> tuple[float, float]:
     """Return the range of values: that of bytes, of fractions, or what there is."""
-    arrays = [np.asarray(e) for e in images if not isinstance(e, (str, os.PathLike))]
+    arrays = _arrays(images)
     if not arrays or all(array.dtype == np.uint8 for array in arrays):
         return _BYTE
     if all(array.dtype == bool for array in arrays):
-        return 0.0, 1.0
+        return _FRACTION
     low, high = min(float(a.min()) for a in arrays), max(float(a.max()) for a in arrays)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError("images", "NaN or infinity", "finite values")
     if low >= 0 and high <= 1:
-        return 0.0, 1.0
+        return _FRACTION
     if low >= 0 and 128 <= high <= 255:
         return _BYTE
     return min(0.0, low), high if high > low else low + 1.0
+
+
+def _kind(images: Sequence[Any]) -> str:
+    arrays = _arrays(images)
+    if all(array.dtype == np.uint8 for array in arrays):
+        return "bytes"
+    return "whole" if all(array.dtype.kind in "iu" for array in arrays) else "other"
 
 
 def _as_bytes(image: np.ndarray, values: tuple[float, float]) -> np.ndarray:
@@ -288,6 +367,8 @@ def _as_bytes(image: np.ndarray, values: tuple[float, float]) -> np.ndarray:
         image = image[..., 0]
     if image.dtype == np.uint8 and values == _BYTE:
         return image
+    if image.dtype == bool:
+        return np.where(image, np.uint8(255), np.uint8(0))
     low, high = values
     scaled = (image.astype(np.float64) - low) * (255 / (high - low))
     if not np.isfinite(scaled).all():

@@ -136,6 +136,7 @@ def train(
     Example: visionshare train "s3://bucket/train-*.tar" --workers 4 --out s3://bucket/runs/1
     """
     from visionshare.distributed import cluster_client
+    from visionshare.distributed.clients import check_cluster
     from visionshare.distributed.warming import warm_workers
     from visionshare.recipes import train as run
     from visionshare.recipes.own_pictures import PictureOptions, names_pictures
@@ -146,6 +147,7 @@ def train(
     if out is not None:
         Destination.of(out)
     n_jobs = resolve_jobs(jobs, "--jobs")
+    check_cluster(workers, scheduler)
     changes = list(settings or [])
     if rounds is not None:
         changes.append(f"learner.rounds={rounds}")
@@ -158,19 +160,19 @@ def train(
         changes.append(f"seed={seed}")
     search = SearchOptions.of(budget, time)
     options = PictureOptions(recipe, image_size(size), color, test_fraction, balanced, skip_broken)
-    if names_pictures(pipeline):
-        own = _own_pictures(pipeline, data, options, search, changes, n_jobs)
-        chosen = own.recipe
-        if recipe is None and not names_storage(pipeline):
-            folder = local_place(out or Path("out", chosen.name))
-            chosen = chosen_recipe(chosen, folder, search, resume, n_jobs)
+    is_own = names_pictures(pipeline)
+    if is_own:
+        chosen = _own_pictures(pipeline, data, options, search, changes, n_jobs).recipe
     else:
         chosen = _pipeline(pipeline, data, options, search, changes)
     place = out or str(Path("out", chosen.name))
+    # A cluster that does not answer ends the command before it has searched.
     with cluster_client(workers, scheduler, n_jobs) as client:
         if client is not None:
             # While features are fitted here, the workers load what they will need.
             warm_workers(client)
+        if is_own and recipe is None and not names_storage(pipeline):
+            chosen = chosen_recipe(chosen, local_place(place), search, resume, n_jobs)
         result = run(
             chosen, place, data, n_jobs, resume, learning_curve=learning_curve, client=client
         )

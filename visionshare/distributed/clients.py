@@ -8,7 +8,7 @@ from typing import Any
 
 from visionshare.errors import ClusterError, InputError
 
-__all__ = ["cluster_client"]
+__all__ = ["check_cluster", "cluster_client"]
 
 # So long after a worker was lost Dask looks whether it is back, and otherwise takes its nanny away
 # for good. After the usual 15 seconds the look may fall into another restart.
@@ -23,6 +23,24 @@ _MEMORY_KEPT = {
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1
     )
 }
+
+
+def check_cluster(workers: int | None, scheduler: str | None) -> None:
+    """Check what :func:`cluster_client` is asked for; nothing is started.
+
+    Raises
+    ------
+    InputError
+        If both are given, or the number of processes is none.
+
+    Examples
+    --------
+    >>> check_cluster(2, None)
+    """
+    if workers is not None and scheduler is not None:
+        raise InputError("--workers", workers, "one of --workers and --scheduler")
+    if workers is not None and workers < 1:
+        raise InputError("--workers", workers, "an integer of at least 1")
 
 
 @contextmanager
@@ -63,13 +81,10 @@ def cluster_client(
     ...     print(client)
     None
     """
+    check_cluster(workers, scheduler)
     if workers is None and scheduler is None:
         yield None
         return
-    if workers is not None and scheduler is not None:
-        raise InputError("--workers", workers, "one of --workers and --scheduler")
-    if workers is not None and workers < 1:
-        raise InputError("--workers", workers, "an integer of at least 1")
     try:
         import dask
         from distributed import Client, LocalCluster

@@ -15,7 +15,7 @@ from visionshare.errors import VisionshareError
 
 __all__ = ["command", "main"]
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
 
 
 @contextmanager
@@ -56,7 +56,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit code.
 
     Errors that the library raises on purpose are one line on standard error and exit code 2;
-    ``--debug`` before the command shows their traceback; ``--quiet`` shows no progress.
+    ``--debug`` before the command shows their traceback; ``--quiet`` shows no progress. Ctrl-C and
+    SIGTERM end it in order, with exit codes 130 and 143.
 
     Parameters
     ----------
@@ -83,18 +84,19 @@ def main(arguments: list[str] | None = None) -> int:
         typer.echo(f"error: {one_line(message)}", err=True)
         return 2
 
+    ended: list[int] = []
     try:
-        with shown("--quiet" not in arguments):
+        with _terminations_interrupt(ended, arguments), shown("--quiet" not in arguments):
             result = app(arguments, "visionshare", standalone_mode=False)
         code = result if isinstance(result, int) else 0
         # Some versions of typer return this code after an interrupt.
-        return _stopped(arguments) if code == _INTERRUPTED else code
+        return _stopped(arguments, ended) if code == _INTERRUPTED else code
     except VisionshareError as error:
         if debug:
             raise
         return failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        return _stopped(arguments)
+        return _stopped(arguments, ended)
     except BrokenPipeError:
         return 1
     except Exception as error:
@@ -106,14 +108,36 @@ def main(arguments: list[str] | None = None) -> int:
         return failed(f"{type(error).__name__}: {error} (--debug shows where)")
 
 
-def _stopped(arguments: list[str]) -> int:
+def _stopped(arguments: list[str], ended: list[int]) -> int:
     hint = ""
     if "train" in arguments[:3]:
         hint = "; the same command with --resume resumes it"
     elif "design" in arguments[:3]:
         hint = "; the same command resumes it"
     sys.stderr.write(f"stopped{hint}\n")
-    return _INTERRUPTED
+    return _TERMINATED if ended else _INTERRUPTED
+
+
+@contextmanager
+def _terminations_interrupt(ended: list[int], arguments: list[str]) -> Iterator[None]:
+    """Interrupt a block at SIGTERM as Ctrl-C does, so that it tidies up; note the signal.
+
+    A service ends in order itself.
+    """
+    is_ours = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and "serve" not in arguments[:3]
+    if not is_ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _: object) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

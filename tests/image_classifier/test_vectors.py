@@ -28,3 +28,15 @@ def test_a_classifier_of_images_has_no_number_of_features_in(pictures):
 @parametrize_with_checks([ImageClassifier("pixels", n_jobs=1)])
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_names_of_columns_go_with_the_vectors(pictures):
+    import pandas as pd
+
+    images, y = pictures
+    table = pd.DataFrame(images.reshape(len(images), -1)[:, :6], columns=list("abcdef"))
+    model = ImageClassifier(budget=3000, n_jobs=1).fit(table, y)
+    assert model.n_features_in_ == len(model.feature_names_in_) == 6
+    model.set_params(features="pixels", size=9).fit(images, y)
+    assert not hasattr(model, "feature_names_in_")
+    assert not hasattr(model, "n_features_in_")

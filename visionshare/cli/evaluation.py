@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from visionshare.reports import Results
 
 __all__ = ["register"]
+
+# Of a batch that is timed: images, or fewer where they take more bytes than these.
+_IMAGES, _BYTES = 4096, 1 << 28
 
 _ALL_OF_IT = (
     "note: there is no test part, so all pictures are evaluated; those that the classifier was "
@@ -249,14 +253,15 @@ def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None
     from visionshare.resources import resolve_jobs
 
     model, rng = load(classifier), np.random.default_rng(0)
-    images = rng.integers(0, 256, (4096, *model.image_shape), dtype=np.uint8)
+    n = min(_IMAGES, max(1, _BYTES // math.prod(model.image_shape)))
+    images = rng.integers(0, 256, (n, *model.image_shape), dtype=np.uint8)
     threads = resolve_jobs(jobs, "--jobs")
     model.decision_function(images[0])
     model.decision_function(images[:64], threads)
     single, batched = [], []
     for i in range(500):
         start = time.perf_counter()
-        model.decision_function(images[i])
+        model.decision_function(images[i % n])
         single.append(time.perf_counter() - start)
     for _ in range(5):
         start = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Jobs, Scheduler, Workers
 from visionshare.cli.text import portable
-from visionshare.errors import InputError
+from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
     from visionshare.datasets import Preprocessing
@@ -78,7 +79,7 @@ def extract(
     threads = resolve_jobs(jobs, "--jobs")
     folder = Destination.of(out, replaces=False).folder
     paths = list(image_paths(images))
-    options = _PoolOptions(size, color, fit or "resize", sample, seed, threads)
+    options = _PoolOptions(size, color, fit or "resize", sample, seed, threads, skip_broken)
     with memory_limit(memory, "--memory"):
         family, steps = _family(features, paths, folder, options)
     with cluster_client(workers, scheduler, threads) as client:
@@ -108,6 +109,7 @@ class _PoolOptions:
     sample: int
     seed: int
     threads: int
+    skip_broken: bool
 
 
 def _family(
@@ -148,7 +150,7 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     """Return a pool's family, fitted on a sample of the images."""
     import numpy as np
 
-    from visionshare.datasets.folders import read_image, read_images
+    from visionshare.datasets.folders import read_images
     from visionshare.memory import check_fits
     from visionshare.recipes.pools import read_pool
     from visionshare.recipes.schema import FeaturePart
@@ -159,12 +161,22 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     mode = "color" if options.color else "gray"
     rng = np.random.default_rng(options.seed)
     chosen = [paths[i] for i in np.sort(rng.permutation(len(paths))[: options.sample])]
-    shape = _size(options.size) if options.size else read_image(paths[0], None, mode).shape[:2]
+    shape = _size(options.size) if options.size else _shape(paths, mode, options.skip_broken)
     # Of a sample that does not fit the error names the ways out that images have; here one more.
     needed = len(chosen) * float(np.prod(shape)) * (3 if options.color else 1)
     check_fits(f"a sample of {len(chosen)} images", needed, "a smaller --sample or --size")
     sample = read_images(chosen, shape, mode, options.fit, options.threads, broken=[])
     return family.fit(sample)
+
+
+def _shape(paths: list[str], mode: str, skip_broken: bool) -> tuple[int, ...]:
+    """Return the height and width of the first picture, of those that can be read where asked."""
+    from visionshare.datasets.folders import read_image
+
+    for path in paths[:-1] if skip_broken else []:
+        with suppress(DataError):
+            return read_image(path, None, mode).shape[:2]
+    return read_image(paths[-1 if skip_broken else 0], None, mode).shape[:2]
 
 
 def _size(text: str) -> tuple[int, int]:

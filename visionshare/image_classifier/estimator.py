@@ -109,7 +109,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     -----
     Images are (n, H, W) or (n, H, W, C) of bytes, other whole numbers or floats, or sequences of
     such images of any sizes, or of paths of picture files. The classifier sees bytes: values are
-    scaled from the range of the training images. A two-dimensional array is a vector for each
+    scaled from the range of the training images. Later images have the same unit: fractions where
+    training had bytes, and bytes where it had fractions, are refused; booleans are black and white,
+    and 16 bits become bytes where training had those. Pictures of Pillow are read as their files
+    are. Copies of an image are held out together. A two-dimensional array is a vector for each
     example; ShareBoost then chooses among its numbers, their products, and Gaussians.
 
     Examples
@@ -227,8 +230,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             if len(images) != len(y):
                 raise InputError("y", len(y), f"a class for each of {len(images)} images")
             rasters = self._intake.apply(images)
-            if hasattr(self, "n_features_in_"):
-                del self.n_features_in_
+            # Of a fit to vectors before it.
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self, name):
+                    delattr(self, name)
         check_classification_targets(y)
         return rasters, y
 

@@ -98,6 +98,8 @@ def repair_store(path: str | os.PathLike[str]) -> list[str]:
     ['00003.h5']
     """
     folder = Path(path)
+    # A folder without a store is left as it is: a lock would make a file in it.
+    read_manifest(folder)
     with writer_lock(folder):
         broken, manifest = verify_store(folder), read_manifest(folder)
         kept = {

@@ -89,3 +89,12 @@ def test_a_folder_below_a_file_is_an_error_of_storage(tmp_path):
 def test_a_file_system_without_new_folders_is_an_error_of_storage():
     with pytest.raises(StorageError, match=r"/proc/no-such-process/out: cannot be made"):
         make_folder("/proc/no-such-process/out")
+
+
+def test_a_link_to_a_folder_is_not_removed(tmp_path):
+    (tmp_path / "theirs").mkdir()
+    write_text(tmp_path / "theirs" / "a", "a")
+    (tmp_path / "work").symlink_to(tmp_path / "theirs")
+    with pytest.raises(InputError, match="no link"):
+        remove_folder(tmp_path / "work")
+    assert (tmp_path / "work" / "a").read_text() == "a"

@@ -27,6 +27,8 @@ __all__ = [
 # What the system says where a write cannot be done, whatever is written.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _NO_WRITES = {errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENAMETOOLONG}
+# And where the name is taken, or its folder takes none: of another file they say something else.
+_NO_NAME = {errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTEMPTY}
 _numbers = itertools.count()
 
 
@@ -48,9 +50,19 @@ def storage_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         if error.errno in _NO_ROOM:
             raise StorageError(f"{path}: {error.strerror}; make room and run it again") from error
-        if error.errno in _NO_WRITES:
+        of_name = error.errno in _NO_NAME and _is_beside(error.filename, path)
+        if error.errno in _NO_WRITES or of_name:
             raise StorageError(f"{path}: cannot be written ({error.strerror})") from error
         raise
+
+
+def _is_beside(name: object, path: str | os.PathLike[str]) -> bool:
+    """Return whether the file of an error is one that is written, under its last name or not."""
+    if not isinstance(name, (str, os.PathLike)):
+        return False
+    return Path(path) in (Path(name), *Path(name).parents) or (
+        is_partial(Path(name)) and Path(name).parent == Path(path).parent
+    )
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -224,6 +236,8 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
+    InputError
+        If it is a link: what it leads to may be anyone's.
     StorageError
         If it cannot be removed.
 
@@ -237,6 +251,8 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
     []
     """
     final = Path(path)
+    if final.is_symlink():
+        raise InputError("folder", str(path), "a folder, and no link to one")
     with storage_errors(final):
         _remove_stale(final)
         if not final.is_dir():

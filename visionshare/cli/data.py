@@ -11,7 +11,7 @@ import typer
 
 from visionshare.cli.images import files_of
 from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
-from visionshare.cli.outputs import check_not_inputs, is_our_png, write_png
+from visionshare.cli.outputs import check_file, check_not_inputs, is_our_png, write_png
 
 if TYPE_CHECKING:
     from visionshare.datasets.pictures.checking import PictureCheck
@@ -115,6 +115,7 @@ def check(
     from visionshare.resources import resolve_jobs
 
     path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
+    check_file("--sheet", path)
     if not is_our_png(path):
         check_not_inputs("--sheet", [path], files_of(pictures))
     found = find_pictures(pictures)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.options import Classifier, Json
-from visionshare.cli.outputs import check_not_inputs
+from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def explain(
     if out is not None:
         if out.suffix.lower() != ".png":
             raise InputError("--out", str(out), "a file .png")
+        check_file("--out", out)
         check_not_inputs("--out", [out], [classifier, picture])
     explained = explain_picture(load(classifier), picture)
     said = explained.explanation

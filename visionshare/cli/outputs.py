@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 __all__ = [
+    "check_file",
     "check_free",
     "check_not_inputs",
     "is_our_hocr",
@@ -62,6 +65,52 @@ def _identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
+
+
+def check_file(argument: str, path: Path, begins: str | None = None) -> None:
+    """Check that a file can be written, before there is anything to write.
+
+    Parameters
+    ----------
+    argument : str
+        What an error calls it.
+    path : pathlib.Path
+    begins : str, optional
+        What files of the command begin with: one that does not is refused, unless it is empty.
+
+    Raises
+    ------
+    InputError
+        If it cannot, or something else is there.
+
+    Examples
+    --------
+    >>> check_file("--out", Path(__file__).parent)
+    Traceback (most recent call last):
+        ...
+    visionshare.errors.InputError: --out: got '...'; accepted: a file to write to (Is a directory)
+    """
+    given, reason = str(path), None
+    if path.is_dir():
+        reason = os.strerror(errno.EISDIR)
+    else:
+        # Folders that are missing are made.
+        folder = next((above for above in path.parents if os.path.lexists(above)), Path())
+        try:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            reason = error.strerror
+    if reason is not None:
+        raise InputError(argument, given, f"a file to write to ({reason})")
+    if begins is not None and not _begins(path, begins.encode()):
+        given += ", which this command did not write"
+        raise InputError(argument, given, f"a new file, or one that begins with {begins.strip()}")
+
+
+def _begins(path: Path, text: bytes) -> bool:
+    head = _head(path)
+    return not head or head.startswith(text)
 
 
 def check_free(argument: str, path: Path, ours: bool) -> None:

@@ -25,7 +25,13 @@ from visionshare.cli.options import (
     SkipPreprocessing,
     Workers,
 )  # fmt: skip
-from visionshare.cli.outputs import check_free, check_not_inputs, is_our_png, write_png
+from visionshare.cli.outputs import (
+    check_file,
+    check_free,
+    check_not_inputs,
+    is_our_png,
+    write_png,
+)  # fmt: skip
 from visionshare.cli.text import cell, one_line, portable
 from visionshare.errors import DataError, InputError
 from visionshare.progress import stage
@@ -41,6 +47,7 @@ __all__ = ["register"]
 
 _FORMS = (".csv", ".jsonl")
 _HEADERS = {".csv": "image,class,probability\n"}
+_BEGINS = {**_HEADERS, ".jsonl": '{"image": '}
 _SKIPPED = 1
 
 
@@ -60,7 +67,7 @@ def predict(
             "--out",
             metavar="FILE|URL",
             help="A .csv or .jsonl file, or s3://bucket/NAME.csv; the same command completes a "
-            "stopped run.",
+            "stopped run. A file of another kind is not replaced.",
         ),
     ] = None,
     skip_preprocessing: SkipPreprocessing = False,
@@ -94,6 +101,8 @@ def predict(
             raise InputError("--out", out, "a file .csv or .jsonl")
         if is_url(out):
             check_takes_results(out, "--out")
+        else:
+            check_file("--out", Path(out), _BEGINS[suffix])
         form = suffix[1:]
     threads, paths = resolve_jobs(jobs, "--jobs"), image_paths(images, tars=True)
     model = load(classifier)
@@ -164,8 +173,6 @@ def _output(out: str | None, identity: str) -> Iterator[ResumedFile | _Lines]:
     if out is None:
         yield _Lines()
         return
-    if os.path.isdir(out):
-        raise InputError("--out", out, "a file to write to (Is a directory)")
     header = _HEADERS.get(os.path.splitext(out)[1], "")
     try:
         with resumed_file(out, identity, header) as file:
@@ -247,6 +254,7 @@ def prepare(
     for target in made:
         check_free("--out", target, is_our_png(target))
     if raw is not None:
+        check_file("--raw", raw)
         check_not_inputs("--raw", [raw], [classifier, *paths])
     try:
         make_folder(out)

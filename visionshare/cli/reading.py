@@ -10,6 +10,7 @@ import typer
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.options import Jobs
 from visionshare.cli.outputs import (
+    check_file,
     check_free,
     check_not_inputs,
     is_our_hocr,
@@ -76,11 +77,13 @@ def read(
         if value is not None and len(paths) != 1:
             raise InputError(name, f"{len(paths)} pages", "one page; --out takes any number")
     names = _names(paths) if out is not None else []
-    inputs = [classifier, *paths]
+    inputs: list[str | Path] = [classifier, *paths]
     if out is not None:
         _check_files(out, names, inputs)
     for option, file in (("--hocr", hocr), ("--picture", picture)):
-        check_not_inputs(option, [] if file is None else [file], inputs)
+        if file is not None:
+            check_file(option, file)
+            check_not_inputs(option, [file], inputs)
     model = load(classifier)
     check_reader(model)
     for i, path in enumerate(paths):

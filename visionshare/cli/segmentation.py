@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.options import Classifier, Jobs, Json
-from visionshare.cli.outputs import check_not_inputs
+from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def segment(
             continue
         if path.suffix.lower() != ".png":
             raise InputError(option, str(path), "a .png file")
+        check_file(option, path)
         check_not_inputs(option, [path], [classifier, image])
     if overlay is not None and overlay.absolute() == out.absolute():
         raise InputError("--overlay", str(overlay), "another file than that of --out")

@@ -10,7 +10,7 @@ import typer
 
 from visionshare.cli.images import files_of
 from visionshare.cli.options import DataFolder, Jobs, Json
-from visionshare.cli.outputs import check_not_inputs
+from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def transfer(
     from visionshare.learners import GreedyTL
     from visionshare.recipes.sources import read_sources, source_files, source_shape
     from visionshare.recipes.transfer import Task
+    from visionshare.reports.transferability import TABLE_BEGINS
     from visionshare.resources import resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
@@ -113,10 +114,15 @@ def transfer(
     task = Task(features, positive_class, positives, negatives, seed)
     if out is not None:
         task.check()
-    read = [*files_of(dataset), *source_files(sources)]
-    check_not_inputs("--out", [] if out is None else [out], read)
+    read: list[str | Path] = [*files_of(dataset), *source_files(sources)]
+    if out is not None:
+        check_file("--out", out)
+        check_not_inputs("--out", [out], read)
     if matrix is not None:
-        check_not_inputs("--matrix", [matrix, matrix.with_suffix(".csv")], read)
+        table = matrix.with_suffix(".csv")
+        check_file("--matrix", matrix)
+        check_file("--matrix", table, TABLE_BEGINS)
+        check_not_inputs("--matrix", [matrix, table], read)
     known = read_sources(sources)
     images = _images(dataset, split, data, source_shape(known))
     figures: dict[str, Any] = {}

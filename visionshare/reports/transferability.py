@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -11,7 +12,15 @@ from matplotlib.figure import Figure
 from visionshare.durable import replace_file, write_text
 from visionshare.errors import InputError
 
-__all__ = ["draw_transferability", "transferability_table", "write_transferability"]
+__all__ = [
+    "TABLE_BEGINS",
+    "draw_transferability",
+    "transferability_table",
+    "write_transferability",
+]
+
+#: What a table begins with: a file of its name that does not is not replaced.
+TABLE_BEGINS = "target,"
 
 
 def _check(weights: np.ndarray, targets: Sequence[str], sources: Sequence[str]) -> np.ndarray:
@@ -69,11 +78,19 @@ def write_transferability(
         A .png.
     weights, targets, sources
         As for :func:`transferability_table`.
+
+    Raises
+    ------
+    InputError
+        If a file stands where the table would be, and is none.
     """
+    table = Path(path).with_suffix(".csv")
+    if table.is_file() and not table.read_bytes().startswith(TABLE_BEGINS.encode()):
+        given = f"{path}, beside which {table.name} is no such table"
+        raise InputError("path", given, "a name that no other table has")
     figure = draw_transferability(weights, targets, sources)
     with replace_file(path) as partial:
         figure.savefig(partial, format="png", dpi=110, metadata={"Software": None})
-    table = os.path.splitext(os.fspath(path))[0] + ".csv"
     write_text(table, transferability_table(weights, targets, sources))
 
 

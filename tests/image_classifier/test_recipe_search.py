@@ -17,6 +17,7 @@ from visionshare.image_classifier.recipe_search import (
 )
 from visionshare.image_classifier.trials import Trials
 from visionshare.recipes import load_recipe, train
+from visionshare.recipes.folder import run_folder
 from visionshare.recipes.own_pictures import PictureOptions, recipe_for_pictures
 from visionshare.recipes.stages.images import load_split
 
@@ -156,3 +157,22 @@ def test_folders_of_others_are_refused_before_anything_is_read(tmp_path, base):
 def test_settings_that_the_search_chooses_are_refused(setting):
     with pytest.raises(RecipeError, match="--recipe photos"):
         check_settings(["data.limit=9", setting])
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["trials/notes.txt", "recipe.toml", "trials"])
+def test_what_no_search_wrote_is_kept(tmp_path, base, name, resume):
+    out = tmp_path / "out"
+    with run_folder(out, base):
+        pass
+    if name == "trials":
+        (tmp_path / "elsewhere").mkdir()
+        (out / name).symlink_to(tmp_path / "elsewhere")
+    else:
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("of the user\n")
+    before = sorted(path.name for path in out.rglob("*"))
+    with pytest.raises(InputError, match=r"^out: got .*(recipe.toml|trials)"):
+        search_recipe(base, out, LIMITS, QUICK, resume=resume)
+    assert sorted(path.name for path in out.rglob("*")) == before
+    assert (tmp_path / "elsewhere").is_dir() == (name == "trials")

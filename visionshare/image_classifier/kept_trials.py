@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 from visionshare.classifier import CompactClassifier
@@ -13,7 +14,22 @@ from visionshare.errors import VisionshareError
 from visionshare.fingerprints import array_fingerprint, spec_fingerprint
 from visionshare.recipes.schema import Recipe, as_settings
 
-__all__ = ["KeptTrials"]
+__all__ = ["KeptTrials", "is_trial_file"]
+
+# Characters of the fingerprint that names a trial.
+_KEY = 32
+
+
+def is_trial_file(path: Path) -> bool:
+    """Return whether a name is that of a file of :class:`KeptTrials`.
+
+    Examples
+    --------
+    >>> is_trial_file(Path("notes.txt")), is_trial_file(Path("0123456789abcdef" * 2 + ".json"))
+    (False, True)
+    """
+    name = rf"[0-9a-f]{{{_KEY}}}\.(json|safetensors)"
+    return re.fullmatch(name, path.name) is not None
 
 
 class KeptTrials:
@@ -68,5 +84,5 @@ class KeptTrials:
 
     def _files(self, recipe: Recipe, n_images: int) -> tuple[Path, Path]:
         about = {"recipe": as_settings(recipe), "images": self._images, "learning": n_images}
-        key = spec_fingerprint(about, {})[:32]
+        key = spec_fingerprint(about, {})[:_KEY]
         return self._folder / f"{key}.safetensors", self._folder / f"{key}.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -10,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from visionshare.datasets import ImageSet
-from visionshare.durable import remove_folder, write_text
-from visionshare.errors import RecipeError
+from visionshare.durable import is_partial, remove_folder, write_text
+from visionshare.errors import InputError, RecipeError
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.choosing import Options
-from visionshare.image_classifier.kept_trials import KeptTrials
+from visionshare.image_classifier.kept_trials import KeptTrials, is_trial_file
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import Trial
 from visionshare.memory import memory_limit
@@ -89,7 +90,8 @@ def search_recipe(
         Says where the pictures are, how they are prepared, the seed and the memory, and, in its
         learner, whether classes are balanced.
     out : pathlib.Path
-        Folder of the run; what an earlier run needed to resume is removed from it.
+        Folder of the run; what an earlier run needed to resume is removed from it, and nothing
+        else: a ``recipe.toml`` or ``trials/`` that no search wrote is refused.
     limits : Limits
     options : Options
     jobs : int, default 1
@@ -100,13 +102,15 @@ def search_recipe(
     Raises
     ------
     InputError
-        If the folder is not a run's, or nothing keeps within the limits.
+        If the folder is not a run's, holds such files, or nothing keeps within the limits.
     DataError, RecipeError
         If the pictures cannot be read.
     MemoryLimitError
         If they, or any trial, need more memory than ``store.memory``.
     """
     unlearned = base.model_copy(update={"deformations": None, "fine_tuning": None})
+    check_run_folder(out)
+    _check_kept(out)
     with (
         run_folder(out, base) as folder,
         tempfile.TemporaryDirectory(prefix="visionshare-") as work,
@@ -125,6 +129,29 @@ def search_recipe(
         write_text(folder / CHOSEN, toml_text(recipe, [_asked(limits), *_remarks(choice)]))
         remove_folder(folder / _TRIALS)
     return SearchedRecipe(load_recipe(out / CHOSEN), choice)
+
+
+def _check_kept(folder: Path) -> None:
+    """Check that what a search removes and replaces in a folder is of a search."""
+    accepted = "a folder without it; move it, or choose another folder"
+    file, trials = folder / CHOSEN, folder / _TRIALS
+    if os.path.lexists(file) and not _is_chosen(file):
+        raise InputError("out", f"{file}, which no search wrote", accepted)
+    if os.path.lexists(trials) and not _is_trials(trials):
+        raise InputError("out", f"{trials}, which is of no search", accepted)
+
+
+def _is_chosen(file: Path) -> bool:
+    try:
+        return file.read_text("utf-8").startswith(f"# {_ASKED}")
+    except (OSError, ValueError):
+        return False
+
+
+def _is_trials(folder: Path) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    return all(is_partial(path) or is_trial_file(path) for path in folder.iterdir())
 
 
 def kept_recipe(base: Recipe, out: Path, limits: Limits) -> Recipe | None:

@@ -86,7 +86,6 @@ def transfer(
     from visionshare.learners import GreedyTL
     from visionshare.recipes.sources import read_sources, source_files, source_shape
     from visionshare.recipes.transfer import Task
-    from visionshare.reports.transferability import TABLE_BEGINS
     from visionshare.resources import resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
@@ -119,6 +118,8 @@ def transfer(
         check_file("--out", out)
         check_not_inputs("--out", [out], read)
     if matrix is not None:
+        from visionshare.reports.transferability import TABLE_BEGINS
+
         table = matrix.with_suffix(".csv")
         check_file("--matrix", matrix)
         check_file("--matrix", table, TABLE_BEGINS)

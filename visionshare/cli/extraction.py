@@ -169,14 +169,18 @@ def _learned(pool: str, paths: list[str], options: _PoolOptions) -> Any:
     return family.fit(sample)
 
 
-def _shape(paths: list[str], mode: str, skip_broken: bool) -> tuple[int, ...]:
+def _shape(paths: list[str], mode: str, skip_broken: bool) -> tuple[int, int]:
     """Return the height and width of the first picture, of those that can be read where asked."""
     from visionshare.datasets.folders import read_image
 
+    chosen = paths[0]
     for path in paths[:-1] if skip_broken else []:
         with suppress(DataError):
-            return read_image(path, None, mode).shape[:2]
-    return read_image(paths[-1 if skip_broken else 0], None, mode).shape[:2]
+            height, width = read_image(path, None, mode).shape[:2]
+            return height, width
+        chosen = paths[-1]
+    height, width = read_image(chosen, None, mode).shape[:2]
+    return height, width
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -106,8 +106,12 @@ def decode_picture(
     >>> decode_picture(Image.new("1", (2, 1), 1)).tolist()
     [[255, 255]]
     """
+    from PIL import ImageOps
+
     try:
-        return _pixels(_upright(picture), mode, steps or Preprocessing(), None)
+        # A copy where it is turned: the picture is the caller's.
+        upright = ImageOps.exif_transpose(picture)
+        return _pixels(upright, mode, steps or Preprocessing(), None)
     except OSError as error:
         raise DataError(f"image: cannot be read as an image ({error})") from None
 

@@ -130,6 +130,21 @@ def test_rounds_are_those_of_the_least_left_out_error(seed):
     assert_array_equal(model.decision_function(X), same.decision_function(X))
 
 
+@pytest.mark.parametrize("seed", [0, 5, 9])
+def test_examples_of_weight_zero_are_in_no_fold(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 15))
+    y = X[:, 7] + 0.8 * X[:, 11] + rng.normal(size=40) > 0
+    weights = np.ones(40)
+    weights[rng.permutation(40)[:14]] = 0
+    counted = weights > 0
+    weighted = GreedyTL(rounds="auto", alpha="auto").fit(X, y, weights)
+    alone = GreedyTL(rounds="auto", alpha="auto").fit(X[counted], y[counted])
+    assert_allclose(weighted.alphas_, alone.alphas_)
+    assert_array_equal(weighted.support_, alone.support_)
+    assert_allclose(weighted.coef_, alone.coef_, rtol=1e-9)
+
+
 def test_alpha_and_rounds_are_chosen_together():
     X, y = _data(m=14, d=11)
     model = GreedyTL(rounds="auto", alpha="auto", tol=0).fit(X, y)

@@ -57,6 +57,24 @@ def test_the_compiled_rounds_of_draws_are_those_of_the_loop(n_drawn, tol, m, n):
     _assert_same(fast, plain, 1e-6)
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e-25, 1e-12, 1e12, 1e19, 1e25, 1e33])
+@pytest.mark.parametrize("search", ["exhaustive", RandomSubset(15, 0)])
+def test_no_bit_depends_on_the_size_of_single_precision(size, search):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 30)).astype(np.float32)
+    y = np.sign(X[:, 4] + X[:, 7] + 0.3 * rng.normal(size=40))
+    power, ones = int(np.round(np.log2(size))), np.ones(40)
+    for powers in (np.full(30, power), power * (np.arange(30) % 2)):
+        scaled = np.ldexp(X, powers)
+        assert scaled.dtype == np.float32
+        large = _rounds(scaled, y, ones, "float32", search=search, alpha=0.5)
+        plain = _rounds(X, y, ones, "float32", search=search, alpha=0.5)
+        assert len(plain) == 8
+        assert_array_equal([r.entered for r in large], [r.entered for r in plain])
+        assert_allclose(large[-1].coef, plain[-1].coef, rtol=1e-5)
+        assert_allclose(large[-1].left_out, plain[-1].left_out, rtol=1e-4, atol=1e-5)
+
+
 def test_what_is_explained_to_the_last_digit_still_finds_the_best():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 50))

@@ -27,7 +27,8 @@ def chosen_settings(
     """Return settings with the alpha and the rounds of least error on examples that were left out.
 
     Each fold selects anew: the left-out scores of a round's columns were no guide, as these columns
-    were selected on the example that is left out. With 20 examples or fewer each is a fold. A
+    were selected on the example that is left out. With 20 examples or fewer each is a fold; those
+    of weight 0 are in none. A
     selection of more rounds begins with that of fewer: all numbers of rounds cost one selection.
 
     Parameters
@@ -52,7 +53,7 @@ def chosen_settings(
         return settings
     most = min(settings.rounds or _MOST_ROUNDS, columns.shape[1])
     shares = _SHARES if settings.alpha is None else (settings.alpha / omega.sum(),)
-    folds, errors = _folds(y), np.zeros((len(shares), most))
+    folds, errors = _folds(y, omega), np.zeros((len(shares), most))
     labels, weights = columns.of_examples(y), columns.of_examples(omega)
     for fold in range(folds.max() + 1):
         rows = folds == fold
@@ -97,9 +98,10 @@ def _left_out_errors(
     return np.asarray(np.square(np.clip(scores, -1, 1) - y[rows]) @ omega[rows])
 
 
-def _folds(y: np.ndarray) -> np.ndarray:
-    """Return the fold of each example, (m,): the classes are divided alike."""
-    order = np.argsort(y, kind="stable")
-    folds = np.empty(len(y), np.int64)
-    folds[order] = np.arange(len(y)) % min(_MOST_FOLDS, len(y))
+def _folds(y: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Return the fold of each example, (m,): the classes are divided alike; -1 for weight 0."""
+    counted = np.flatnonzero(omega > 0)
+    order = counted[np.argsort(y[counted], kind="stable")]
+    folds = np.full(len(y), -1, np.int64)
+    folds[order] = np.arange(len(order)) % min(_MOST_FOLDS, len(order))
     return folds

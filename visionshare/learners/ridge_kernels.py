@@ -17,6 +17,8 @@ __all__ = ["select", "select_drawn"]
 _REFRESH = 1e-4
 # Columns a block: what a step keeps of each stays in the first cache or the second.
 _BLOCK = 2048
+# Scales from its inverse to it have squares that single precision holds.
+_USUAL = 1e6
 
 
 @njit(cache=True, nogil=True)
@@ -58,11 +60,14 @@ def select(
     # Of every candidate zᵀGy and 1 + zᵀGz, without its scale: the gain is the same. Directions and
     # Gy have no part along root, so that a candidate's offset does not matter either.
     p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
+    unit = _units(scale).astype(Z.dtype)
     for i in range(N):
         inverse = 1 / scale[i] if scale[i] > 0 else np.inf
+        if len(unit) > 0:
+            inverse *= unit[i]
         least[i] = inverse * inverse
         q[i] = (1 + square / alpha) * inverse * inverse
-    best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
+    best = _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
     error, refreshed = 1.0, 1.0
     for r in range(rounds):
         if not q[best] < np.inf:
@@ -82,11 +87,11 @@ def select(
         before, error = error, alpha * np.dot(centered, Gy) / whole
         if before - error < tol or r + 1 == rounds:
             return ids[: r + 1], gains[: r + 1], U[: r + 1], Gys[: r + 1]
-        best = _step(Z, root * U[r], share, 1.0, p, q, least)
+        best = _step(Z, unit, root * U[r], share, 1.0, p, q, least)
         if error < _REFRESH * refreshed:
             # Differences of single-precision products lose digits as y is explained.
             p[:] = 0
-            best = _step(Z, root * Gy, -1.0, 0.0, p, q, least)
+            best = _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
             refreshed = error
     return ids, gains, U, Gys
 
@@ -188,8 +193,26 @@ def _image(z: np.ndarray, U: np.ndarray, alpha: float) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
+def _units(scale: np.ndarray) -> np.ndarray:
+    """Return what products of each candidate are multiplied by, empty where all scales are usual.
+
+    Squares of single precision then stay within its range. These are powers of two: no bit of a
+    gain depends on them.
+    """
+    usual = True
+    for i in range(len(scale)):
+        usual = usual and (scale[i] <= 0 or 1 / _USUAL < scale[i] < _USUAL)
+    units = np.ones(0 if usual else len(scale))
+    for i in range(len(units)):
+        if scale[i] > 0:
+            units[i] = 2.0 ** min(max(np.floor(np.log2(scale[i])), -126.0), 127.0)
+    return units
+
+
+@njit(cache=True, nogil=True)
 def _step(
     Z: np.ndarray,
+    unit: np.ndarray,
     w: np.ndarray,
     share: float,
     square: float,
@@ -197,7 +220,10 @@ def _step(
     q: np.ndarray,
     least: np.ndarray,
 ) -> int:
-    """Take share · Zw out of p and square · (Zw)² out of q; return the first of the best p²/q."""
+    """Take share · Zw out of p and square · (Zw)² out of q; return the first of the best p²/q.
+
+    Products are multiplied by ``unit``, where it is not empty.
+    """
     N, best = len(p), 0
     top = np.float64(-1)
     narrow, gains = w.astype(Z.dtype), np.empty(_BLOCK, Z.dtype)
@@ -205,6 +231,8 @@ def _step(
     for start in range(0, N, _BLOCK):
         stop = min(N, start + _BLOCK)
         products = np.dot(Z[start:stop], narrow)
+        if len(unit) > 0:
+            products *= unit[start:stop]
         products_before, spreads = p[start:stop], q[start:stop]
         _update(products, by, products_before, spreads, least[start:stop])
         _gains(products_before, spreads, gains)

@@ -14,6 +14,7 @@ from visionshare import (
     GroupFeatureRegressor,
     MixedNormClassifier,
     StructuralBoostingClassifier,
+    StructuralBoostingRegressor,
 )
 from visionshare.columns import ArrayColumns
 from visionshare.distributed import DistributedColumns, PartitionedColumns
@@ -63,7 +64,14 @@ def test_a_learner_learns_in_partitions_what_it_learns_in_one_place(data, name):
     assert np.array_equal(apart.predict(columns), apart.predict(X))
 
 
-@pytest.mark.parametrize("learner", [ForwardGreedyRegressor(rounds=4), GroupFeatureRegressor()])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ForwardGreedyRegressor(rounds=4),
+        GroupFeatureRegressor(),
+        StructuralBoostingRegressor(alpha=5.0),
+    ],
+)
 def test_numbers_are_learned_in_partitions(data, learner):
     X, _ = data
     target = X[:, 3] - 2 * X[:, 5]

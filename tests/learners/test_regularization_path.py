@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import brentq
+from scipy.special import expit
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.linear_model import lasso_path
 
@@ -11,6 +13,7 @@ from visionshare import (
     GroupFeatureRegressor,
     PatchTemplates,
     Pixels,
+    StructuralBoostingRegressor,
     UnionOfFamilies,
 )
 from visionshare.columns import ArrayColumns
@@ -48,6 +51,31 @@ def test_every_point_is_what_a_single_fit_gives(q):
         widths.append(len(model.support_))
     assert widths == sorted(widths)
     assert widths[0] < widths[-1]
+
+
+@pytest.mark.parametrize("size", [1, 10, 1000])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        StructuralBoostingRegressor(),
+        GroupFeatureRegressor(loss="insensitive", scaling="unit_variance"),
+    ],
+)
+def test_lambda_max_of_targets_far_from_zero(learner, size):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:200], size * y[:200]
+
+    def slope(b):
+        return (expit(y - b - 0.1) - expit(b - y - 0.1)).sum()
+
+    rest = y - brentq(slope, y.min(), y.max(), xtol=1e-12)
+    residual = expit(rest - 0.1) - expit(-rest - 0.1)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert_allclose(learner.alpha_max(X, y), np.abs(Z.T @ residual).max(), rtol=1e-6)
+    first = next(iter(regularization_path(learner, X, y, n=2)))
+    assert len(first.support_) == 0
+    loss = np.logaddexp(0, rest - 0.1).sum() + np.logaddexp(0, -rest - 0.1).sum()
+    assert_allclose(first.history_[-1].value, loss, rtol=1e-9)
 
 
 @pytest.mark.parametrize("search", ["exhaustive", "random"])

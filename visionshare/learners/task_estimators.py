@@ -27,7 +27,8 @@ from visionshare.learners.task_targets import (
     label_targets,
     number_targets,
 )
-from visionshare.solvers import TaskProblem, TaskWeights, polish
+from visionshare.losses import Squared
+from visionshare.solvers import TaskProblem, TaskWeights, intercepts_alone, polish
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -238,6 +239,16 @@ class TaskRegressor(RegressorMixin, TaskLearner):
         self.coef_ = coef[0] if single else coef
         self.intercept_ = float(intercept[0]) if single else intercept
         return self
+
+    def _before(self, problem: TaskProblem) -> Round | None:
+        """Return the best intercepts; one step of any solver finds those of squares."""
+        if isinstance(problem.loss, Squared):
+            return None
+        alone, none = intercepts_alone(problem), np.empty(0, np.int64)
+        return Round(
+            number=0, entered=none, candidates=none, coef=alone.W.T, shared=alone.shared,
+            intercept=alone.b,
+        )  # fmt: skip
 
     def predict(self, X: np.ndarray | Columns, tasks: np.ndarray | None = None) -> np.ndarray:
         """Return the targets, (m,) or (m, T)."""

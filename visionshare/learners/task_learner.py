@@ -225,8 +225,13 @@ class TaskLearner(Learner):
 
         most = settings.rounds + 1
         run = Run(Round, most, self.checkpoint, identity, progress=self.progress)
+        begun = start if start is not None or run.history else self._before(problem)
         solver = self._make_solver(problem)
-        return run.collect(generate(pool, problem, solver, settings, run.history, start))
+        return run.collect(generate(pool, problem, solver, settings, run.history, begun))
+
+    def _before(self, problem: TaskProblem) -> Round | None:
+        """Return where a run without a start begins; None: with intercepts of 0."""
+        return None
 
     def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
         """Return the end of the last fit, where it was of the same columns and tasks.

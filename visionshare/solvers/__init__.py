@@ -25,6 +25,7 @@ from visionshare.solvers.bounds import (
 )
 from visionshare.solvers.coordinate import AdaBoost, GradBoost, Template
 from visionshare.solvers.fista import Fista
+from visionshare.solvers.intercepts import intercepts_alone
 from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
 from visionshare.solvers.tasks import (
@@ -60,6 +61,7 @@ __all__ = [
     "TaskWeights",
     "Template",
     "check_quadratic_bound",
+    "intercepts_alone",
     "majorizer",
     "minimize",
     "one_cycle",

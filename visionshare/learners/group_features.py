@@ -93,6 +93,7 @@ default "squared_hinge"
         Stop when so many features have weights.
     n_entering : int, default 1
         Candidates that enter in a round at most, all violators: more of them make fewer rounds.
+        With ``grouping="task"`` as many more as let a task without weights have some.
     search : {"exhaustive", "random", "screened", "sampled"} or Search, default "exhaustive"
         Which candidates are looked at; "sampled" takes fresh draws of a continuous family, see
         :class:`visionshare.store.DrawnColumns`.

@@ -121,7 +121,8 @@ default "l1/l2"
     corrective : bool, default True
         Re-optimize all weights in every round, or make one update of one feature's weights.
     n_entering : int, default 30
-        Candidates that enter in a totally corrective round at most.
+        Candidates that enter in a totally corrective round at most; with "l2" as many more as let
+        a class without weights have some.
     criterion : {"bound", "violation"} or TaskCriterion, default "bound"
         Which of the candidates that violate optimality enter: those with the greatest decrease of
         the bound, or of the largest dual norm.

@@ -155,7 +155,9 @@ def generate(
         state = _state(pool, problem, weights, active, searches)
         chosen = _chosen(pool, problem, state, criterion, useless, active, again, settings)
         if chosen and problem.per_task and not is_separable(problem.norm):
-            chosen = _waking(pool, problem, state, useless, weights, active, chosen, settings)
+            chosen = _entering_together(
+                pool, problem, state, useless, weights, active, chosen, settings
+            )
         # What violates optimality is known only where the restricted problem is solved: without a
         # violator the solver goes on, as long as it gains.
         unsolved = settings.corrective and kkt > settings.refit_tol and gains
@@ -324,7 +326,7 @@ def _chosen(
     ]
 
 
-def _waking(
+def _entering_together(
     pool: Pool,
     problem: TaskProblem,
     state: BoundState,
@@ -341,11 +343,11 @@ def _waking(
     chosen, or the shared weights do, that goes first. Columns that grow have room for few.
     """
     least = problem.alpha * (1 + settings.tol)
-    asleep = ~weights.W.any(axis=0)
-    if not asleep.any() or pool.columns.grows:
+    unused = ~weights.W.any(axis=0)
+    if not unused.any() or pool.columns.grows:
         return chosen
     numbers = np.array([c.number for c in chosen])
-    wanted = (_task_norms(pool, state, numbers)[:, ~asleep] > settings.tol * problem.alpha).any()
+    wanted = (_task_norms(pool, state, numbers)[:, ~unused] > settings.tol * problem.alpha).any()
     if problem.sharing:
         shared = Violation(problem.norm, np.inf, problem.shared_alpha)
         beyond = shared.score(pool, state, numbers)
@@ -362,10 +364,10 @@ def _waking(
     inside = np.zeros(problem.n_tasks)
     if active:
         inside = np.sum(_task_norms(pool, state, np.array(active)) ** 2, axis=0)
-    for t in np.flatnonzero(asleep):
+    for t in np.flatnonzero(unused):
         entering |= _prefix(squares[:, t], entering, least**2 - inside[t])
     reached = inside + squares[entering].sum(axis=0) > (1 - _ROUNDING) * least**2
-    if asleep.all() and not reached.any():
+    if unused.all() and not reached.any():
         return []
     known = {c.number for c in chosen}
     return chosen + [c for c, e in zip(every, entering, strict=True) if e and c.number not in known]

@@ -1,5 +1,7 @@
 """Programs in whole numbers: the same scores from C, from Python, and from the definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,66 @@ def test_chosen_products_and_means(members, quantize, gcc, images, tmp_path):  #
     # One function computes the patches of all members.
     assert program.files["classifier.c"].count("_responses(\n") == 1
     assert "chosen" in program.files["classifier.c"]
+
+
+def zeroed(model, rows, columns, size):
+    """Return a classifier with weights of 0 in chosen places, its scores so many times as large."""
+    weights = model.weights.copy()
+    weights[np.ix_(rows, columns)] = 0
+    return replace(
+        model, weights=weights * np.float32(size), intercept=model.intercept * np.float32(size)
+    )
+
+
+@pytest.mark.parametrize("quantize", ["int4", "int8"])
+@pytest.mark.parametrize("size", [1e-4, 1, 1e3])
+def test_classes_without_products(size, quantize, of_products, gcc, images, tmp_path):  # noqa: F811
+    # The first class has features alone, and the second one nothing but its intercept.
+    every, products = np.arange(54), np.arange(9, 54)
+    model = zeroed(zeroed(of_products, [0], products, size), [1], every, 1)
+    test = edges(images[1])
+    program, whole = (program_of(m, images, quantize) for m in (model, of_products))
+    expected = program.reference(test)
+    scores, _ = run_example(tmp_path, program, test, gcc)
+    assert np.rint(scores / program.score_scale).tolist() == expected.tolist()
+    errors = np.abs(scores - model.decision_function(test)).mean(axis=0) / size
+    assert (errors[:2] <= [0.02, 1e-4]).all()
+    # The other classes are as near to their scores as in a program without such classes.
+    known = whole.reference(test) * whole.score_scale - of_products.decision_function(test)
+    assert (errors[2:] <= 1.1 * np.abs(known).mean(axis=0)[2:] + 0.01).all()
+
+
+@pytest.mark.parametrize("rows", [[0], range(5)], ids=["one", "all"])
+@pytest.mark.parametrize("size", [1e-4, 1])
+def test_classes_without_weights(size, rows, gcc, images, tmp_path):  # noqa: F811
+    plain = model_of(images[0], products=False)
+    model, test = zeroed(plain, rows, np.arange(9), size), images[1]
+    program, whole = (c_program(m, quantize="int8") for m in (model, plain))
+    scores, _ = run_example(tmp_path, program, test, gcc)
+    # Printed scores are of seven digits.
+    assert np.allclose(scores, program.reference(test) * program.score_scale, rtol=1e-6)
+    errors = np.abs(scores - model.decision_function(test)).mean(axis=0) / size
+    known = whole.reference(test) * whole.score_scale - plain.decision_function(test)
+    bounds = 1.1 * np.abs(known).mean(axis=0) + 1e-5
+    bounds[rows] = 1e-5
+    assert (errors <= bounds).all()
+
+
+@pytest.mark.parametrize("quantize", ["int4", "int8"])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("chosen", [range(9), range(9, 54), range(9, 54, 5)], ids=str)
+def test_tables_of_any_type(chosen, positive, quantize, of_products, gcc, images, tmp_path):  # noqa: F811
+    # Tables that hold zeros or positive numbers alone have other types in C.
+    weights = of_products.weights[:, chosen]
+    model = CompactClassifier(
+        of_products.family.take(np.array(chosen)), np.abs(weights) if positive else weights,
+        of_products.intercept, of_products.classes_, of_products.temperature,
+    )  # fmt: skip
+    program, test = program_of(model, images, quantize), edges(images[1])
+    expected = program.reference(test)
+    scores, _ = run_example(tmp_path, program, test, gcc)
+    assert np.rint(scores / program.score_scale).tolist() == expected.tolist()
+    assert mean_change(scores[3:], model, test[3:]) <= 0.2
 
 
 def test_masks_of_pairs():

@@ -12,7 +12,14 @@ from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import Unit, WorkArray, Writer
 from visionshare.codegen.quantization import quantize_rows
 
-__all__ = ["ClassScales", "WholeFeatures", "WholeScores", "class_scales", "weighted_scores"]
+__all__ = [
+    "ClassScales",
+    "WholeFeatures",
+    "WholeScores",
+    "class_scales",
+    "units_in_use",
+    "weighted_scores",
+]
 
 # Scores are within it, so that two can be subtracted.
 _LARGEST_SCORE = 2**29
@@ -114,6 +121,28 @@ def class_scales(units: np.ndarray, largest: np.ndarray, intercept: np.ndarray) 
     return ClassScales(multipliers, shift, offsets, float(scale))
 
 
+def units_in_use(units: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Return units of classes for :func:`class_scales`, where some have no sums.
+
+    What 1 stands for in a sum that is always 0 is arbitrary. It is made no larger than what is in
+    use: multipliers of the other classes would lose their bits to it.
+
+    Parameters
+    ----------
+    units : ndarray of shape (k,)
+    used : ndarray of shape (k,), bool
+        Whether a class has weights that are not 0.
+
+    Examples
+    --------
+    >>> units_in_use(np.array([0.5, 0.25, 1.0]), np.array([True, True, False])).tolist()
+    [0.5, 0.25, 0.5]
+    """
+    limit = np.max(units, where=used, initial=0)
+    limited: np.ndarray = np.where(used, units, np.minimum(units, limit))
+    return limited
+
+
 def weighted_scores(
     features: WholeFeatures, writer: Writer, weights: np.ndarray, intercept: np.ndarray
 ) -> WholeScores:
@@ -132,7 +161,7 @@ def weighted_scores(
     worth = weights[:, features.order].astype(np.float64) * features.scales
     integers, units = quantize_rows(worth, 8 if writer.bits == 4 else writer.bits or 8)
     largest = np.abs(integers).sum(axis=1) * features.top
-    scales = class_scales(units, largest, intercept)
+    scales = class_scales(units_in_use(units, largest > 0), largest, intercept)
     k, n = integers.shape
     values = {
         "features": features.unit.name, "n_features": n, "n_classes": k,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.generators.monomials.pair_table import PairTable, by_two
 
@@ -45,6 +46,7 @@ def emit_chosen(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
     values = {
         "base": table.base.unit.name, "n": n, "k": k, "even": even, "packed": table.bits == 4,
         "shift": scales.shift, "linear_shift": table.shift,
+        "pair_type": integer_type(tables["pairs"]), "linear_type": integer_type(tables["linear"]),
     }  # fmt: skip
     work = {
         "sums": WorkArray("int64_t", even),

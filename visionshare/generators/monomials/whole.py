@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visionshare.codegen.c_text import integer_type
 from visionshare.codegen.c_writer import WorkArray
 from visionshare.codegen.quantization import Quantized, quantize_clipped
 from visionshare.codegen.rounding import round_on_examples
@@ -14,6 +15,7 @@ from visionshare.codegen.whole_numbers import (
     WholeFeatures,
     WholeScores,
     class_scales,
+    units_in_use,
 )
 from visionshare.generators.monomials.chosen_pairs import emit_chosen, saves_room
 from visionshare.generators.monomials.pair_table import PairTable, by_two
@@ -58,6 +60,7 @@ def scores(
     pairs, linear, pair_weights = _whole_weights(family, weights, base.order, base.scales)
     bits = 4 if writer.bits == 4 else 8
     integers, units = _rounded(pair_weights, pairs, bits, base, writer.examples)
+    units = _of_all_classes(units, integers, linear, base.top)
     of_features = linear / units[:, None]
     shift = _shift(of_features)
     singles = np.rint(of_features / 2.0**shift).astype(np.int64)
@@ -106,7 +109,8 @@ def _emit_all(table: PairTable, scales: ClassScales, writer: Writer) -> Unit:
     base = table.base.unit
     values = {
         "base": base.name, "n": n, "k": k, "packed": table.bits == 4, "shift": scales.shift,
-        "linear_shift": table.shift,
+        "linear_shift": table.shift, "pair_type": integer_type(tables["pairs"]),
+        "linear_type": integer_type(tables["linear"]),
     }  # fmt: skip
     work = {"features": WorkArray("uint16_t", n)}
     return writer.unit(__file__, "products", tables, values, work, (base,))
@@ -129,7 +133,8 @@ def _whole_weights(
     for number in np.flatnonzero(single):
         (i,) = of_places[number]
         linear[:, i] += weights[:, number] * scales[i]
-    ends = np.array([of_places[number] for number in np.flatnonzero(~single)]).reshape(-1, 2)
+    ends = np.array([of_places[number] for number in np.flatnonzero(~single)], np.int64)
+    ends = ends.reshape(-1, 2)
     high, low = ends.max(axis=1), ends.min(axis=1)
     numbers, column = np.unique(high * n + low, return_inverse=True)
     pairs = np.stack([numbers // n, numbers % n], axis=1)
@@ -153,6 +158,21 @@ def _rounded(
         return values_of[:, i] * values_of[:, j]
 
     return round_on_examples(pair_weights, bits, products)
+
+
+def _of_all_classes(
+    units: np.ndarray, integers: np.ndarray, linear: np.ndarray, top: int
+) -> np.ndarray:
+    """Return units of classes, where those without pairs have one that suits their features.
+
+    It makes the largest weight of a feature as large as those of the other classes are, or as
+    what a pair adds to it.
+    """
+    paired, largest = integers.any(axis=1), np.abs(linear).max(axis=1, initial=0)
+    of_pairs = np.max(largest / units, where=paired, initial=2 ** (_LINEAR_BITS - 1) - 1)
+    wanted = max(of_pairs, int(np.abs(integers).max(initial=0)) * top)
+    alone = ~paired & (largest > 0)
+    return units_in_use(np.where(alone, largest / wanted, units), paired | alone)
 
 
 def _few(examples: np.ndarray) -> np.ndarray:

@@ -1,16 +1,19 @@
 """Packages: as their ecosystems expect them, built and run where there are tools for it."""
 
 import json
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from visionshare.classifier import EarlyExit
 from visionshare.cli.main import main
 from visionshare.errors import InputError
-from visionshare.export import c_program
+from visionshare.export import c_program, compile_classifier
 from visionshare.export.packages import PACKAGES, package, write_package
 from visionshare.export.targets import DeviceSources, find_target, measure
 from visionshare.export.targets.compiling import WARNINGS, compile_objects
@@ -114,6 +117,47 @@ def test_the_self_test_on_a_core(kind, wrong, made, tmp_path):
     target = find_target("cortex-m4" if kind == "arduino" else "esp32")
     measured = measure(check, target, np.zeros((1, 4), np.uint8))
     assert measured.scores.tolist() == [[wrong, -1]]
+
+
+def self_test(model, program, images, folder):
+    """Return the images of a package, and how many differ in its self-test on this machine."""
+    files = package("platformio", model, program, images).files
+    for path, text in files.items():
+        if path.startswith(("src/", "include/")):
+            (folder / path.split("/")[-1]).write_text(text)
+    main_of = '#include "small_selftest.h"\nint main(void) { return small_selftest(); }\n'
+    (folder / "main.c").write_text(main_of)
+    command = ["cc", "main.c", "small.c", "small_selftest.c", "-lm", "-o", "run"]
+    subprocess.run(command, cwd=folder, check=True)
+    header = files["include/small_selftest.h"]
+    number = int(re.search(r"Classify (\d+) stored", header).group(1))
+    return number, subprocess.run(["./run"], cwd=folder, check=False).returncode
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler on this machine")
+def test_the_self_test_of_images_that_stop_early(stopping, tmp_path):
+    model, test = stopping("patches")
+    assert (EarlyExit(model).predict(test) != model.predict(test)).any()
+    program = c_program(model, "small", early_exit=True)
+    assert self_test(model, program, test, tmp_path) == (len(test), 0)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler on this machine")
+def test_the_self_test_of_rounded_tables(classifier, images, monkeypatch, tmp_path):
+    # Its classes stand so close to each other that rounding changes some.
+    model, test = classifier("fourier"), images[1]
+    scores = model.decision_function(test)
+    model = replace(model, intercept=model.intercept - scores.mean(axis=0, dtype=np.float32))
+    program = c_program(model, "small", quantize="int8")
+    assert program.reference is None
+    compiled = compile_classifier(model, quantize="int8", cache_dir=tmp_path / "cache")
+    assert (compiled.predict(test) != model.predict(test)).any()
+    assert self_test(model, program, test, tmp_path) == (len(test), 0)
+    # Without a compiler that works, the clearest images are taken.
+    monkeypatch.setenv("CC", shutil.which("false"))
+    number, different = self_test(model, program, test, tmp_path)
+    assert 0 < number < len(test)
+    assert different == 0
 
 
 @needs_tools

@@ -47,6 +47,8 @@ class CProgram:
         What a score of 1 stands for: whole numbers times this are about the classifier's scores.
     reference : callable, optional
         Of a program in whole numbers: the same scores, from images, in Python.
+    early_exit : bool, default False
+        Whether images stop where the classifier's rule says.
     """
 
     name: str
@@ -57,6 +59,7 @@ class CProgram:
     score: str = "float32"
     score_scale: float = 1.0
     reference: Callable[[np.ndarray], np.ndarray] | None = None
+    early_exit: bool = False
 
 
 def c_program(
@@ -144,7 +147,8 @@ def c_program(
         "math": probabilities or any(unit.math for unit in writer.units),
         "with_vectors": any(f"{name}_vector" in unit.source for unit in writer.units),
     }
-    return CProgram(name, pixel, quantize, ram, _files(name, "program.c.j2", values))
+    files = _files(name, "program.c.j2", values)
+    return CProgram(name, pixel, quantize, ram, files, early_exit=early_exit)
 
 
 def _whole_program(

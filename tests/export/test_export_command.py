@@ -62,7 +62,8 @@ def test_the_makefile_builds_the_example(trained, tmp_path, capsys):
     [
         ["--to", "java"], ["--quantize", "int4"], ["--pixel", "int8"],
         ["--quantize", "none", "--calibrate", "digits"],
-        ["--identifier-prefix", "int"],
+        ["--identifier-prefix", "int"], ["--identifier-prefix", "stdint"],
+        ["--identifier-prefix", "math"], ["--identifier-prefix", "lambda"],
         ["--rounds", "7"], ["--rounds", "0"], ["--measure", "nowhere"],
         ["--fast"],
     ],

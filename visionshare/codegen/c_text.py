@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,14 @@ _TYPES: dict[str, Any] = {
     "uint8_t": np.uint8, "int8_t": np.int8, "uint16_t": np.uint16, "int16_t": np.int16,
     "int32_t": np.int32,
 }  # fmt: skip
-# Words of C, and files that stand beside the source.
+# Words of C, files that stand beside the source, and headers that one of this name would hide.
 _RESERVED = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|"
     "example|extern|float|for|goto|if|inline|int|long|main|makefile|"
     "register|restrict|return|short|signed|sizeof|static|struct|switch|"
-    "typedef|union|unsigned|void|volatile|while"
+    "typedef|union|unsigned|void|volatile|while|"
+    "assert|complex|ctype|errno|fenv|inttypes|iso646|limits|locale|math|setjmp|signal|"
+    "stdarg|stdbool|stddef|stdint|stdio|stdlib|string|tgmath|time|wchar|wctype"
 )
 
 
@@ -33,17 +36,18 @@ def check_identifier(argument: str, name: object) -> str:
     Raises
     ------
     InputError
-        If it is no short word of lower-case letters, digits and ``_``, or a word of C itself.
+        If it is no short word of lower-case letters, digits and ``_``, or a word of C or Python, or
+        the name of a standard header.
 
     Examples
     --------
     >>> check_identifier("name", "digits_75")
     'digits_75'
     """
-    accepted = "1 to 31 of a-z, 0-9 and _, beginning with a letter, and no word of C"
+    accepted = "1 to 31 of a-z, 0-9 and _, first a letter; no word of C or Python, no standard header"
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
         raise InputError(argument, name, accepted)
-    if _RESERVED.fullmatch(name) or name.endswith("_t"):
+    if _RESERVED.fullmatch(name) or iskeyword(name) or name.endswith("_t"):
         raise InputError(argument, name, accepted)
     return name
 

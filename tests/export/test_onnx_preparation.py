@@ -51,6 +51,14 @@ def test_every_step_gives_the_same_bytes(name, shape):
     assert found.labels.tolist() == model.predict(np.stack(expected)).tolist()
 
 
+@pytest.mark.parametrize("shape", [(13, 11), (13, 11, 3)], ids=str)
+def test_no_pictures(shape):
+    program = onnx_program(model_of({}, shape), preparation=True)
+    found, one = (run_onnx(program, pictures_of(shape, n)) for n in (0, 1))
+    assert [part.shape for part in found] == [(0,), (0, 3), (0, 3), (0, *shape)]
+    assert [part.dtype for part in found] == [part.dtype for part in one]
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (28, 28), (5, 40, 1), (60, 90)], ids=str)
 def test_rasters_of_any_size(shape):
     for name in ("stretched", "mass"):

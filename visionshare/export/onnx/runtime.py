@@ -76,10 +76,17 @@ def run_onnx(
             program.content, options, providers=["CPUExecutionProvider"]
         )
         if program.prepares:
-            batches = [session.run(None, {PICTURE: picture}) for picture in images]
+            pictures = images if len(images) else [_smallest(session.get_inputs()[0].shape)]
+            batches = [session.run(None, {PICTURE: picture}) for picture in pictures]
         else:
             starts = range(0, max(1, len(images)), _BATCH)
             batches = [session.run(None, {Graph.IMAGES: images[i : i + _BATCH]}) for i in starts]
     except Exception as error:  # Its errors have no common base but this.
         raise ExportError(f"onnxruntime: {str(error).strip().splitlines()[0]}") from None
-    return OnnxResult(*(np.concatenate(parts) for parts in zip(*batches, strict=True)))
+    parts = zip(*batches, strict=True)
+    return OnnxResult(*(np.concatenate(part)[: len(images)] for part in parts))
+
+
+def _smallest(shape: Sequence[object]) -> np.ndarray:
+    """Return a picture of one pixel: what a model gives for it has the shapes of all results."""
+    return np.zeros([n if isinstance(n, int) else 1 for n in shape], np.uint8)

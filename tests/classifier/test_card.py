@@ -93,3 +93,8 @@ def test_save_writes_it_beside(tmp_path):
     assert f"load({json.dumps('mine.safetensors')})" in card
     _classifier().save(path, card=True)
     assert "No error was measured." in (tmp_path / "mine.md").read_text(encoding="utf-8")
+
+
+def test_names_that_no_utf_8_file_holds(tmp_path):
+    _classifier(("a\udc80b", "c")).save(tmp_path / "model.safetensors")
+    assert "a\\udc80b" in (tmp_path / "model.md").read_text("utf-8")

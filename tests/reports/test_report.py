@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -108,6 +109,26 @@ def test_a_confusion_matrix_is_drawn_for_few_and_for_many_classes(k, numbered):
     width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
     assert max(width, height) < 1100
     assert len(svg) < 150_000
+
+
+def drawn_with(classes):
+    labels = np.arange(40) % len(classes)
+    return confusion_matrix(_results(np.zeros((40, 1)), labels, labels, classes))
+
+
+def test_names_of_classes_stay_as_they_are_in_drawings():
+    svg = drawn_with(["0.123456", "12.3456789"])
+    assert svg.count(">0.123456<") == svg.count(">12.3456789<") == 2
+    # Numbers of the drawing itself are cut.
+    assert not re.search(r'[dxy]="[^"]*\d\.\d{3}', svg)
+
+
+@pytest.mark.parametrize("name", ["\u6570\u5b57", "a\udc80b"])
+def test_names_without_letters_in_the_font_or_in_utf_8(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        svg = drawn_with([name, "other"])
+    assert svg.count(f">{name.encode('utf-8', 'backslashreplace').decode()}<") == 2
 
 
 def test_it_says_that_images_are_deslanted(report, tmp_path):

@@ -298,6 +298,8 @@ class CompactClassifier:
             text = model_card(self, name, figures, file=Path(path).name)
         write_fields(path, {f.name: getattr(self, f.name) for f in fields(self)})
         if text is not None:
+            # Names of classes may hold what no UTF-8 file does.
+            text = text.encode("utf-8", "backslashreplace").decode()
             write_text(Path(path).with_suffix(".md"), text)
 
     @staticmethod

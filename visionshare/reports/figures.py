@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec
@@ -40,8 +41,9 @@ _NEEDLESS = [
     (re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL), ""),
     (re.compile(r"font-family: '[^;\"]*sans-serif"), "font-family: sans-serif"),
     (re.compile(r' transform="rotate\(-0 [^"]*"'), ""),
-    (re.compile(r"(\d+\.\d\d)\d+"), r"\1"),
 ]
+# Numbers are cut in tags alone: a class may be called 0.125.
+_TAG, _DIGITS = re.compile(r"<[^>]*>"), re.compile(r"(\d+\.\d\d)\d+")
 
 
 class CurvePoint(NamedTuple):
@@ -67,7 +69,9 @@ def _as_svg(draw: Callable[_P, Figure]) -> Callable[_P, str]:
     @wraps(draw)
     def drawn(*arguments: _P.args, **options: _P.kwargs) -> str:
         text = io.StringIO()
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+            # Names are text in the drawing: what shows it has its own fonts.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
             figure = draw(*arguments, **options)
             figure.savefig(text, format="svg", metadata={"Date": None})
         svg = text.getvalue()
@@ -80,7 +84,7 @@ def _lean(svg: str) -> str:
     """Return a drawing without what says nothing in a page, half of one with many numbers."""
     for pattern, kept in _NEEDLESS:
         svg = pattern.sub(kept, svg)
-    return svg
+    return _TAG.sub(lambda tag: _DIGITS.sub(r"\1", tag.group()), svg)
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -242,4 +246,5 @@ def _write_counts(axis: Axes, counts: np.ndarray, wrong: np.ndarray) -> None:
 
 def _short(name: str, most: int = 14) -> str:
     """Return a name that fits beside a cell; a dollar sign is no formula there."""
+    name = name.encode("utf-8", "backslashreplace").decode()
     return (name if len(name) <= most else name[: most - 1] + "…").replace("$", r"\$")

@@ -44,7 +44,9 @@ def check_identifier(argument: str, name: object) -> str:
     >>> check_identifier("name", "digits_75")
     'digits_75'
     """
-    accepted = "1 to 31 of a-z, 0-9 and _, first a letter; no word of C or Python, no standard header"
+    accepted = (
+        "1 to 31 of a-z, 0-9 and _, first a letter; no word of C or Python, no standard header"
+    )
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
         raise InputError(argument, name, accepted)
     if _RESERVED.fullmatch(name) or iskeyword(name) or name.endswith("_t"):

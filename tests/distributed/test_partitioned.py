@@ -150,3 +150,57 @@ def test_stored_pictures_are_partitions(tmp_path):
     assert np.array_equal(columns.take(), family.transform(images))
     with pytest.raises(InputError, match="partitions"):
         blocks_of(stored, None, 3, is_table=False)
+
+
+class _Failing:
+    """Adds 1 to numbers, but for one call that fails."""
+
+    def __init__(self, error, call):
+        self.error, self.left = error, call
+
+    def __call__(self, values):
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+        values += 1
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("call", [1, 3])
+def test_what_is_pending_survives_an_interruption(error, call, digits):
+    X = digits[0]
+    engine = PartitionedColumns.from_array(X, partitions=4)._engine
+    rows = engine.of_examples(np.arange(len(X)))
+    copy = engine.rows(np.copy, rows)
+    engine.change(rows, _Failing(error, call))
+    later = engine.rows(np.copy, rows)
+    with pytest.raises(error):
+        engine.total(np.sum, copy)
+    # Each partition has changed its rows once, and rows made before and after know it.
+    for found, first in ((later, 1), (rows, 1), (copy, 0)):
+        assert engine.gathered(np.copy, found).tolist() == list(range(first, len(X) + first))
+
+
+def test_an_interrupted_total_keeps_the_scaling(digits):
+    X, _ = digits
+    parts, whole = (PartitionedColumns.from_array(X, partitions=4) for _ in range(2))
+    for columns in (parts, whole):
+        columns.fit_scaling("unit_variance")
+    with pytest.raises(KeyboardInterrupt):
+        parts.total(_interrupted, parts._engine.columns)
+    assert np.array_equal(parts.take(), whole.take())
+
+
+def test_rows_that_fail_are_given_up_with_them(digits):
+    parts = PartitionedColumns.from_array(digits[0], partitions=4)
+    wrong = parts._engine.rows(_interrupted, parts._engine.columns)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            parts._engine.total(np.sum, wrong)
+    del wrong
+    gc.collect()
+    assert np.array_equal(parts.take(), digits[0])
+
+
+def _interrupted(columns):
+    raise KeyboardInterrupt

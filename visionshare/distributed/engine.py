@@ -131,14 +131,31 @@ class Engine(ABC):
 
     def total(self, function: Callable[..., Any], *args: Any, how: str = "sum") -> Any:
         """Return the sum (or "max") over the partitions of what a function gives."""
-        pending = [*self._pending, self._recorded(how, function, args)]
+        pending = self._needed([*self._pending, self._recorded(how, function, args)])
         freed, self._pending, self._freed = self._freed, [], []
-        return root(self._execute(pending, freed), self.n, JOINS[how])
+        try:
+            nodes = self._execute(pending, freed)
+        except BaseException:
+            # The next total asks again; partitions skip what they have done of it.
+            self._pending, self._freed = pending[:-1] + self._pending, freed + self._freed
+            raise
+        return root(nodes, self.n, JOINS[how])
 
     def gathered(self, function: Callable[..., Any], *args: Any) -> np.ndarray:
         """Return the arrays that a function gives in each partition, one after the other."""
         parts = self.total(_listed, function, *args)
         return np.concatenate(parts)
+
+    def _needed(self, records: Sequence[Record]) -> list[Record]:
+        """Return requests without those for rows that nobody has: one that failed is given up."""
+        kept: list[Record] = []
+        used = set(self._living)
+        for record in reversed(records):
+            changed = record.sources[0] if record.request.kind == CHANGE else record
+            if record is records[-1] or changed.request.number in used:
+                kept.append(record)
+                used.update(source.request.number for source in record.sources)
+        return kept[::-1]
 
     def _recorded(self, kind: str, function: Callable[..., Any], args: Iterable[Any]) -> Record:
         args = tuple(args)

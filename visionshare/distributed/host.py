@@ -103,6 +103,8 @@ class Host:
     def __init__(self, n: int, settings: ColumnSettings, n_jobs: int | None = None) -> None:
         self._n, self._settings = n, settings
         self._slots: dict[int, dict[int, Any]] = {}
+        # The last request of each partition that left or changed something.
+        self._done: dict[int, int] = {}
         self.n_jobs, self._folder = _of_worker() if n_jobs is None else (n_jobs, None)
         self._pool: ThreadPoolExecutor | None = None
 
@@ -113,6 +115,7 @@ class Host:
         room = Room.left(self._settings, held, self._folder, self.n_jobs)
         columns = block.columns(self._settings, room)
         self._slots[number] = {COLUMNS: columns}
+        self._done[number] = COLUMNS
         return columns.shape
 
     def run(
@@ -122,6 +125,9 @@ class Host:
         numbers: Sequence[int] | None = None,
     ) -> dict[Node, Any]:
         """Carry out requests in each partition, and return the joined results of the last one.
+
+        Requests that leave or change something are carried out once: where an earlier call failed
+        or was interrupted, the same ones may be given again.
 
         Parameters
         ----------
@@ -155,9 +161,14 @@ class Host:
         columns: Columns = slots[COLUMNS]
         columns.n_jobs = self.n_jobs
         for request in requests:
+            lasting = request.kind in (ROWS, CHANGE)
+            if lasting and request.number <= self._done[number]:
+                continue
             result = request.function(*(self._resolved(arg, number) for arg in request.args))
             if request.kind == ROWS:
                 slots[request.number] = result
+            if lasting:
+                self._done[number] = request.number
         return result
 
     def _resolved(self, arg: Any, number: int) -> Any:

@@ -85,9 +85,12 @@ def _classifier(kind, images):
         family = FAMILIES[kind]()
     family = family.fit(images)
     chosen = family.take(rng.permutation(family.n_features_)[:25])
-    size = np.abs(chosen.transform(images)).max(axis=0)
+    features = chosen.transform(images)
+    size = np.abs(features).max(axis=0)
     weights = rng.normal(size=(4, chosen.n_features_)) / np.maximum(size, 1e-3)
+    # Scores around 0: all classes are somewhere the best.
+    intercept = rng.normal(size=4) - (features @ weights.T).mean(axis=0)
     classes = np.array(["one", "two", 'th"ree\\', "café"])
     return CompactClassifier(
-        chosen, weights.astype(np.float32), rng.normal(size=4).astype(np.float32), classes, 1.7
+        chosen, weights.astype(np.float32), intercept.astype(np.float32), classes, 1.7
     )

@@ -95,7 +95,11 @@ def test_cores_say_what_python_says(name, quantize, classifier, images):
         assert np.abs(measured.scores - expected).max() <= 1e-5 * np.abs(expected).max()
         assert model.classes_[measured.labels].tolist() == model.predict(test).tolist()
     else:
+        expected = program.reference(test)
+        assert measured.scores.tolist() == expected.tolist()
+        assert measured.labels.tolist() == expected.argmax(axis=1).tolist()
         assert np.mean(model.classes_[measured.labels] == model.predict(test)) >= 0.9
+    assert len(set(measured.labels.tolist())) > 1
     if name != "wasm":
         assert measured.figures.ram >= measured.figures.work > 0
 

@@ -109,7 +109,16 @@ def test_fields_of_lines():
 
 def test_ctrl_c_while_modules_are_imported_is_one_line(classifier, folder, tmp_path):
     command = [sys.executable, "-m", "visionshare.cli", "predict", str(classifier), str(folder)]
-    code = "import visionshare.cli.main as m, sys; print(1, flush=True); sys.exit(m.main())"
+    # From the first module that a command imports on.
+    code = (
+        "import sys, visionshare.cli.main as m\n"
+        "class Watch:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            print(1, flush=True)\n"
+        "sys.meta_path.insert(0, Watch())\n"
+        "sys.exit(m.main())"
+    )
     command[1:3] = ["-c", code]
     for delay in (0.05, 0.1, 0.2, 0.4, 0.8):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -124,8 +124,8 @@ def _check_files(out: Path, names: list[str], inputs: list[str | Path]) -> None:
     check_not_inputs("--out", [path for name in names for path in _files(out, name)], inputs)
     for name in names:
         text, page, hocr, picture = _files(out, name)
-        check_free("--out", text, is_our_text(text, page))
         check_free("--out", page, is_our_json(page))
+        check_free("--out", text, is_our_text(text, page))
         check_free("--out", hocr, is_our_hocr(hocr))
         check_free("--out", picture, is_our_png(picture))
 

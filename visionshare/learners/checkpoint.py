@@ -23,7 +23,7 @@ __all__ = ["VERSION", "Checkpoint", "Run", "run_identity", "tracked"]
 
 R = TypeVar("R")
 # Of the rounds' files; folders of another format are refused.
-VERSION = 3
+VERSION = 4
 _ROUND = "visionshare-round"
 _DTYPES = ("F32", "F64", "I64")
 

@@ -426,8 +426,13 @@ class Columns(Totals, ABC):
             value that float16 cannot hold.
         """
         omega, total = example_weights(kind, omega, self.shape[0])
-        known = column_moments(self, omega)
-        self._scaling = chosen_scaling(kind, known, total)
+
+        def column(j: int) -> np.ndarray:
+            return self.columns_of(np.array([j]), scaled=False)[0]
+
+        sums, whole = self.moments(omega), None if self.partitioned else column
+        moments = column_moments(sums, self.dtype, omega, whole)
+        self._scaling = chosen_scaling(kind, moments, total)
 
     def moments(self, omega: np.ndarray) -> np.ndarray:
         """Return Σ ω x, Σ ω x² and max |x| over ω > 0 of each unscaled column, (d, 3).

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from visionshare.errors import InputError
-
-if TYPE_CHECKING:
-    from visionshare.columns.base import Columns
 
 __all__ = [
     "SCALINGS", "Moments", "chosen_scaling", "column_moments", "example_weights", "flat_noise",
@@ -77,14 +75,25 @@ class Moments(NamedTuple):
     flat: np.ndarray
 
 
-def column_moments(columns: Columns, omega: np.ndarray) -> Moments:
+def column_moments(
+    sums: np.ndarray,
+    dtype: str,
+    omega: np.ndarray,
+    column: Callable[[int], np.ndarray] | None = None,
+) -> Moments:
     """Return the moments of unscaled columns.
 
     Parameters
     ----------
-    columns : Columns
+    sums : ndarray of shape (d, 3)
+        Σ ω x, Σ ω x² and max |x| of each column.
+    dtype : str
+        How their values are kept.
     omega : ndarray of shape (m,)
         Weights of the examples, of sum 1.
+    column : callable, optional
+        Returns one of them, (m,), where all of its values can be had: columns of float64 that are
+        far from zero are then told from constant ones.
 
     Raises
     ------
@@ -93,30 +102,32 @@ def column_moments(columns: Columns, omega: np.ndarray) -> Moments:
 
     Examples
     --------
-    >>> from visionshare.columns import ArrayColumns
-    >>> X = ArrayColumns(np.array([[1e9, 2.0], [1e9 + 2, 2.0]]), dtype="float64")
-    >>> moments = column_moments(X, np.array([0.5, 0.5]))
+    >>> X, omega = np.array([[1e9, 2.0], [1e9 + 2, 2.0]]), np.array([0.5, 0.5])
+    >>> sums = np.stack([omega @ X, omega @ X**2, np.abs(X).max(axis=0)], axis=1)
+    >>> moments = column_moments(sums, "float64", omega, lambda j: X[:, j])
     >>> moments.variance.tolist(), moments.flat.tolist()
     ([1.0, 0.0], [False, True])
     """
-    mean, square, peak = columns.moments(omega).T
-    if columns.dtype == "float16" and (peak >= _HALF_INFINITY).any():
-        column = int(np.argmax(peak >= _HALF_INFINITY))
-        given = f"float16, but column {column} has a value beyond 65504, or one that is no number"
+    mean, square, peak = sums.T
+    if dtype == "float16" and (peak >= _HALF_INFINITY).any():
+        first = int(np.argmax(peak >= _HALF_INFINITY))
+        given = f"float16, but column {first} has a value beyond 65504, or one that is no number"
         raise InputError("dtype", given, "'float32', or columns of smaller values")
     variance = square - mean**2
-    flat = (variance <= flat_noise(columns.dtype) * square) | ~np.isfinite(square)
+    flat = (variance <= flat_noise(dtype) * square) | ~np.isfinite(square)
     moments = Moments(mean, square, peak, variance, flat)
-    if columns.dtype == "float64" and not columns.partitioned:
-        _resolve_far_from_zero(columns, omega, moments)
+    if dtype == "float64" and column is not None:
+        _resolve_far_from_zero(column, omega, moments)
     return moments
 
 
-def _resolve_far_from_zero(columns: Columns, omega: np.ndarray, moments: Moments) -> None:
+def _resolve_far_from_zero(
+    column: Callable[[int], np.ndarray], omega: np.ndarray, moments: Moments
+) -> None:
     """Write the moments of columns over that are so far from zero that Σ ω x² − mean² is noise."""
     mean, square, _, variance, flat = moments
     for j in np.flatnonzero(flat & np.isfinite(square) & (square > 0)):
-        x = columns.columns_of(np.array([j]), scaled=False)[0]
+        x = column(int(j))
         center = x[0] + float(omega @ (x - x[0]))
         around = float(omega @ (x - center) ** 2)
         flat[j] = around <= _FAR_NOISE * square[j]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,13 +13,19 @@ from visionshare.penalties.registry import is_separable
 from visionshare.search import TASK_CRITERIA, LargestDecrease
 from visionshare.solvers import AdaBoost, GradBoost, check_quadratic_bound, solver_maker
 
-if TYPE_CHECKING:
-    from visionshare.learners.task_learner import TaskLearner
-
-__all__ = ["check_solver"]
+__all__ = ["Solved", "check_solver"]
 
 
-def check_solver(learner: TaskLearner, loss: TaskLoss, norm: RowPenalty) -> None:
+class Solved(Protocol):
+    """The parameters of a learner that its solver depends on."""
+
+    solver: Any
+    criterion: Any
+    loss: Any
+    shared_alpha: float | None
+
+
+def check_solver(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
     """Check that a learner's solver, and what its criterion bounds, carry its loss and norm.
 
     Raises
@@ -43,7 +49,7 @@ def check_solver(learner: TaskLearner, loss: TaskLoss, norm: RowPenalty) -> None
         check_quadratic_bound(loss, norm)
 
 
-def _check_adaboost(learner: TaskLearner, loss: TaskLoss, norm: RowPenalty) -> None:
+def _check_adaboost(learner: Solved, loss: TaskLoss, norm: RowPenalty) -> None:
     if not isinstance(norm, GroupNorm) or norm.q not in (1, np.inf):
         name = _norm_parameter(learner, norm)
         accepted = {
@@ -57,12 +63,12 @@ def _check_adaboost(learner: TaskLearner, loss: TaskLoss, norm: RowPenalty) -> N
         raise InputError("loss", learner.loss, accepted_loss)
 
 
-def _norm_parameter(learner: TaskLearner, norm: RowPenalty) -> str:
+def _norm_parameter(learner: Solved, norm: RowPenalty) -> str:
     """Return the name of the parameter that a learner's norm comes from."""
     if hasattr(learner, "penalty"):
         return "penalty"
     return "q" if isinstance(norm, GroupNorm) else "grouping"
 
 
-def _given(learner: TaskLearner, norm: RowPenalty) -> Any:
+def _given(learner: Solved, norm: RowPenalty) -> Any:
     return getattr(learner, _norm_parameter(learner, norm))

@@ -117,7 +117,7 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(classifier, folder, tmp_p
         "        if name == 'typer':\n"
         "            print(1, flush=True)\n"
         "sys.meta_path.insert(0, Watch())\n"
-        "sys.exit(m.main())"
+        "sys.exit(m.command())"
     )
     command[1:3] = ["-c", code]
     for delay in (0.05, 0.1, 0.2, 0.4, 0.8):

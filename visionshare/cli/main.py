@@ -43,9 +43,14 @@ def command() -> int:
     visionshare ...
     0
     """
-    code = main()
-    # All is done: Ctrl-C ends the process now, without a traceback of what the interpreter tidies.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        code = main()
+        # All is done: Ctrl-C ends the process now, without a traceback of what Python tidies.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except KeyboardInterrupt:
+        # It came between the last line of a command and this one.
+        code = _stopped(sys.argv[1:], [])
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     # The interpreter ends with a search for cycles in all that was imported: a tenth of a second.
     gc.freeze()
     return code

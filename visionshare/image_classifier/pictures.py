@@ -14,6 +14,7 @@ from visionshare.datasets.canvas import to_gray
 from visionshare.datasets.decoding import decode_picture, picture_header
 from visionshare.datasets.folders import read_image
 from visionshare.datasets.pictures.preparation import propose_preparation
+from visionshare.datasets.pictures.value_ranges import range_around
 from visionshare.errors import InputError
 
 __all__ = ["LEAST_SIDE", "MOST_SIDE", "Intake", "as_array", "is_vectors"]
@@ -345,11 +346,7 @@ def _values(images: Sequence[Any]) -> tuple[float, float]:
     low, high = min(float(a.min()) for a in arrays), max(float(a.max()) for a in arrays)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise InputError("images", "NaN or infinity", "finite values")
-    if low >= 0 and high <= 1:
-        return _FRACTION
-    if low >= 0 and 128 <= high <= 255:
-        return _BYTE
-    return min(0.0, low), high if high > low else low + 1.0
+    return range_around(low, high)
 
 
 def _kind(images: Sequence[Any]) -> str:

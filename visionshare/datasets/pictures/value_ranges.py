@@ -8,7 +8,7 @@ import numpy as np
 
 from visionshare.errors import DataError
 
-__all__ = ["KNOWN_RANGES", "are_pictures", "as_bytes", "value_range"]
+__all__ = ["KNOWN_RANGES", "are_pictures", "as_bytes", "range_around", "value_range"]
 
 _FRACTIONS, _BYTE, _DEEP = (0.0, 1.0), (0.0, 255.0), (0.0, 65535.0)
 #: Ranges that mean the same in every file; others are those of the values that a file holds.
@@ -59,12 +59,23 @@ def value_range(name: str, arrays: Sequence[np.ndarray]) -> tuple[float, float]:
     low, high = min(low for low, _ in limits), max(high for _, high in limits)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise DataError(f"{name}: images with values that are NaN or infinite")
+    if filled[0].dtype == np.uint16 and high > 255:
+        return _DEEP
+    return range_around(low, high)
+
+
+def range_around(low: float, high: float) -> tuple[float, float]:
+    """Return the range of images whose values go from one number to another.
+
+    Examples
+    --------
+    >>> range_around(0.1, 0.9), range_around(3, 200), range_around(-4, 16)
+    ((0.0, 1.0), (0.0, 255.0), (-4, 16))
+    """
     if low >= 0 and high <= 1:
         return _FRACTIONS
     if low >= 0 and 128 <= high <= 255:
         return _BYTE
-    if filled[0].dtype == np.uint16 and high > 255:
-        return _DEEP
     return min(0.0, low), high if high > low else low + 1.0
 
 

@@ -14,7 +14,15 @@ from numpy.testing import assert_array_equal
 
 from scripts.reproduce import brodatz, brodatz_page, mnist, mnist_steps, sparse_peers
 from scripts.reproduce.mnist_trials import TRIED, folder_of
-from scripts.reproduce.results import PAGES, RESULTS, render, table, templates, write_page
+from scripts.reproduce.results import (
+    PAGES,
+    RESULTS,
+    keep_runs,
+    render,
+    table,
+    templates,
+    write_page,
+)
 from visionshare.classifier import CompactClassifier
 from visionshare.recipes import load_recipe, train
 from visionshare.recipes.pools import read_pool
@@ -230,7 +238,7 @@ def test_a_step_of_mnist_has_a_pool_of_the_templates_asked_for(step, copies):
 
 def _step_errors(name, *errors, images=60_000):
     return [
-        mnist_steps.Figures(name, seed, images, count, 10_000, 305, 10, {"learning": 2.0})
+        mnist_steps.Figures(name, seed, images, count, 10_000, 305, 10, {"learning": 2.0}, "a1b2c3")
         for seed, count in enumerate(errors)
     ]
 
@@ -245,6 +253,21 @@ def test_a_step_of_mnist_says_what_it_takes_off_the_row_above_or_those_without_c
         _step_errors("tuned", 50, 30, images=360_000), found
     )
     assert (text, error, less) == ("fine-tuning", "0.40 ± 0.14 (0.50, 0.30)", "0.15 ± 0.07")
+
+
+def test_a_run_of_mnist_steps_that_the_page_has_is_not_run_again(tmp_path):
+    out, runs = tmp_path / "page", tmp_path / "runs"
+    options = Namespace(images=None, rounds=305, templates=1000, copies=5, runs=runs, out=out)
+    printed, tuned = mnist_steps.STEPS[0], mnist_steps.TUNED[0]
+    found = _step_errors("printed", 80, 60)
+    runs = {"size": "all-305-1000", "copies": 5, "plain": found, "deformed": []}
+    keep_runs(out, "mnist_steps", runs)
+    assert mnist_steps.figures(printed, 1, options) == found[1]
+    assert mnist_steps.figures(printed, 2, options) is None
+    assert mnist_steps.figures(tuned, 0, options, copies=5) is None
+    # Neither is a run of another size one of them.
+    options.rounds = 300
+    assert mnist_steps.figures(printed, 1, options) is None
 
 
 def test_fine_tuning_a_run_of_mnist_steps_is_the_whole_recipe_without_its_search(tmp_path):

@@ -1,12 +1,15 @@
 """Which part of the error on MNIST is whose: ShareBoost as printed, and what was added since.
 
 The recipe is `mnist-deformed` for every step, but for what the step says. Each run is a folder
-under --runs; what is there is not run again, and the page is written from what is there:
+under --runs. What is there, or in the raw runs beside the page, is not run again, and the page is
+written from both:
 
     python -m scripts.reproduce.mnist_steps --data DIR --seeds 3
     python -m scripts.reproduce.mnist_steps --data DIR --seeds 3 --copies 0       # 60 000 alone
     python -m scripts.reproduce.mnist_steps --data DIR --seeds 3 --images 10000 \\
-        --rounds 100 --templates 300                                              # in minutes
+        --rounds 100 --templates 300 --out FOLDER                                 # in minutes
+
+With another --out all is run anew.
 """
 
 from __future__ import annotations
@@ -19,8 +22,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scripts.reproduce.results import arguments, keep_runs, render, spread, table, write_page
+from scripts.reproduce.results import (
+    arguments,
+    commit,
+    keep_runs,
+    kept_runs,
+    render,
+    spread,
+    table,
+    write_page,
+)
 from visionshare.classifier import CompactClassifier
+from visionshare.durable import write_text
 from visionshare.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train
 from visionshare.recipes.folder import WORK, run_folder
@@ -59,6 +72,8 @@ STEPS = (
     Step("tuned", "fine-tuning", chosen="backward"),
     Step("deslanted", "deslanted images", pool="deslanted-patches", chosen="deslanted-chosen"),
 )
+# The commit of a run that was killed before it was noted.
+UNKNOWN = "unknown"
 TUNED = tuple(step for step in STEPS if step.chosen)
 
 
@@ -73,6 +88,7 @@ class Figures(NamedTuple):
     features: int
     macs: int
     seconds: dict[str, float]
+    commit: str
 
 
 def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
@@ -94,37 +110,68 @@ def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
     return recipe.model_copy(update=changes if step.chosen else {**changes, "fine_tuning": None})
 
 
+def size_of(options: Any) -> str:
+    """Return the size of the runs; another one has other folders and other raw runs."""
+    return f"{options.images or 'all'}-{options.rounds}-{options.templates}"
+
+
 def folder_of(name: str, seed: int, options: Any, copies: int = 0) -> Path:
-    """Return the folder of a run; another size has other folders."""
-    size = f"{options.images or 'all'}-{copies}-{options.rounds}-{options.templates}"
-    folder: Path = options.runs / size / f"{name}-{seed}"
+    """Return the folder of a run."""
+    folder: Path = options.runs / size_of(options) / f"{name}-{seed}-{copies}"
     return folder
 
 
 def figures(step: Step, seed: int, options: Any, copies: int = 0) -> Figures | None:
-    """Return the figures of a run; None where it did not end."""
+    """Return the figures of a run, from its folder or the raw runs; None where it did not end."""
     file = folder_of(step.name, seed, options, copies) / "metrics.json"
     if not file.is_file():
-        return None
+        return kept(step, seed, options, copies)
     found = json.loads(file.read_text(encoding="utf-8"))
     # Seconds of the processor do not depend on what else the machine did.
     keys = ("train_images", "test_errors", "test_images", "features", "macs", "processor_seconds")
-    return Figures(step.name, seed, *(found[key] for key in keys))
+    return Figures(step.name, seed, *(found[key] for key in keys), found.get("commit", UNKNOWN))
+
+
+def kept(step: Step, seed: int, options: Any, copies: int) -> Figures | None:
+    """Return the figures of a run among the raw runs beside the page."""
+    runs = kept_runs(options.out, "mnist_steps")
+    if runs is None or runs["size"] != size_of(options):
+        return None
+    if copies and runs["copies"] != copies:
+        return None
+    every = [Figures(**one) for one in runs["deformed" if copies else "plain"]]
+    return next((one for one in every if (one.step, one.seed) == (step.name, seed)), None)
 
 
 def run(step: Step, seed: int, options: Any, copies: int = 0) -> None:
     """Run a step where its figures are missing."""
     if figures(step, seed, options, copies) is not None:
         return
-    recipe = recipe_of(step, seed, options, copies)
-    folder = folder_of(step.name, seed, options, copies)
-    if not step.chosen:
-        train(recipe, folder, options.data, options.jobs, resume=folder.is_dir())
+    if step.chosen:
+        chosen = choose(step._replace(name=step.chosen, chosen=""), seed, options)
+        folder = folder_of(step.name, seed, options, copies)
+        tune(recipe_of(step, seed, options, copies), folder, chosen, options)
+        note_commit(folder)
     else:
-        choosing = step._replace(name=step.chosen, chosen="")
-        run(choosing, seed, options)
-        tune(recipe, folder, folder_of(step.chosen, seed, options), options)
+        choose(step, seed, options)
     print(figures(step, seed, options, copies), flush=True)
+
+
+def choose(step: Step, seed: int, options: Any) -> Path:
+    """Return the folder of a step without fine-tuning, which is run where it is not there."""
+    folder = folder_of(step.name, seed, options)
+    if not (folder / "metrics.json").is_file():
+        recipe = recipe_of(step, seed, options)
+        train(recipe, folder, options.data, options.jobs, resume=folder.is_dir())
+        note_commit(folder)
+    return folder
+
+
+def note_commit(folder: Path) -> None:
+    """Add the commit of the code to the figures of a run."""
+    file = folder / "metrics.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    write_text(file, json.dumps({**found, "commit": commit()}, indent=2) + "\n")
 
 
 def tune(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> None:
@@ -224,7 +271,8 @@ def write(options: Any) -> None:
 
     plain = found(STEPS, 0)
     deformed = found(TUNED, options.copies) if options.copies else []
-    keep_runs(options.out, "mnist_steps", {"plain": plain, "deformed": deformed})
+    runs = {"size": size_of(options), "copies": options.copies}
+    keep_runs(options.out, "mnist_steps", {**runs, "plain": plain, "deformed": deformed})
     first, last = ["step", "test error, %"], ["features", "multiply-accumulates", "seconds"]
     with_copies = render(
         "mnist_steps/copies",
@@ -240,6 +288,7 @@ def write(options: Any) -> None:
         templates=options.templates,
         beyond=round(BACKWARD * options.rounds),
         seeds=len({one.seed for one in plain}),
+        commits=", ".join(dict.fromkeys(one.commit for one in [*plain, *deformed])),
         steps=table([*first, "less than the row above", *last], rows(plain)),
         with_copies=with_copies if deformed else "",
     )

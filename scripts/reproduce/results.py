@@ -127,6 +127,12 @@ def keep_runs(out: Path, page: str, runs: Any) -> None:
     write_text(out / f"{page}.json", json.dumps(content, ensure_ascii=False) + "\n")
 
 
+def kept_runs(out: Path, page: str) -> Any:
+    """Return the raw runs behind a page; None where there are none."""
+    file = out / f"{page}.json"
+    return json.loads(file.read_text(encoding="utf-8"))["runs"] if file.is_file() else None
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON has it; what JSON has no form for is written as text."""
     if is_dataclass(value) and not isinstance(value, type):

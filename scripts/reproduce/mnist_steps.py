@@ -129,7 +129,8 @@ def figures(step: Step, seed: int, options: Any, copies: int = 0) -> Figures | N
     found = json.loads(file.read_text(encoding="utf-8"))
     # Seconds of the processor do not depend on what else the machine did.
     keys = ("train_images", "test_errors", "test_images", "features", "macs", "processor_seconds")
-    return Figures(step.name, seed, *(found[key] for key in keys), found.get("commit", UNKNOWN))
+    read = [*(found[key] for key in keys), found.get("commit", UNKNOWN)]
+    return Figures(step.name, seed, *read)
 
 
 def kept(step: Step, seed: int, options: Any, copies: int) -> Figures | None:

@@ -50,6 +50,20 @@ def test_no_fraction_is_refused(fraction):
         stratified_mask(LABELS, fraction, 0)
 
 
+def test_a_group_is_drawn_as_one_example_of_the_class_of_its_first():
+    rng = np.random.default_rng(3)
+    groups = rng.permutation(np.repeat(np.arange(40), 5))
+    labels = (groups % 3).astype(np.int64)
+    mask = stratified_mask(labels, 0.25, 7, groups)
+    drawn = {int(g) for g in groups[mask]}
+    assert not drawn & {int(g) for g in groups[~mask]}
+    assert [sum(g % 3 == c for g in drawn) for c in range(3)] == [4, 3, 3]
+    # What the groups are called does not matter, nor groups of one.
+    assert_array_equal(stratified_mask(labels, 0.25, 7, 100 - groups), mask)
+    expected = stratified_mask(labels, 0.25, 7)
+    assert_array_equal(stratified_mask(labels, 0.25, 7, rng.permutation(200)), expected)
+
+
 @pytest.mark.parametrize(
     ("positives", "negatives", "name"),
     [(4, 1, "positives"), (0, 1, "positives"), (1, 8, "negatives"), (True, 1, "positives")],

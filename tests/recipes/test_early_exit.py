@@ -40,7 +40,8 @@ def test_the_validation_mask_is_stratified_and_takes_the_copies_along() -> None:
     from visionshare.datasets import ImageSet
 
     labels = np.repeat([0, 1], [40, 60])
-    training = ImageSet(np.zeros((300, 2, 2), np.uint8), np.tile(labels, 3), ("a", "b"), "x")
+    images = np.arange(1200, dtype=np.uint16).view(np.uint8).reshape(300, 2, 4)
+    training = ImageSet(images, np.tile(labels, 3), ("a", "b"), "x")
     recipe = load_recipe("digits-early", ["deformations.copies=2", "early_exit.fraction=0.1"])
     mask = validation_mask(recipe, RunImages(training, training, 100))
     assert np.bincount(labels[mask[:100]]).tolist() == [4, 6]

@@ -16,7 +16,7 @@ from visionshare.recipes.pools import read_pool
 from visionshare.recipes.run import Run
 from visionshare.recipes.stages.columns import make_columns
 from visionshare.recipes.stages.evaluation import Evaluation
-from visionshare.recipes.stages.images import prepare_images
+from visionshare.recipes.stages.images import prepare_images, validation_mask
 
 SMALL = ["learner.rounds=6", "features.parameters.n_templates=20", "data.limit=400"]
 
@@ -167,6 +167,21 @@ def test_held_out_images_do_not_train(tmp_path):
     assert sorted(map(bytes, whole)) == sorted(map(bytes, digits.images))
     with pytest.raises(RecipeError, match="held_out"):
         load_recipe("digits", ["data.held_out=1.0"])
+
+
+def test_held_out_images_have_no_copy_among_those_that_train(tmp_path):
+    rng = np.random.default_rng(0)
+    images, order = rng.integers(0, 256, (40, 8, 8), np.uint8), rng.permutation(200)
+    labels = np.repeat(np.arange(40) % 2, 5)[order]
+    np.savez(tmp_path / "images.npz", images=np.repeat(images, 5, axis=0)[order], labels=labels)
+    settings = [f"data={{source='{tmp_path}/images.npz', held_out=0.25}}"]
+    run = Run(load_recipe("digits-early", [*settings, "early_exit.fraction=0.2"]), tmp_path / "out")
+    parts = prepare_images(run)
+    exits = validation_mask(run.recipe, parts)
+    kinds = parts.test.images, parts.training.images[exits], parts.training.images[~exits]
+    held_out, stopping, learning = (set(map(bytes, kind)) for kind in kinds)
+    assert all([held_out, stopping, learning])
+    assert len(held_out | stopping | learning) == len(held_out) + len(stopping) + len(learning)
 
 
 def test_bad_values_stop_before_work(tmp_path):

@@ -77,7 +77,9 @@ def _drawn(name: str, mask: np.ndarray, n: int | None, rng: np.random.Generator)
     return np.sort(rng.choice(indices, n, replace=False))
 
 
-def stratified_mask(labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
+def stratified_mask(
+    labels: np.ndarray, fraction: float, seed: int, groups: np.ndarray | None = None
+) -> np.ndarray:
     """Return a mask (m,) of a random fraction of each class's examples.
 
     Parameters
@@ -87,6 +89,10 @@ def stratified_mask(labels: np.ndarray, fraction: float, seed: int) -> np.ndarra
     fraction : float
         From 0 to 1; of each class rounded to a number of examples.
     seed : int
+    groups : ndarray of shape (m,), optional
+        Numbers of groups, such as those of
+        :func:`~visionshare.datasets.copies.groups_of_copies`: examples of one are drawn together,
+        and are counted as one, of the class of the first of them.
 
     Raises
     ------
@@ -101,8 +107,22 @@ def stratified_mask(labels: np.ndarray, fraction: float, seed: int) -> np.ndarra
     """
     if not 0 <= fraction <= 1:
         raise InputError("fraction", fraction, "a number from 0 to 1")
+    if groups is not None:
+        return _mask_of_groups(labels, fraction, seed, groups)
     rng, drawn = np.random.default_rng(seed), np.zeros(len(labels), bool)
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
         drawn[members[: round(fraction * len(members))]] = True
+    return drawn
+
+
+def _mask_of_groups(
+    labels: np.ndarray, fraction: float, seed: int, groups: np.ndarray
+) -> np.ndarray:
+    _, firsts, group_of = np.unique(groups, return_index=True, return_inverse=True)
+    # In the order of their first examples; without copies the draw is that of examples.
+    order = np.argsort(firsts)
+    mask = np.empty(len(firsts), bool)
+    mask[order] = stratified_mask(labels[firsts[order]], fraction, seed)
+    drawn: np.ndarray = mask[group_of]
     return drawn

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.copies import groups_of_copies
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
-from visionshare.fingerprints import file_digest
 from visionshare.image_classifier.pictures import as_array
 
-__all__ = ["groups_of_copies", "held_out_mask"]
-
-_DIGEST = 16
+__all__ = ["held_out_mask"]
 
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
     """Return a mask (n,) of a random fraction of each class, copies together.
 
-    A copy counts for the class of the first of them. Where no image has a copy it is
-    :func:`visionshare.datasets.sampling.stratified_mask`.
+    As :func:`visionshare.datasets.sampling.stratified_mask` draws it from images of any form.
 
     Parameters
     ----------
@@ -46,25 +41,10 @@ def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -
     >>> int(mask.sum()), bool((mask[::2] == mask[1::2]).all())
     (2, True)
     """
-    groups = groups_of_copies(images)
+    groups = groups_of_copies(_entries(images))
     if len(groups) != len(labels):
         raise InputError("y", len(labels), f"a class for each of {len(groups)} images")
-    # Groups are numbered by their first examples, which ascend.
-    firsts = np.unique(groups, return_index=True)[1]
-    return stratified_mask(labels[firsts], fraction, seed)[groups]
-
-
-def groups_of_copies(images: Any) -> np.ndarray:
-    """Return a number (n,) for each image; equal images, and files of equal content, share it.
-
-    Examples
-    --------
-    >>> groups_of_copies([np.zeros((2, 2)), np.ones((2, 2)), np.zeros((2, 2))]).tolist()
-    [0, 1, 0]
-    """
-    numbers: dict[bytes, int] = {}
-    digests = map(_digest, _entries(images))
-    return np.array([numbers.setdefault(digest, len(numbers)) for digest in digests], np.int64)
+    return stratified_mask(labels, fraction, seed, groups)
 
 
 def _entries(images: Any) -> Iterable[Any]:
@@ -73,16 +53,3 @@ def _entries(images: Any) -> Iterable[Any]:
     if hasattr(images, "iloc"):
         return images.to_numpy()
     return as_array(images)
-
-
-def _digest(entry: Any) -> bytes:
-    if isinstance(entry, (str, os.PathLike)):
-        try:
-            return file_digest(entry).encode()
-        except OSError:
-            # Whoever reads it says what is wrong.
-            return os.fsencode(entry)
-    image = np.asarray(entry)
-    digest = hashlib.blake2b(f"{image.shape}{image.dtype}".encode(), digest_size=_DIGEST)
-    digest.update(np.ascontiguousarray(image).tobytes())
-    return digest.digest()

@@ -7,6 +7,7 @@ from itertools import compress
 
 import numpy as np
 
+from visionshare.datasets.copies import group_numbers
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, PictureSet
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
@@ -110,7 +111,7 @@ def split_pictures(
         pictures, size, mode, steps, chosen=chosen, skip_broken=skip_broken, n_jobs=n_jobs
     )
     labels, notes = pictures.labels[read.numbers], list(pictures.notes)
-    groups = _groups(read.digests)
+    groups = group_numbers(read.digests)
     fraction = TEST_FRACTION if test_fraction is None else test_fraction
     n_leaked = 0
     if pictures.roles is not None:
@@ -195,12 +196,6 @@ def held_out(
     if drawn:
         mask = np.isin(groups, np.concatenate(drawn))
     return mask
-
-
-def _groups(digests: list[bytes]) -> np.ndarray:
-    """Return the number of each picture's pixels: equal ones have one number."""
-    number: dict[bytes, int] = {}
-    return np.array([number.setdefault(digest, len(number)) for digest in digests], np.int64)
 
 
 def _leak_notes(

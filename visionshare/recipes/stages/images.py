@@ -17,6 +17,7 @@ from visionshare.datasets import (
     list_datasets,
     load_images,
 )
+from visionshare.datasets.copies import groups_of_copies
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
 from visionshare.datasets.pictures.survey import common_size
@@ -164,7 +165,8 @@ def prepare_images(run: Run) -> RunImages:
     if data.held_out:
         # The same images for every seed: settings are compared on them, and the test images stay
         # unread.
-        validation, origin = stratified_mask(chosen.labels, data.held_out, 0), HELD_OUT
+        groups = groups_of_copies(loaded.images)
+        validation, origin = stratified_mask(chosen.labels, data.held_out, 0, groups), HELD_OUT
         tested, others = chosen.subset(np.flatnonzero(validation)), loaded
         chosen = chosen.subset(np.flatnonzero(~validation))
     if data.classes is not None:
@@ -321,11 +323,13 @@ def search_images(recipe: Recipe, images: RunImages) -> ImageSet | StoredPicture
 def validation_mask(recipe: Recipe, images: RunImages) -> np.ndarray:
     """Return which training images do not train: a fraction of each class, with their copies.
 
-    They show where others may stop early; none where the recipe has no early exit.
+    Equal images count as copies, but for those in storage. The mask shows where others may stop
+    early; it is empty where the recipe has no early exit.
     """
     n = images.n_originals if images.stored is None else len(images.stored)
     mask = np.zeros(n, bool)
     if recipe.early_exit is not None:
         fraction = recipe.early_exit.fraction
-        mask = stratified_mask(images.pictures.labels[:n], fraction, recipe.seed)
+        groups = groups_of_copies(images.originals) if images.stored is None else None
+        mask = stratified_mask(images.pictures.labels[:n], fraction, recipe.seed, groups)
     return np.tile(mask, len(images.pictures) // n)

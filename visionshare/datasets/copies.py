@@ -1,0 +1,58 @@
+"""Examples that are copies of each other: they train together or test together."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from visionshare.fingerprints import file_digest
+
+__all__ = ["group_numbers", "groups_of_copies"]
+
+_DIGEST = 16
+
+
+def groups_of_copies(images: Iterable[Any]) -> np.ndarray:
+    """Return a number (n,) for each image; equal images, and files of equal content, share it.
+
+    Groups are numbered in the order of their first images.
+
+    Parameters
+    ----------
+    images : iterable of array or path
+
+    Examples
+    --------
+    >>> groups_of_copies([np.zeros((2, 2)), np.ones((2, 2)), np.zeros((2, 2))]).tolist()
+    [0, 1, 0]
+    """
+    return group_numbers(map(_digest, images))
+
+
+def group_numbers(keys: Iterable[Hashable]) -> np.ndarray:
+    """Return a number (n,) for each key; equal keys share it, the first key has 0.
+
+    Examples
+    --------
+    >>> group_numbers("abac").tolist()
+    [0, 1, 0, 2]
+    """
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+
+
+def _digest(entry: Any) -> bytes:
+    if isinstance(entry, (str, os.PathLike)):
+        try:
+            return file_digest(entry).encode()
+        except OSError:
+            # Whoever reads it says what is wrong.
+            return os.fsencode(entry)
+    image = np.asarray(entry)
+    digest = hashlib.blake2b(f"{image.shape}{image.dtype}".encode(), digest_size=_DIGEST)
+    digest.update(np.ascontiguousarray(image).tobytes())
+    return digest.digest()

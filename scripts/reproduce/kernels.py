@@ -3,7 +3,10 @@
 The left half of Table 4 of A. Rakotomamonjy, R. Flamary, F. Yger, "Learning with infinitely many
 features", Machine Learning 91, 2013, beside scikit-learn's Nystroem and RBFSampler.
 
-    python -m scripts.reproduce.kernels --data DIR
+    python -m scripts.reproduce.kernels --data DIR --long 5
+
+Paths of GrFL that are in the raw runs beside the page are not learned again, so that splits can be
+added by and by; with another --out all are.
 """
 
 from __future__ import annotations
@@ -12,9 +15,9 @@ import itertools
 import time
 from collections.abc import Sequence
 from concurrent.futures import as_completed
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -32,9 +35,12 @@ from scripts.reproduce.adult import (
 )
 from scripts.reproduce.results import (
     arguments,
+    commit,
     deviation,
     keep_runs,
+    kept_runs,
     listed,
+    plain,
     pyplot,
     spread,
     table,
@@ -48,7 +54,9 @@ from visionshare.store import DrawnColumns
 
 SQUARES = (5.0, 15.0, 40.0, 100.0, 300.0, 1000.0)
 ALPHAS = (0.02, 0.1, 0.5, 2.0)
-COSTS = (0.1, 1.0, 10.0, 100.0)
+# Of scikit-learn's maps: a linear machine on them gains from wider kernels and more cost.
+MAP_SQUARES = (*SQUARES, 3000.0, 10000.0)
+COSTS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
@@ -182,7 +190,7 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[s
     scores: dict[tuple[str, float, float], float] = {}
     for kind, (train, validation) in itertools.product(INPUTS, folds_of(rows)):
         sets = sets_of(data, kind, train, validation)
-        for square in SQUARES:
+        for square in MAP_SQUARES:
             for cost, a in zip(
                 COSTS, mapped_accuracies(name, sets, square, budget, 0, COSTS), strict=True
             ):
@@ -191,35 +199,36 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[s
     return max(scores, key=lambda key: scores[key])
 
 
-@dataclass
-class Measured:
-    """Test accuracies and training seconds of every method and number of columns."""
+class Point(NamedTuple):
+    """What a method with so many columns gave on one split."""
 
-    accuracies: dict[tuple[str, int], list[float]] = field(default_factory=dict)
-    seconds: dict[tuple[str, int], list[float]] = field(default_factory=dict)
-
-    def add(self, name: str, width: int, accuracy: float, seconds: float) -> None:
-        """Keep what one split gave."""
-        self.accuracies.setdefault((name, width), []).append(accuracy)
-        self.seconds.setdefault((name, width), []).append(seconds)
-        print(name, width, accuracy, seconds, flush=True)
+    name: str
+    width: int
+    seed: int
+    accuracy: float
+    seconds: float
+    commit: str
 
 
 def measure_maps(
-    data: Adult, split: Any, maps: Any, widths: tuple[int, ...], seed: int, into: Measured
-) -> None:
+    data: Adult, split: Any, maps: Any, widths: tuple[int, ...], seed: int
+) -> list[Point]:
     """Measure scikit-learn's maps on one split."""
+    measured = []
     for name, (kind, square, cost) in maps.items():
         sets = sets_of(data, kind, *split)
         for width in widths:
             begun = time.perf_counter()
             accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
-            into.add(name, width, accuracy, time.perf_counter() - begun)
+            seconds = time.perf_counter() - begun
+            measured.append(Point(name, width, seed, accuracy, seconds, commit()))
+            print(measured[-1], flush=True)
+    return measured
 
 
 def measure_path(
     data: Adult, split: Any, name: str, choice: Choice, widths: Any, seed: int
-) -> list[tuple[str, int, float, float]]:
+) -> list[Point]:
     """Return name, width, accuracy and seconds of one path of GrFL on one split."""
     X, y, X_test, y_test = sets_of(data, choice.inputs, *split)
     squares = (choice.square,) if name == ONE else SQUARES
@@ -231,55 +240,57 @@ def measure_path(
         if step is not None:
             seconds = path.seconds[path.model.history_.index(step)]
             accuracy = path.accuracy(width, X_test, y_test)
-            measured.append((name, width, accuracy, float(seconds)))
+            point = Point(name, width, seed, accuracy, float(seconds), commit())
+            measured.append(point)
     return measured
 
 
-def rows_of(
-    measured: dict[tuple[str, int], list[float]], seconds: Any, names: Any
-) -> list[list[Any]]:
+def rows_of(measured: Sequence[Point], names: Sequence[str]) -> list[list[str]]:
     """Return the table's rows: a method each, a column for each number of features."""
-    widths = sorted({width for _, width in measured})
-    return [
-        [name]
-        + [
-            f"{spread([100 * a for a in measured[name, w]])} ({len(measured[name, w])}; "
-            f"{np.mean(seconds[name, w]):.0f} s)"
-            if (name, w) in measured
-            else "–"
-            for w in widths
-        ]
-        for name in names
-    ]
+    widths = sorted({point.width for point in measured})
+    return [[name, *(cell_of(measured, name, width) for width in widths)] for name in names]
 
 
-def draw(measured: dict[tuple[str, int], list[float]], names: Any, path: Path) -> None:
+def cell_of(measured: Sequence[Point], name: str, width: int) -> str:
+    """Return accuracy, splits and seconds of a method with so many columns."""
+    points = [point for point in measured if (point.name, point.width) == (name, width)]
+    if not points:
+        return "–"
+    accuracy = spread([100 * point.accuracy for point in points])
+    return f"{accuracy} ({len(points)}; {np.mean([point.seconds for point in points]):.0f} s)"
+
+
+def draw(measured: Sequence[Point], names: Sequence[str], path: Path) -> None:
     """Draw accuracy against the number of columns."""
     plt = pyplot()
 
     figure, axis = plt.subplots(figsize=(6, 4), constrained_layout=True)
     for name in names:
-        widths = sorted(w for n, w in measured if n == name)
-        means = [100 * np.mean(measured[name, w]) for w in widths]
-        axis.errorbar(
-            widths,
-            means,
-            [100 * deviation(measured[name, w]) for w in widths],
-            label=name,
-        )
+        points = [point for point in measured if point.name == name]
+        widths = sorted({point.width for point in points})
+        found = [[100 * p.accuracy for p in points if p.width == width] for width in widths]
+        means, deviations = [np.mean(a) for a in found], [deviation(a) for a in found]
+        axis.errorbar(widths, means, deviations, label=name)
     axis.set(xscale="log", xlabel="columns (two per pair)", ylabel="accuracy in percent")
     axis.legend(fontsize=8)
     figure.savefig(path, dpi=90)
 
 
-def write(
-    options: Any, data: Adult, rows: int, chosen: Chosen, measured: Measured, names: Sequence[str]
-) -> None:
+def kept(out: Path, choice: Choice) -> list[Point]:
+    """Return GrFL's points of the raw runs beside the page, where their settings are the same."""
+    runs = kept_runs(out, "kernels")
+    if runs is None or runs["chosen"]["choice"] != plain(choice):
+        return []
+    points = [Point(*map(values.get, Point._fields)) for values in runs["measured"]]
+    return [point for point in points if point.name in PAPER]
+
+
+def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequence[Point]) -> None:
     """Write page and picture of what is there so far; ``rows`` chose the settings."""
+    names = [*PAPER, *chosen.maps]
     options.out.mkdir(parents=True, exist_ok=True)
-    draw(measured.accuracies, names, options.out / "kernels.png")
-    widths = sorted({width for _, width in measured.accuracies})
-    accuracies = rows_of(measured.accuracies, measured.seconds, names)
+    draw(measured, names, options.out / "kernels.png")
+    widths = sorted({point.width for point in measured})
     keep_runs(options.out, "kernels", {"chosen": chosen, "measured": measured})
     write_page(
         options.out,
@@ -289,17 +300,20 @@ def write(
         training=f"{TRAINING:.0%}",
         last_seed=options.seeds - 1,
         n_long=options.long,
-        most_columns=max(LONG_WIDTHS),
+        long_widths=" and ".join(map(str, LONG_WIDTHS)),
+        commits=", ".join(dict.fromkeys(point.commit for point in measured)),
         folds=FOLDS,
         n_development=rows,
         draws=DRAWS,
         squares=listed(SQUARES),
+        map_squares=listed(MAP_SQUARES),
+        costs=listed(COSTS),
         refit_tol=REFIT_TOL,
         least_alpha=ALPHAS[0],
         jobs=options.jobs,
         choice=chosen.choice,
         maps=chosen.maps,
-        accuracies=table(["columns", *map(str, widths)], accuracies),
+        accuracies=table(["columns", *map(str, widths)], rows_of(measured, names)),
         paper=table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()]),
         tried=table(["inputs", "σ²", "λ", "loss", "accuracy"], chosen.tried),
     )
@@ -315,7 +329,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--long", type=int, default=1, help="splits that continue to 500 columns")
     options = parser.parse_args()
-    data, measured = load(options.data), Measured()
+    data = load(options.data)
     with thread_limit(1):
         development, split_rows = splits(len(data.y), options.seeds)
         development = development[:1500] if options.quick else development
@@ -324,16 +338,19 @@ def main() -> None:
         kinds = ("Nystroem", "RBFSampler")
         maps = {name: choose_map(data, name, development, 50) for name in kinds}
         chosen = Chosen(choice, tried, maps)
-        names = [*PAPER, *maps]
+    measured = kept(options.out, choice)
+    there = {(point.name, point.width, point.seed) for point in measured}
     for seed, split in enumerate(split_rows):
         widths = (*WIDTHS, *LONG_WIDTHS) if seed < options.long else WIDTHS
-        measure_maps(data, split, maps, widths, seed, measured)
+        measured += measure_maps(data, split, maps, widths, seed)
     tasks = [
         (name, widths, seed)
         for widths, last in ((LONG_WIDTHS, options.long), (WIDTHS, options.seeds))
         for seed in range(last)
         for name in PAPER
+        if not there & {(name, width, seed) for width in widths}
     ]
+    write(options, data, len(development), chosen, measured)
     with worker_processes(options.jobs) as workers:
         running = [
             workers.submit(
@@ -343,9 +360,8 @@ def main() -> None:
         ]
         # The page is written whenever something is added: a run that is stopped leaves its part.
         for future in as_completed(running):
-            for one in future.result():
-                measured.add(*one)
-            write(options, data, len(development), chosen, measured, names)
+            measured += future.result()
+            write(options, data, len(development), chosen, measured)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,8 @@ class Choice:
     loss: str = "squared_hinge"
 
 
-Maps = dict[str, tuple[str, float, float]]
+# Inputs, σ² and C of a map, by its name and number of columns.
+Maps = dict[str, dict[int, tuple[str, float, float]]]
 
 
 @dataclass(frozen=True)
@@ -211,13 +212,14 @@ class Point(NamedTuple):
 
 
 def measure_maps(
-    data: Adult, split: Any, maps: Any, widths: tuple[int, ...], seed: int
+    data: Adult, split: Any, maps: Maps, widths: tuple[int, ...], seed: int
 ) -> list[Point]:
     """Measure scikit-learn's maps on one split."""
     measured = []
-    for name, (kind, square, cost) in maps.items():
-        sets = sets_of(data, kind, *split)
+    for name, choices in maps.items():
         for width in widths:
+            kind, square, cost = choices[min(width, max(choices))]
+            sets = sets_of(data, kind, *split)
             begun = time.perf_counter()
             accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
             seconds = time.perf_counter() - begun
@@ -312,11 +314,22 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
         least_alpha=ALPHAS[0],
         jobs=options.jobs,
         choice=chosen.choice,
-        maps=chosen.maps,
+        maps=table(
+            ["columns", *chosen.maps],
+            [
+                [width, *(setting_of(chosen.maps[name][width]) for name in chosen.maps)]
+                for width in WIDTHS
+            ],
+        ),
         accuracies=table(["columns", *map(str, widths)], rows_of(measured, names)),
         paper=table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()]),
         tried=table(["inputs", "σ²", "λ", "loss", "accuracy"], chosen.tried),
     )
+
+
+def setting_of(chosen: tuple[str, float, float]) -> str:
+    """Return inputs, σ² and C as the page has them."""
+    return f"{chosen[0]}, {chosen[1]:g}, {chosen[2]:g}"
 
 
 def _of(choice: Choice, widths: tuple[int, ...]) -> Choice:
@@ -336,7 +349,11 @@ def main() -> None:
         choice, tried = choose(data, development, 10 if options.quick else 50)
         print(choice, *tried, sep="\n", flush=True)
         kinds = ("Nystroem", "RBFSampler")
-        maps = {name: choose_map(data, name, development, 50) for name in kinds}
+        maps = {
+            name: {width: choose_map(data, name, development, width) for width in WIDTHS}
+            for name in kinds
+        }
+        print(maps, flush=True)
         chosen = Chosen(choice, tried, maps)
     measured = kept(options.out, choice)
     there = {(point.name, point.width, point.seed) for point in measured}

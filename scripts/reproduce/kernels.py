@@ -57,6 +57,8 @@ ALPHAS = (0.02, 0.1, 0.5, 2.0)
 # Of scikit-learn's maps: a linear machine on them gains from wider kernels and more cost.
 MAP_SQUARES = (*SQUARES, 3000.0, 10000.0)
 COSTS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
+# Many columns take as long as all others together: their grid is the middle of it.
+LONG_SQUARES, LONG_COSTS = MAP_SQUARES[2:-1], COSTS[1:-2]
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
@@ -186,17 +188,17 @@ def mapped_accuracies(
     return [float(np.mean(machine.predict(Q) == y_test)) for machine in machines]
 
 
-def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[str, float, float]:
-    """Return the best inputs, σ² and cost of one of scikit-learn's maps."""
+def choose_map(data: Adult, name: str, rows: np.ndarray, width: int) -> tuple[str, float, float]:
+    """Return the best inputs, σ² and cost of one of scikit-learn's maps with so many columns."""
     scores: dict[tuple[str, float, float], float] = {}
+    squares, costs = (MAP_SQUARES, COSTS) if width in WIDTHS else (LONG_SQUARES, LONG_COSTS)
     for kind, (train, validation) in itertools.product(INPUTS, folds_of(rows)):
         sets = sets_of(data, kind, train, validation)
-        for square in MAP_SQUARES:
-            for cost, a in zip(
-                COSTS, mapped_accuracies(name, sets, square, budget, 0, COSTS), strict=True
-            ):
+        for square in squares:
+            accuracies = mapped_accuracies(name, sets, square, width, 0, costs)
+            for cost, accuracy in zip(costs, accuracies, strict=True):
                 key = (kind, square, cost)
-                scores[key] = scores.get(key, 0.0) + a
+                scores[key] = scores.get(key, 0.0) + accuracy
     return max(scores, key=lambda key: scores[key])
 
 
@@ -218,7 +220,7 @@ def measure_maps(
     measured = []
     for name, choices in maps.items():
         for width in widths:
-            kind, square, cost = choices[min(width, max(choices))]
+            kind, square, cost = choices[width]
             sets = sets_of(data, kind, *split)
             begun = time.perf_counter()
             accuracy = mapped_accuracies(name, sets, square, width, seed, (cost,))[0]
@@ -310,6 +312,8 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
         squares=listed(SQUARES),
         map_squares=listed(MAP_SQUARES),
         costs=listed(COSTS),
+        long_squares=listed(LONG_SQUARES),
+        long_costs=listed(LONG_COSTS),
         refit_tol=REFIT_TOL,
         least_alpha=ALPHAS[0],
         jobs=options.jobs,
@@ -318,7 +322,7 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
             ["columns", *chosen.maps],
             [
                 [width, *(setting_of(chosen.maps[name][width]) for name in chosen.maps)]
-                for width in WIDTHS
+                for width in next(iter(chosen.maps.values()))
             ],
         ),
         accuracies=table(["columns", *map(str, widths)], rows_of(measured, names)),
@@ -349,8 +353,9 @@ def main() -> None:
         choice, tried = choose(data, development, 10 if options.quick else 50)
         print(choice, *tried, sep="\n", flush=True)
         kinds = ("Nystroem", "RBFSampler")
+        every = (*WIDTHS, *LONG_WIDTHS) if options.long else WIDTHS
         maps = {
-            name: {width: choose_map(data, name, development, width) for width in WIDTHS}
+            name: {width: choose_map(data, name, development, width) for width in every}
             for name in kinds
         }
         print(maps, flush=True)

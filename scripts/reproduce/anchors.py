@@ -23,7 +23,7 @@ from visionshare.generators.anchors import AnchorColumns
 
 VALIDATION = 10000
 GAMMAS = (0.01, 0.02, 0.03, 0.04, 0.06)
-COSTS = (2.0, 5.0, 10.0)
+COSTS = (2.0, 5.0, 10.0, 20.0, 50.0)
 COUNTS = (10, 20, 40, 60, 80, 100, 120, 150, 180, 200, 230)
 # A few steps per round: the next round resumes from there, and to converge in between costs ten
 # times as much and was no better on the validation images.
@@ -159,6 +159,12 @@ def plot(path: Path, curves: list[dict[str, Any]], svm: float) -> None:
     plt.close(figure)
 
 
+def at_an_end(errors: dict[float, float]) -> bool:
+    """Return whether the least error is of the first or the last that was tried."""
+    found = list(errors.values())
+    return int(np.argmin(found)) in (0, len(found) - 1)
+
+
 def described(curve: dict[str, Any]) -> str:
     """Return the part of the page about one curve."""
     n = len(curve["test"])
@@ -176,6 +182,7 @@ def described(curve: dict[str, Any]) -> str:
             n_validation=VALIDATION,
             n_rounds=tried,
             errors=", ".join(f"{alpha:g}: {e:.2f} %" for alpha, e in errors.items()),
+            border=" The best is at an end of those tried." if at_an_end(errors) else "",
         )
     return render(
         "anchors/curve",
@@ -198,8 +205,8 @@ def main() -> None:
     parser.add_argument("--anchors", type=int, default=1500)
     parser.add_argument("--radii", type=int, default=35)
     parser.add_argument("--rounds", type=int, default=230)
-    parser.add_argument("--tried", type=int, default=40, help="rounds that choose the ridge")
-    parser.add_argument("--alphas", type=float, nargs="+", default=[3e-4, 1e-3, 3e-3])
+    parser.add_argument("--tried", type=int, default=230, help="rounds that choose the ridge")
+    parser.add_argument("--alphas", type=float, nargs="+", default=[3e-4, 1e-3, 3e-3, 1e-2])
     parser.add_argument("--gaussians", type=int, default=0, help="rounds of Gaussian anchors")
     parser.add_argument("--checkpoint", type=Path, help="folder that keeps the rounds")
     parser.add_argument("--widths", type=int, default=4)

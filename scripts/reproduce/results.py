@@ -162,7 +162,8 @@ def command() -> str:
     words = ["python", "-m", module] if module else ["python", sys.argv[0]]
     words += sys.argv[1:]
     # Folders are those of a machine.
-    for option, name in (("--data", "DIR"), ("--out", "FOLDER"), ("--runs", "FOLDER")):
+    folders = ("--out", "--runs", "--checkpoint")
+    for option, name in (("--data", "DIR"), *((folder, "FOLDER") for folder in folders)):
         if option in words[:-1]:
             words[words.index(option) + 1] = name
     return shlex.join(_without_root(word) for word in words)

@@ -17,7 +17,7 @@ import numpy as np
 
 from scripts.reproduce import adult, kernels, moved_draws
 from scripts.reproduce.adult import INPUTS, TRAINING, Adult, load, sets_of, splits
-from scripts.reproduce.kernels import ALL, ONE, SQUARES, Choice, Maps
+from scripts.reproduce.kernels import ALL, ONE, SQUARES, Choice, MapSetting
 from scripts.reproduce.moved_draws import TUNED, Tuning
 from scripts.reproduce.results import arguments, keep_runs, listed, stopwatch, table, write_page
 from visionshare.resources import thread_limit
@@ -39,7 +39,7 @@ class Settings:
 
     choice: Choice
     tuning: Tuning
-    maps: Maps
+    maps: dict[str, MapSetting]
 
 
 def choose(data: Adult, rows: np.ndarray, columns: int) -> Settings:

@@ -82,8 +82,11 @@ class Choice:
     loss: str = "squared_hinge"
 
 
-# Inputs, σ² and C of a map, by its name and number of columns.
-Maps = dict[str, dict[int, tuple[str, float, float]]]
+# Values of a method with so many columns, one for each split.
+Values = dict[tuple[str, int], list[float]]
+# Inputs, σ² and C of a map; those of each number of columns by the map's name.
+MapSetting = tuple[str, float, float]
+Maps = dict[str, dict[int, MapSetting]]
 
 
 @dataclass(frozen=True)
@@ -188,9 +191,9 @@ def mapped_accuracies(
     return [float(np.mean(machine.predict(Q) == y_test)) for machine in machines]
 
 
-def choose_map(data: Adult, name: str, rows: np.ndarray, width: int) -> tuple[str, float, float]:
+def choose_map(data: Adult, name: str, rows: np.ndarray, width: int) -> MapSetting:
     """Return the best inputs, σ² and cost of one of scikit-learn's maps with so many columns."""
-    scores: dict[tuple[str, float, float], float] = {}
+    scores: dict[MapSetting, float] = {}
     squares, costs = (MAP_SQUARES, COSTS) if width in WIDTHS else (LONG_SQUARES, LONG_COSTS)
     for kind, (train, validation) in itertools.product(INPUTS, folds_of(rows)):
         sets = sets_of(data, kind, train, validation)
@@ -249,19 +252,28 @@ def measure_path(
     return measured
 
 
-def rows_of(measured: Sequence[Point], names: Sequence[str]) -> list[list[str]]:
+def rows_of(accuracies: Values, seconds: Values, names: Sequence[str]) -> list[list[str]]:
     """Return the table's rows: a method each, a column for each number of features."""
-    widths = sorted({point.width for point in measured})
-    return [[name, *(cell_of(measured, name, width) for width in widths)] for name in names]
+    widths = sorted({width for _, width in accuracies})
+
+    def cell(at: tuple[str, int]) -> str:
+        if at not in accuracies:
+            return "–"
+        accuracy = spread([100 * one for one in accuracies[at]])
+        return f"{accuracy} ({len(accuracies[at])}; {np.mean(seconds[at]):.0f} s)"
+
+    return [[name, *(cell((name, width)) for width in widths)] for name in names]
 
 
-def cell_of(measured: Sequence[Point], name: str, width: int) -> str:
-    """Return accuracy, splits and seconds of a method with so many columns."""
-    points = [point for point in measured if (point.name, point.width) == (name, width)]
-    if not points:
-        return "–"
-    accuracy = spread([100 * point.accuracy for point in points])
-    return f"{accuracy} ({len(points)}; {np.mean([point.seconds for point in points]):.0f} s)"
+def by_columns(measured: Sequence[Point]) -> tuple[Values, Values]:
+    """Return accuracies and seconds by method and number of columns, a value a split."""
+    accuracies: Values = {}
+    seconds: Values = {}
+    for point in measured:
+        at = (point.name, point.width)
+        accuracies.setdefault(at, []).append(point.accuracy)
+        seconds.setdefault(at, []).append(point.seconds)
+    return accuracies, seconds
 
 
 def draw(measured: Sequence[Point], names: Sequence[str], path: Path) -> None:
@@ -325,13 +337,13 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
                 for width in next(iter(chosen.maps.values()))
             ],
         ),
-        accuracies=table(["columns", *map(str, widths)], rows_of(measured, names)),
+        accuracies=table(["columns", *map(str, widths)], rows_of(*by_columns(measured), names)),
         paper=table(["paper, features", *map(str, BUDGETS)], [[n, *v] for n, v in PAPER.items()]),
         tried=table(["inputs", "σ²", "λ", "loss", "accuracy"], chosen.tried),
     )
 
 
-def setting_of(chosen: tuple[str, float, float]) -> str:
+def setting_of(chosen: MapSetting) -> str:
     """Return inputs, σ² and C as the page has them."""
     return f"{chosen[0]}, {chosen[1]:g}, {chosen[2]:g}"
 

@@ -1,6 +1,6 @@
 """Gabor filters that take steps uphill before they enter, beside draws alone and a fixed pool.
 
-Brodatz D2, D29 and D92, 16×16 patches, as in scripts.reproduce.brodatz: left halves train, right
+Brodatz D9, D29 and D92, 16×16 patches, as in scripts.reproduce.brodatz: left halves train, right
 halves test.
 
     python -m scripts.reproduce.moved_filters --data DIR

@@ -1,6 +1,7 @@
 """Pages of results: their prose is in Markdown templates, and the stored pages have it."""
 
 import ast
+import importlib.util
 import json
 import re
 from argparse import Namespace
@@ -283,3 +284,21 @@ def test_fine_tuning_a_run_of_mnist_steps_is_the_whole_recipe_without_its_search
     tuned = CompactClassifier.load(tmp_path / "tuned" / "classifier.safetensors")
     assert_array_equal(tuned.weights, expected.weights)
     assert tuned.metadata == expected.metadata
+
+
+def _pages_of_the_papers():
+    text = (RESULTS / "README.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    return sorted(set(re.findall(r"\]\((\w[\w-]*)\.md\)", "\n".join(rows))))
+
+
+@pytest.mark.parametrize("page", _pages_of_the_papers())
+def test_a_page_of_the_papers_has_its_command_commit_and_raw_runs(page):
+    text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
+    said = re.search(r"Commit ([0-9a-f]{10}): `(python -m scripts\.reproduce\.\w+ .*)`", text)
+    assert said, "no commit and no command"
+    kept = json.loads((RESULTS / f"{page}.json").read_text(encoding="utf-8"))
+    assert kept["runs"]
+    module = said[2].split()[2]
+    assert importlib.util.find_spec(module) is not None
+    assert "--data DIR" in said[2]

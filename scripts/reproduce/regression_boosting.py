@@ -305,7 +305,15 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
             choices = ", ".join(o.choice for o in outcomes).strip(", ") or "–"
             ends = ", ".join(f"{n} {end}" for end, n in Counter(o.ended for o in outcomes).items())
             rows.append([name, machine, errors, sizes, ends, seconds, choices])
-    header = ["data", "machine", "test error", "features", "splits by their end", "s", "chosen in each split"]
+    header = [
+        "data",
+        "machine",
+        "test error",
+        "features",
+        "splits by their end",
+        "s",
+        "chosen in each split",
+    ]
     raw = {" | ".join(key): [_plain(o) for o in runs] for key, runs in measured.items()}
     keep_runs(options.out, "regression_boosting", raw)
     write_page(

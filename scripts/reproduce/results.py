@@ -161,9 +161,10 @@ def command() -> str:
     module = "" if spec is None else spec.name.removesuffix(".__main__")
     words = ["python", "-m", module] if module else ["python", sys.argv[0]]
     words += sys.argv[1:]
-    # Folders are those of a machine.
-    folders = ("--out", "--runs", "--checkpoint")
-    for option, name in (("--data", "DIR"), *((folder, "FOLDER") for folder in folders)):
+    # Folders are those of a machine; a remark stands on the page.
+    names = {"--data": "DIR", "--remark": "TEXT"}
+    names |= dict.fromkeys(("--out", "--runs", "--checkpoint"), "FOLDER")
+    for option, name in names.items():
         if option in words[:-1]:
             words[words.index(option) + 1] = name
     return shlex.join(_without_root(word) for word in words)

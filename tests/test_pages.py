@@ -258,7 +258,9 @@ def test_a_step_of_mnist_says_what_it_takes_off_the_row_above_or_those_without_c
 
 def test_a_run_of_mnist_steps_that_the_page_has_is_not_run_again(tmp_path):
     out, runs = tmp_path / "page", tmp_path / "runs"
-    options = Namespace(images=None, rounds=305, templates=1000, copies=5, runs=runs, out=out)
+    options = Namespace(
+        images=None, rounds=305, templates=1000, copies=5, runs=runs, out=out, seeds=3
+    )
     printed, tuned = mnist_steps.STEPS[0], mnist_steps.TUNED[0]
     found = _step_errors("printed", 80, 60)
     runs = {"size": "all-305-1000", "copies": 5, "plain": found, "deformed": []}
@@ -266,6 +268,12 @@ def test_a_run_of_mnist_steps_that_the_page_has_is_not_run_again(tmp_path):
     assert mnist_steps.figures(printed, 1, options) == found[1]
     assert mnist_steps.figures(printed, 2, options) is None
     assert mnist_steps.figures(tuned, 0, options, copies=5) is None
+    # Those with copies stay where none are asked for.
+    runs["deformed"] = _step_errors("tuned", 50, images=360_000)
+    keep_runs(out, "mnist_steps", runs)
+    options.copies = 0
+    mnist_steps.write(options)
+    assert len(json.loads((out / "mnist_steps.json").read_text("utf-8"))["runs"]["deformed"]) == 1
     # Neither is a run of another size one of them.
     options.rounds = 300
     assert mnist_steps.figures(printed, 1, options) is None

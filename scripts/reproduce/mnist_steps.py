@@ -133,11 +133,17 @@ def figures(step: Step, seed: int, options: Any, copies: int = 0) -> Figures | N
     return Figures(step.name, seed, *read)
 
 
-def kept(step: Step, seed: int, options: Any, copies: int) -> Figures | None:
-    """Return the figures of a run among the raw runs beside the page."""
+def raw_runs(options: Any) -> dict[str, Any]:
+    """Return the raw runs beside the page; none where those are of another size."""
     runs = kept_runs(options.out, "mnist_steps")
     if runs is None or runs["size"] != size_of(options):
-        return None
+        return {"copies": 0, "plain": [], "deformed": []}
+    return dict(runs)
+
+
+def kept(step: Step, seed: int, options: Any, copies: int) -> Figures | None:
+    """Return the figures of a run among the raw runs beside the page."""
+    runs = raw_runs(options)
     if copies and runs["copies"] != copies:
         return None
     every = [Figures(**one) for one in runs["deformed" if copies else "plain"]]
@@ -271,14 +277,16 @@ def write(options: Any) -> None:
         return [one for one in each if one is not None]
 
     plain = found(STEPS, 0)
-    deformed = found(TUNED, options.copies) if options.copies else []
-    runs = {"size": size_of(options), "copies": options.copies}
+    # Without copies to be run those of the page stay.
+    copies = options.copies or raw_runs(options)["copies"]
+    deformed = found(TUNED, copies) if copies else []
+    runs = {"size": size_of(options), "copies": copies}
     keep_runs(options.out, "mnist_steps", {**runs, "plain": plain, "deformed": deformed})
     first, last = ["step", "test error, %"], ["features", "multiply-accumulates", "seconds"]
     with_copies = render(
         "mnist_steps/copies",
         images=f"{max((one.images for one in deformed), default=0):,}",
-        copies=options.copies,
+        copies=copies,
         steps=table([*first, "less than without", *last], rows(deformed, plain)),
     )
     write_page(

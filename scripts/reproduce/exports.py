@@ -119,8 +119,8 @@ def compare(model: CompactClassifier, images: np.ndarray, count: int) -> list[Pa
     return result
 
 
-def costs(file: Path, test: ImageSet) -> str:
-    """Return the part of the page about what a trained classifier costs in C."""
+def costs(file: Path, test: ImageSet) -> tuple[str, list[list[str]]]:
+    """Return the page's part about what a trained classifier costs in C, and its figures."""
     model, rows = load(file), []
     truth = test.labels.astype(model.classes_.dtype)
     for quantize in ("none", "int8", "int16"):
@@ -146,7 +146,7 @@ def costs(file: Path, test: ImageSet) -> str:
             percent=f"{100 * early.average_macs / model.macs:.1f}",
             most_macs=f"{early.max_macs:,}",
         )
-    return render(
+    text = render(
         "exports/trained",
         n_features=model.n_features,
         macs=f"{model.macs:,}",
@@ -154,6 +154,7 @@ def costs(file: Path, test: ImageSet) -> str:
         costs=table([*header, "bytes of flash", "bytes of RAM"], rows),
         early_exit=early_exit,
     )
+    return text, rows
 
 
 def main() -> None:
@@ -171,9 +172,9 @@ def main() -> None:
             rows.append([name, model.n_features, f"{100 * wrong:.1f}"])
             rows[-1] += [f"{p.difference:.1e}; {p.labels}" for p in parities]
             print(*rows[-1], f"{seconds[0]:.0f} s", flush=True)
-    trained = "" if options.trained is None else costs(options.trained, test)
+    trained, in_c = ("", []) if options.trained is None else costs(options.trained, test)
     header = ["family", "features", "error, %", "C", "onnxruntime", "onnx.reference"]
-    keep_runs(options.out, "exports", rows)
+    keep_runs(options.out, "exports", {"families": rows, "trained": in_c})
     write_page(
         options.out,
         "exports",

@@ -4,8 +4,10 @@ Writes docs/results/ocr.md and a picture:
 
     python -m scripts.reproduce.ocr --data DIR
 
-The fonts are Debian's (fonts-liberation, -lato, -roboto, -noto-core, -open-sans, -cantarell,
--inconsolata, -ebgaramond, -urw-base35); DIR holds chars74k.
+The fonts that test are Debian's (fonts-liberation, -lato, -roboto, -noto-core, -open-sans,
+-cantarell, -inconsolata, -ebgaramond, -urw-base35), as are those that train beside matplotlib's
+(-crosextra-caladea, -comfortaa, -croscore, -dejavu, -firacode, -freefont-ttf, -gfs-didot, -hack,
+-junicode, -linuxlibertine, -lobstertwo, -quicksand, -texgyre); DIR holds chars74k.
 """
 
 from __future__ import annotations
@@ -242,7 +244,9 @@ def main() -> None:
         _, pages = read_all(model, fonts, 0, POINTS[:1] if options.quick else POINTS)
     readers = compared(pages)
     draw(options.out / "images" / "ocr.png", model, fonts)
-    pictures = photographs(options.data, options.jobs, options.quick)
+    pictures, figures = photographs(options.data, options.jobs, options.quick)
+    runs = {"tried": tried, "readers": readers, "seconds": seconds[0], "photographs": figures}
+    keep_runs(options.out, "ocr", runs)
     write(options, model, tried, readers, seconds[0], pictures)
 
 
@@ -291,7 +295,6 @@ def write(
     all_pages = table(["reader", *rates], [[m, *readers[m]["all"].rates()] for m in names])
     if len(names) == 1:
         all_pages = render("ocr/without-tesseract", readers=all_pages)
-    keep_runs(options.out, "ocr", {"tried": tried, "readers": readers})
     write_page(
         options.out,
         "ocr",

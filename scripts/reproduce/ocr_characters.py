@@ -16,10 +16,10 @@ ROUNDS = (50, 100)
 COPIES = 2
 
 
-def photographs(data: Path, jobs: int, quick: bool) -> str:
-    """Return the page's part about the photographs, or why there is none."""
+def photographs(data: Path, jobs: int, quick: bool) -> tuple[str, dict[str, list[list[str]]]]:
+    """Return the page's part about the photographs, or why there is none, and its figures."""
     if not (data / "chars74k").is_dir():
-        return render("ocr/without-photographs", folder=data.name)
+        return render("ocr/without-photographs", folder=data.name), {}
     images, labels, classes = _all(data)
     training = _half(labels)
     rounds = (10, 20) if quick else ROUNDS
@@ -32,7 +32,7 @@ def photographs(data: Path, jobs: int, quick: bool) -> str:
     parts = _cut(PREPARATIONS[best](images), labels, training, False)
     tested = [best, *_accuracy(*parts, rounds, jobs, quick)]
     header = ["", *[f"{n} features" for n in rounds]]
-    return render(
+    text = render(
         "ocr/photographs",
         n_images=len(labels),
         n_classes=len(classes),
@@ -41,6 +41,7 @@ def photographs(data: Path, jobs: int, quick: bool) -> str:
         validated=table(header, [[f"validation part, {row[0]}", *row[1:]] for row in rows]),
         tested=table(header, [tested]),
     )
+    return text, {"validation": rows, "test": [tested]}
 
 
 def _all(data: Path) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:

@@ -164,6 +164,7 @@ def command() -> str:
     # Folders are those of a machine; a remark stands on the page.
     names = {"--data": "DIR", "--remark": "TEXT"}
     names |= dict.fromkeys(("--out", "--runs", "--checkpoint"), "FOLDER")
+    names |= dict.fromkeys(("--trained", "--classifier"), "FILE")
     for option, name in names.items():
         if option in words[:-1]:
             words[words.index(option) + 1] = name

@@ -31,7 +31,7 @@ from benchmarks.peers.networks import Network
 from benchmarks.peers.peer import Effort
 from benchmarks.peers.running import NETWORKS, PEERS, Peer, missing
 from benchmarks.picture_sets import KNOWN, SETS, UNSEEN, for_peers, load
-from scripts.reproduce.results import RESULTS, spread, table, write_page
+from scripts.reproduce.results import RESULTS, commit, spread, table, write_page
 from visionshare import ImageClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
@@ -190,7 +190,7 @@ def main(given: Sequence[str] | None = None) -> None:
             about = f"{title} | {who} | {seed}"
             if about in results or key not in (None, *options.peers):
                 continue
-            results[about] = run()
+            results[about] = {**run(), "commit": commit()}
             write_text(options.json, json.dumps(results, indent=1) + "\n")
             percent, seconds = 100 * results[about]["error"], results[about]["seconds"]
             sys.stdout.write(f"{about}: {percent:.2f} %, {seconds:.0f} s\n")

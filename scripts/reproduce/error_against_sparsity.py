@@ -36,7 +36,7 @@ SHOWN = {
     "isolet": (5, 10, 15, 20, 25, 30),
 }
 STUMPS, SHOWN_STUMPS = 100, (5, 10, 20, 40, 70, 100)
-ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 FOLDS, POINTS, LEAST = 3, 24, 0.005
 # Isolet has 191 270 products: a random part of so many chooses its ridge; and 600 000 thresholds.
 MANY = 10_000

@@ -29,14 +29,15 @@ from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
-RANGES = ((2.0, 40.0), (5.0, 100.0), (10.0, 200.0))
-FRACTIONS = (2e-3, 2e-2, 1e-1)
-COSTS = (0.1, 1.0, 10.0, 100.0)
-GAMMAS = (0.0005, 0.002, 0.01, 0.05, 0.2)
+RANGES = ((1.0, 20.0), (2.0, 40.0), (5.0, 100.0), (10.0, 200.0), (20.0, 400.0))
+FRACTIONS = (2e-3, 2e-2, 1e-1, 3e-1)
+COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
+GAMMAS = (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2)
 DRAWS, ROUNDS, PATIENCE = 60, 80, 3
 # Pairs that are drawn once, and how they are tuned: σ, epochs, rate, label smoothing.
 PAIRS = 40
-TUNINGS = tuple(itertools.product((5.0, 15.0, 50.0), (20, 60), (0.003, 0.01, 0.03), (0.0, 0.2)))
+SIGMAS, EPOCHS, RATES = (2.0, 5.0, 15.0, 50.0, 150.0), (7, 20, 60, 180), (0.001, 0.003, 0.01, 0.03)
+TUNINGS = tuple(itertools.product(SIGMAS, EPOCHS, RATES, (0.0, 0.2)))
 CHOSEN_ON, FOLDS = 1000, 2
 ADULT_ROWS, ADULT_TRAINING = 10_000, 7000
 
@@ -159,7 +160,23 @@ MACHINES = {
     "SVC": (svc, tuple(itertools.product(COSTS, GAMMAS))),
 }
 
+# What each machine's settings are called.
+SETTINGS = {
+    "GrFL": ("bounds of σ", "λ"),
+    "drawn and tuned": ("σ", "epochs", "rate", "label smoothing"),
+    "SVC": ("C", "γ"),
+}
+
 Measured = dict[tuple[str, int], list[Outcome]]
+
+
+def at_ends(name: str, how: tuple[Any, ...]) -> str:
+    """Return which of a machine's settings are at an end of their grid, of three values or more."""
+    grids = [list(dict.fromkeys(values)) for values in zip(*MACHINES[name][1], strict=True)]
+    named = zip(SETTINGS[name], grids, how, strict=True)
+    return ", ".join(
+        word for word, grid, value in named if len(grid) > 2 and value in (grid[0], grid[-1])
+    )
 
 
 def choose(name: str, task: Task, train: np.ndarray) -> tuple[str, Any]:
@@ -183,7 +200,7 @@ def measure(task: Task) -> Iterator[tuple[Measured, list[list[Any]]]]:
     for label, train, test in task.splits:
         for name, (machine, _) in MACHINES.items():
             kind, how = choose(name, task, train)
-            chosen.append([label, name, kind, how])
+            chosen.append([label, name, kind, how, at_ends(name, how)])
             for size in task.sizes:
                 rows = train[:size]
                 outcome = machine(task.inputs(kind, rows), task.y, rows, test, how)
@@ -243,7 +260,7 @@ def write(options: Any, task: Task, measured: Measured, chosen: list[list[Any]])
         for machine in MACHINES
     ]
     header = ["training examples", "machine", "accuracy", "training, s", "prediction, ms", "size"]
-    choices = ["split", "machine", "inputs", "settings"]
+    choices = ["split", "machine", "inputs", "settings", "at an end of those tried"]
     keep_runs(options.out, name, {"outcomes": measured, "chosen": chosen})
     _, train, test = task.splits[0]
     write_page(

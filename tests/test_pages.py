@@ -50,6 +50,7 @@ STORED = {
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
     "peers/most-accurate", "peers/elsewhere", "reliability", "appendix/reliability",
+    "transfer", "appendix/transfer", "appendix/solvers",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 

@@ -22,7 +22,9 @@ def two_sided(scores: np.ndarray) -> np.ndarray:
     >>> two_sided(np.array([[3.0], [-1.0]])).tolist()
     [[-1.5, 1.5], [0.5, -0.5]]
     """
-    return np.hstack([-0.5 * scores, 0.5 * scores]) if scores.shape[1] == 1 else scores
+    if scores.shape[1] != 1:
+        return scores
+    return np.concatenate([-0.5 * scores, 0.5 * scores], axis=1)
 
 
 def flat_scores(scores: np.ndarray) -> np.ndarray:

@@ -73,10 +73,14 @@ def _answers(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
     """Return what was asked and what came of it: accuracy at equal features, time at equal ones."""
     runs, lines = measured["runs"], []
     gains = []
-    for count in counts:
+    # A grid may have nothing left that enters.
+    most = min(int(run.counts[-1]) for run in runs["fixed"])
+    for count in [*(count for count in counts if count < most), min(most, counts[-1])]:
         both = zip(runs["learned"], runs["fixed"], strict=True)
         gains.append(spread([a.at(count) - b.at(count) for a, b in both], 1) + f" at {count}")
     lines.append("- Learned minus fixed, points of accuracy: " + ", ".join(gains) + " features.")
+    if most < counts[-1]:
+        lines.append(f"- Fixed ends with {most} features or a few more.")
     for name, goal in (
         ("learned", "selected, one solve"),
         ("ShareBoost", "selected, one solve"),

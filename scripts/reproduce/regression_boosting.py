@@ -46,8 +46,8 @@ ROUNDS = {"housing": 100, "ailerons": 150}
 ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 # What a further factor of a product costs.
 PRICES = (1.5, 2.0, 3.0)
-SQUARES = (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
-BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+SQUARES = (1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+BALLS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 1e4, 3e4)
 # Features of the paper's booster with ℓ1, at most.
 FEW = 35
 CLASSICAL, OURS, SPARSE, LASSO, SQUARED, GREEDY = (
@@ -61,13 +61,17 @@ CLASSICAL, OURS, SPARSE, LASSO, SQUARED, GREEDY = (
 
 
 class Outcome(NamedTuple):
-    """Root mean square errors after each step, the last one's features, what ended the steps."""
+    """Root mean square errors after each step, the last one's features, what ended the steps.
+
+    The residual of the conditions of optimality at the end is a fraction of λ, nan without one.
+    """
 
     errors: np.ndarray
     features: int
     seconds: float
     choice: str
     ended: str
+    residual: float = np.nan
 
 
 class Split(NamedTuple):
@@ -151,14 +155,15 @@ def boosted(data: Split, choice: tuple[float, float]) -> Outcome:
     ).fit(columns, data.y)
     seconds = time.perf_counter() - begun
     errors = errors_of_rounds(model, columns, data)
-    return Outcome(errors, len(model.support_), seconds, "", model.stopped_by_)
+    n, residual = len(model.support_), model.history_[-1].gap
+    return Outcome(errors, n, seconds, "", model.stopped_by_, residual)
 
 
 def squared(data: Split, alpha: float) -> Outcome:
     """Return the ε-insensitive loss with half the squares, on the inputs."""
     begun = time.perf_counter()
     model = StructuralBoostingRegressor(
-        penalty="l2^2", alpha=alpha, eps=EPS, n_entering=1000, solver="newton"
+        penalty="l2^2", alpha=alpha, eps=EPS, n_entering=1000, solver="newton", max_iter=5000
     ).fit(data.X, data.y)
     seconds = time.perf_counter() - begun
     errors = np.array([error(model.predict(data.X_test), data.y_test)])
@@ -259,11 +264,10 @@ def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
         runs = [o.errors for o in measured[name, CLASSICAL]]
         n = min(map(len, runs))
         axis.plot(np.arange(n), np.mean([r[:n] for r in runs], axis=0), "C0", label=CLASSICAL)
-        ours = measured[name, OURS]
-        end = np.mean([o.errors[-1] for o in ours])
-        axis.axhline(end, color="C1", ls=":")
-        features = np.mean([o.features for o in ours])
-        axis.plot(features, end, "*", color="C1", ms=14, label=f"{OURS} (at its features)")
+        for split, outcome in enumerate(measured[name, OURS]):
+            label = f"{OURS}, each split until it ends" if split == 0 else None
+            rounds = np.arange(len(outcome.errors))
+            axis.plot(rounds, outcome.errors, "C1", lw=1, marker="*", markevery=[-1], label=label)
         for color, machine in (("C2", LASSO), ("C3", SQUARED), ("C4", GREEDY)):
             level = np.mean([o.errors[-1] for o in measured[name, machine]])
             axis.axhline(level, color=color, ls="--", lw=1, label=machine)
@@ -304,13 +308,20 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
             seconds = spread([o.seconds for o in outcomes], 1)
             choices = ", ".join(o.choice for o in outcomes).strip(", ") or "–"
             ends = ", ".join(f"{n} {end}" for end, n in Counter(o.ended for o in outcomes).items())
-            rows.append([name, machine, errors, sizes, ends, seconds, choices])
+            counts = [len(o.errors) - 1 for o in outcomes]
+            rounds = ", ".join(map(str, counts)) if any(counts) else "–"
+            residuals = ", ".join(f"{o.residual:.0e}" for o in outcomes if o.residual == o.residual)
+            rows.append(
+                [name, machine, errors, sizes, rounds, ends, residuals or "–", seconds, choices]
+            )
     header = [
         "data",
         "machine",
         "test error",
         "features",
+        "rounds",
         "splits by their end",
+        "residual / λ",
         "s",
         "chosen in each split",
     ]

@@ -28,7 +28,7 @@ from scripts.reproduce.results import (
     write_page,
 )
 from scripts.reproduce.transfer_methods import METHODS, few_of, scaling
-from scripts.reproduce.transfer_times import times
+from scripts.reproduce.transfer_times import table_of_fits, table_of_steps, times
 from scripts.reproduce.uci import load
 from visionshare.datasets.sampling import sample_one_class
 from visionshare.resources import thread_limit
@@ -300,8 +300,8 @@ def write(
         matrices="\n\n".join(draw_matrices(out, measured, names)),
         rounds=seconds["rounds"],
         runs=seconds["runs"],
-        seconds=seconds["seconds"],
-        headline=seconds["headline"],
+        seconds=table_of_steps(seconds["steps"]),
+        headline=table_of_fits(seconds["fits"]),
     )
 
 

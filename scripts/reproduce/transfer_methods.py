@@ -167,8 +167,13 @@ def greedytl(few: Few) -> np.ndarray:
     return _weights(few, _rounds(few, 1.0, TOL, ROUNDS, "exhaustive", 0))
 
 
+def greedytl_mean_loss(few: Few) -> np.ndarray:
+    """Return the same with the λ of the mean loss of equation (2): m·λ in algorithm 1."""
+    return _weights(few, _rounds(few, float(len(few.y)), TOL, ROUNDS, "exhaustive", 0))
+
+
 def greedytl_59(few: Few) -> np.ndarray:
-    """Return the same, each round over 59 random candidates."""
+    """Return GreedyTL, each round over 59 random candidates."""
     return _weights(few, _rounds(few, 1.0, TOL, ROUNDS, "random", 0))
 
 
@@ -205,6 +210,7 @@ METHODS: dict[str, Callable[[Few], np.ndarray]] = {
     "elastic net": elastic_net,
     "forward regression": forward_regression,
     "GreedyTL": greedytl,
+    "GreedyTL, m·λ": greedytl_mean_loss,
     "GreedyTL-59": greedytl_59,
     "GreedyTL, λ chosen": greedytl_alpha,
     "GreedyTL, λ and number chosen": greedytl_chosen,

@@ -238,3 +238,23 @@ def test_float32_columns_reach_their_precision():
 def test_unknown_solvers_are_refused():
     with pytest.raises(InputError, match=r"^solver: got 'simplex'"):
         solver_maker("simplex")
+
+
+def test_published_fista_never_makes_a_step_longer_again():
+    steps = {}
+    for as_published in (False, True):
+        solver = Fista(_problem("logistic", alpha=0.05), as_published=as_published)
+        solver._lipschitz = solver._first = 1e-3
+        inner, seen = solver._step, []
+
+        def step(*arguments, inner=inner, seen=seen, solver=solver):
+            result = inner(*arguments)
+            seen.append(1 / solver._lipschitz)
+            return result
+
+        solver._step = step
+        solution = solver.solve(_start(solver.problem), 1e-4, 20000)
+        assert solution.converged
+        steps[as_published] = np.diff(seen)
+    assert (steps[True] <= 0).all()
+    assert (steps[False] > 0).any()

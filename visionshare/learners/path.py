@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from visionshare.classifier.path import PathStep
 from visionshare.columns import Columns
 from visionshare.learners.examples import Examples
 from visionshare.learners.rounds import Round
-from visionshare.scores import predict_labels, two_sided
+from visionshare.scores import two_sided
 from visionshare.search import Pool
 
 __all__ = [
@@ -23,6 +23,9 @@ __all__ = [
     "support_of",
     "widest",
 ]
+
+# Scores of models on examples that are computed together, at most: 2 MiB.
+_SCORES_AT_ONCE = 1 << 18
 
 
 class Prefix(NamedTuple):
@@ -83,25 +86,54 @@ def prefix_path(
     y, omega = columns.of_examples(examples.y), columns.of_examples(examples.omega)
     total = examples.omega.sum()
     steps: list[PathStep] = []
-    for prefix in prefixes:
-        n = prefix.coef.shape[1]
-        wrong = columns.total(_wrong_weight, values, prefix.coef, prefix.intercept, y, omega)
-        before = steps[-1].n_features if steps else 0
-        steps.append(_step(columns, support[:n], before, prefix, float(wrong / total), None))
+    for block in _blocks(list(prefixes), len(examples.omega)):
+        coef, intercept = _padded(block), np.array([prefix.intercept for prefix in block])
+        wrong = columns.total(_wrong_weights, values, coef, intercept, y, omega) / total
+        for prefix, error in zip(block, wrong.tolist(), strict=True):
+            before = steps[-1].n_features if steps else 0
+            shorter = support[: prefix.coef.shape[1]]
+            steps.append(_step(columns, shorter, before, prefix, error, None))
     return tuple(steps)
+
+
+def _blocks(prefixes: list[Prefix], m: int) -> Iterator[list[Prefix]]:
+    """Yield prefixes in a row whose scores of m examples are computed together."""
+    n_scores = sum(len(prefix.intercept) for prefix in prefixes[:1]) * m
+    each = max(1, _SCORES_AT_ONCE // max(1, n_scores))
+    for start in range(0, len(prefixes), each):
+        yield prefixes[start : start + each]
+
+
+def _padded(block: list[Prefix]) -> np.ndarray:
+    """Return weights (prefixes, k, n) of the longest of some prefixes, zeros beyond each."""
+    n = max(prefix.coef.shape[1] for prefix in block)
+    coef = np.zeros((len(block), len(block[0].coef), n))
+    for row, prefix in zip(coef, block, strict=True):
+        row[:, : prefix.coef.shape[1]] = prefix.coef
+    return coef
 
 
 def _precise(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64)
 
 
-def _wrong_weight(
+def _wrong_weights(
     values: np.ndarray, coef: np.ndarray, intercept: np.ndarray, y: np.ndarray, omega: np.ndarray
-) -> float:
-    """Return the weight of the examples that a model on the first columns gets wrong."""
-    scores = values[: coef.shape[1]].T @ coef.T + intercept
-    wrong = predict_labels(np.arange(max(2, len(coef))), scores) != y
-    return float(np.dot(wrong, omega))
+) -> np.ndarray:
+    """Return the weight of the examples that each of some models on the first columns gets wrong.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, m)
+    coef : ndarray of shape (models, k, up to n)
+    intercept : ndarray of shape (models, k)
+    y, omega : ndarray of shape (m,)
+    """
+    models, k, n = coef.shape
+    scores = (coef.reshape(models * k, n) @ values[:n]).reshape(models, k, len(y))
+    scores += intercept[:, :, None]
+    labels = scores[:, 0] > 0 if k == 1 else np.argmax(scores, axis=1)
+    return np.asarray((labels != y) @ omega)
 
 
 def _step(

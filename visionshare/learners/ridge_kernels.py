@@ -133,14 +133,21 @@ def select_drawn(
     Gy = centered / alpha if first == 0 else Gys[first - 1].copy()
     error = 1.0 if first == 0 else alpha * np.dot(centered, Gy) / whole
     n_gone = len(gone) - len(ids) + first
-    # A row for Gy, and one for each direction.
-    rooted = np.empty((first + len(draws) + 1, len(root)))
-    for i in range(first):
+    n_rounds, m = first + len(draws), len(root)
+    n_rounds, m = first + len(draws), len(root)
+    # A row for Gy, and one for each direction, or of more directions than examples their Gram.
+    rooted, gram = np.empty((min(n_rounds, m) + 1, m), Z.dtype), np.empty((0, m))
+    for i in range(min(first, m)):
         rooted[i + 1] = root * U[i]
-    for r in range(first, first + len(draws)):
+    for r in range(first, n_rounds):
         rooted[0] = root * Gy
+        if r > m:
+            if len(gram) == 0:
+                gram = np.dot((root * U[:r]).T, root * U[:r])
+            rooted[1:] = gram
         numbers = drawn(draws[r - first], gone[:n_gone], len(Z))
-        best = _best_of(Z, numbers, scale, rooted[: r + 1], square / alpha)
+        candidates = _scaled(Z, numbers, offset, scale)
+        best = _best_of(candidates, numbers, rooted[: min(r, m) + 1], square / alpha, r > m)
         if best < 0:
             return r, True
         z = (Z[best] - offset[best]) * (scale[best] * root)
@@ -154,7 +161,10 @@ def select_drawn(
         n_gone += 1
         ids[r], gains[r] = best, gain
         U[r] = v / np.sqrt(1 + np.dot(z, v))
-        rooted[r + 1] = root * U[r]
+        if len(gram):
+            gram += np.outer(root * U[r], root * U[r])
+        elif r < m:
+            rooted[r + 1] = root * U[r]
         Gy = Gy - U[r] * np.dot(U[r], centered)
         Gys[r] = Gy
         before, error = error, alpha * np.dot(centered, Gy) / whole
@@ -164,20 +174,36 @@ def select_drawn(
 
 
 @njit(cache=True, nogil=True)
-def _best_of(
-    Z: np.ndarray, numbers: np.ndarray, scale: np.ndarray, rooted: np.ndarray, square: float
-) -> int:
-    """Return the first of the largest gains among some candidates, -1 for none."""
-    rows = np.empty((len(numbers), Z.shape[1]))
+def _scaled(
+    Z: np.ndarray, numbers: np.ndarray, offset: np.ndarray, scale: np.ndarray
+) -> np.ndarray:
+    """Return some candidates, a column each, scaled: zeros for one that may not enter."""
+    columns = np.empty((Z.shape[1], len(numbers)), Z.dtype)
     for i in range(len(numbers)):
-        rows[i] = Z[numbers[i]]
-    products = np.dot(rows, rooted.T)
+        number = numbers[i]
+        mean, factor = offset[number], scale[number]
+        for k in range(len(columns)):
+            columns[k, i] = (Z[number, k] - mean) * factor
+    return columns
+
+
+@njit(cache=True, nogil=True)
+def _best_of(
+    columns: np.ndarray, numbers: np.ndarray, rooted: np.ndarray, square: float, is_gram: bool
+) -> int:
+    """Return the first number of the largest gain among some candidates, -1 for none.
+
+    ``rooted`` has Gy and below it the directions, or their Gram matrix.
+    """
+    products = np.dot(rooted, columns)
+    explained = np.zeros(len(numbers))
+    for j in range(1, len(rooted)):
+        factors = columns[j - 1] if is_gram else products[j]
+        for i in range(len(numbers)):
+            explained[i] += np.float64(products[j, i]) * np.float64(factors[i])
     top, best = 0.0, -1
     for i in range(len(numbers)):
-        s, explained = scale[numbers[i]], 0.0
-        for j in range(1, len(rooted)):
-            explained += (s * products[i, j]) ** 2
-        gain = (s * products[i, 0]) ** 2 / (1 + max(square - explained, 0.0))
+        gain = np.float64(products[0, i]) ** 2 / (1 + max(square - explained[i], 0.0))
         if gain > top:
             top, best = gain, numbers[i]
     return best

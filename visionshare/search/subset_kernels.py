@@ -7,6 +7,9 @@ from numba import njit
 
 __all__ = ["drawn"]
 
+# Positions for each one that is drawn up to which looking at all of them is faster than a sort.
+_SPARSE = 16
+
 
 @njit(cache=True, nogil=True)
 def drawn(uniforms: np.ndarray, gone: np.ndarray, size: int) -> np.ndarray:
@@ -33,7 +36,14 @@ def drawn(uniforms: np.ndarray, gone: np.ndarray, size: int) -> np.ndarray:
             position = last
         taken[position] = True
         found[i] = position
-    found.sort()
+    if left <= _SPARSE * n:
+        i = 0
+        for position in range(left):
+            if taken[position]:
+                found[i] = position
+                i += 1
+    else:
+        found.sort()
     # Before the e-th number that is gone stand gone[e] − e others.
     e = 0
     for i in range(n):

@@ -23,8 +23,8 @@ class Fista(Solver):
     problem : TaskProblem
         May gain and lose columns between two calls of :meth:`solve`.
     as_published : bool, default False
-        Neither restart nor scaled intercepts, for comparisons. Steps may still become longer again,
-        which those of the paper do not.
+        Neither restart nor scaled intercepts, and steps that never become longer again, for
+        comparisons.
 
     References
     ----------
@@ -90,8 +90,9 @@ class Fista(Solver):
         problem, value = self.problem, self.problem.loss_value(zy)
         scale2 = self._b_scale**2
         slack = max(1e-12, 64 * float(np.finfo(problem.dtype).eps))
-        # Where no step is left to make, every bound holds: the estimate must not vanish.
-        self._lipschitz = max(0.95 * self._lipschitz, _LEAST * self._first)
+        if not self.as_published:
+            # Where no step is left to make, every bound holds: the estimate must not vanish.
+            self._lipschitz = max(0.95 * self._lipschitz, _LEAST * self._first)
         for _ in range(60):
             step = 1 / self._lipschitz
             new = problem.prox(

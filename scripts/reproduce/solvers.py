@@ -32,7 +32,6 @@ RAW, STANDARD, UNIT = "raw", "standardized", "unit norm"
 SCALINGS = (RAW, STANDARD, UNIT)
 ALPHAS = {"wine": (5.0, 0.1), "mfeat": (5.0, 1.0)}
 ITERATIONS = {"wine": 10000, "mfeat": 1200}
-# Where ADMM arrives late, FISTA is to have as much time.
 LONGER = {"wine": 3, "mfeat": 1}
 ADMM, ADMM_PUBLISHED = "ADMM", "ADMM, as published"
 RESTART, PUBLISHED = "FISTA, restart", "FISTA, as published"
@@ -157,10 +156,9 @@ def runs_of(
             part = scaled(X[rows], how)
             for alpha in ALPHAS[name]:
                 problem = problem_of(part, y[rows], alpha)
-                runs = {
-                    solver: run_of(problem, solver, iterations * (1 if "ADMM" in solver else longer))
-                    for solver in SOLVERS
-                }
+                # Where ADMM arrives late, the others are to have as much time.
+                counts = {s: iterations * (1 if "ADMM" in s else longer) for s in SOLVERS}
+                runs = {s: run_of(problem, s, count) for s, count in counts.items()}
                 measured.setdefault((how, alpha), []).append(runs)
                 print(name, seed, how, alpha, {k: r.values[-1] for k, r in runs.items()})
     return measured

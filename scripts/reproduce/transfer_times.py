@@ -75,9 +75,9 @@ def _steps(m: int, n: int, runs: int) -> Steps:
         assert len(select(*problem, ROUNDS)[0]) == ROUNDS
 
     def drawn() -> None:
-        found = np.empty(ROUNDS, np.int64), np.empty(ROUNDS)
-        found += np.empty((ROUNDS, m)), np.empty((ROUNDS, m))
-        assert select_drawn(*problem, uniforms, 0, np.zeros(ROUNDS, np.int64), *found)[0] == ROUNDS
+        U, Gys = np.empty((ROUNDS, m)), np.empty((ROUNDS, m))
+        found = np.zeros(ROUNDS, np.int64), np.empty(ROUNDS, np.int64), np.empty(ROUNDS), U, Gys
+        assert select_drawn(*problem, uniforms, 0, *found)[0] == ROUNDS
 
     def products() -> None:
         for _ in range(ROUNDS):
@@ -97,7 +97,7 @@ def _fits(positives: int, runs: int) -> Fits:
     y = np.arange(m) < positives
     exact, drawn = GreedyTL(), GreedyTL(search="random")
     seconds = median_seconds([lambda: exact.fit(X, y), lambda: drawn.fit(X, y)], runs)
-    return Fits(positives, *seconds, len(exact.support_), len(drawn.support_))
+    return Fits(positives, seconds[0], seconds[1], len(exact.support_), len(drawn.support_))
 
 
 def times(quick: bool) -> dict[str, Any]:

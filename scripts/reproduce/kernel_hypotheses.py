@@ -29,6 +29,7 @@ from scripts.reproduce.boosting_curves import (
 )
 from scripts.reproduce.results import (
     arguments,
+    commit,
     deviation,
     keep_runs,
     plain,
@@ -89,6 +90,7 @@ class Chosen(NamedTuple):
     seed: int
     best: Fitted
     path: list[Fitted]
+    commit: str
 
 
 def kernel(X: np.ndarray, Z: np.ndarray, length: float) -> np.ndarray:
@@ -185,7 +187,7 @@ def chosen(
             break
     # Of equals the sparsest.
     best = path[int(np.argmin([step.validation_error for step in path]))]
-    return Chosen(penalty, *at, best, path)
+    return Chosen(penalty, *at, best, path, commit())
 
 
 def runs(options: Any, digits: Digits, support: np.ndarray) -> Iterator[Chosen]:

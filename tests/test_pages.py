@@ -303,7 +303,7 @@ OF_FIGURES = {page.stem for page in RESULTS.glob("*.md")} - {"README", "index"} 
 @pytest.mark.parametrize("page", sorted(OF_FIGURES))
 def test_a_page_of_results_has_its_command_commit_and_raw_runs(page):
     text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
-    said = re.search(r"Commit [0-9a-f]{10}\+?: `python -m ([\w.]+) .*`", text)
+    said = re.search(r"Commit [0-9a-f]{10}: `python -m ([\w.]+) .*`", text)
     assert said, "no commit and no command"
     assert importlib.util.find_spec(said[1]) is not None
     files = [RESULTS / f"{page}.json", *(RESULTS / page).glob("*.json")]

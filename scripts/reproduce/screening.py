@@ -86,6 +86,7 @@ def main() -> None:
     family = read_pool(FeaturePart(pool="patches"), 0).fit(images)
     columns = ArrayColumns.from_family(family, images, "float16", options.jobs)
     measured: list[list[Any]] = []
+    raw: dict[str, Any] = {}
     for criterion in CRITERIA:
         compared = Compared(criterion)
         rounds = 5 if options.quick else options.rounds
@@ -93,9 +94,10 @@ def main() -> None:
             columns, labels
         )
         measured += rows(compared)
+        raw[criterion] = {"seconds": compared.seconds, "ratios of scores": compared.ratios}
         header = ["criterion", "fraction that screens", "verified", "the same feature"]
         header += [f"within {CLOSE:.0%} of its score", "worst score, ratio", "time, ratio"]
-        keep_runs(options.out, "screening", measured)
+        keep_runs(options.out, "screening", {"settings": SETTINGS, **raw})
         write_page(
             options.out,
             "screening",

@@ -21,9 +21,11 @@ import numpy as np
 from scripts.reproduce.boosting_curves import (
     ENTERING,
     ROUNDS,
+    SWEEPS,
     Race,
     described,
     draw_races,
+    kept_race,
     landsat_race,
     mnist_race,
 )
@@ -309,8 +311,14 @@ def main() -> None:
         support = counts[LENGTH]
         found = list(runs(options, digits, support))
         races = [
-            mnist_race(digits, support, RACE_SIZE, kernel, LENGTH, options.quick),
-            landsat_race(options.data, options.quick),
+            kept_race(
+                options.runs / "race-mnist.json",
+                lambda: mnist_race(digits, support, RACE_SIZE, kernel, LENGTH, options.quick),
+            ),
+            kept_race(
+                options.runs / "race-landsat.json",
+                lambda: landsat_race(options.data, options.quick),
+            ),
         ]
     write(options, counts, found, races)
 
@@ -347,6 +355,7 @@ def write(
         largest_kkt=f"{max(run.best.kkt or 0 for run in found):.2g}",
         rounds=ROUNDS,
         entering=ENTERING,
+        sweeps=SWEEPS,
         boosters="\n\n".join(described(race) for race in races),
         strengths=strengths(found),
     )

@@ -50,8 +50,7 @@ STORED = {
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
     "peers/most-accurate", "peers/elsewhere", "reliability", "appendix/reliability",
-    "transfer", "appendix/transfer", "appendix/solvers",
-    "appendix/kernel_hypotheses",
+    "appendix/solvers", "appendix/kernel_hypotheses",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 

@@ -21,9 +21,9 @@ import numpy as np
 from scripts.reproduce.adult import INPUTS, TRAINING, Adult, load, sets_of, splits
 from scripts.reproduce.kernels import (
     COSTS,
+    MAP_SQUARES,
     PATIENCE,
     REFIT_TOL,
-    SQUARES,
     Learned,
     mapped_accuracies,
     rows_of,
@@ -156,7 +156,7 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[f
     scores: dict[tuple[float, float], float] = {}
     for train, validation in folds_of(rows):
         sets = sets_of(data, INPUTS[0], train, validation)
-        for square in SQUARES:
+        for square in MAP_SQUARES:
             found = mapped_accuracies(name, sets, square, budget, 0, COSTS)
             for cost, accuracy in zip(COSTS, found, strict=True):
                 scores[square, cost] = scores.get((square, cost), 0.0) + accuracy

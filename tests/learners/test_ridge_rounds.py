@@ -113,3 +113,15 @@ def test_nothing_enters_where_nothing_helps():
     assert _rounds(np.ones((10, 4)), np.sign(np.arange(10) - 4.5), omega, "float64") == []
     X = np.random.default_rng(0).normal(size=(10, 4))
     assert _rounds(X, np.ones(10), omega, "float32") == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m", [12, 90])
+def test_a_draw_of_all_candidates_is_the_search_of_all(dtype, m):
+    """Also where more enter than there are examples, from whose Gram matrix gains then come."""
+    rng = np.random.default_rng(m)
+    X, y, omega = rng.normal(size=(m, 300)), np.sign(rng.normal(size=m)), rng.uniform(0.5, 2, m)
+    every = _rounds(X, y, omega, dtype, rounds=25, search="exhaustive")
+    drawn = _rounds(X, y, omega, dtype, rounds=25, search=RandomSubset(300, 0))
+    assert len(every) == 25
+    _assert_same(drawn, every, 1e-5)

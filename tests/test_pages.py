@@ -50,7 +50,7 @@ STORED = {
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
     "peers/most-accurate", "peers/elsewhere", "reliability", "appendix/reliability",
-    "appendix/solvers", "appendix/kernel_hypotheses",
+    "appendix/solvers",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 

@@ -1,5 +1,6 @@
 """Results that a stopped run keeps: each exactly once, whatever stopped it."""
 
+import errno
 import multiprocessing
 import os
 from contextlib import suppress
@@ -7,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from visionshare.apps.resumed_file import resumed_file
-from visionshare.errors import StoreError
+from visionshare.errors import StorageError, StoreError
 
 NAMES = [f"{i}.png" for i in range(20)]
 
@@ -121,3 +122,43 @@ def test_two_writers_of_one_file(tmp_path):
     path = tmp_path / "a.csv"
     with resumed_file(path, "a"), pytest.raises(StoreError, match="another process writes"):
         _write(path, NAMES)
+
+
+class _FullDisk:
+    """A file of a disk that has no room: what is written fails when it leaves the buffer."""
+
+    def __init__(self, path, mode):
+        self._file = path.open(mode)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def flush(self):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def close(self):
+        self._file.close()
+        self.flush()
+
+
+def test_a_disk_that_is_full_when_the_file_is_opened_is_a_typed_error(tmp_path, monkeypatch):
+    def no_room(path, mode):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr("visionshare.apps.resumed_file.open", no_room, raising=False)
+    with pytest.raises(StorageError, match=r"labels.csv: No space left on device; make room"):
+        _write(tmp_path / "labels.csv", NAMES)
+    monkeypatch.undo()
+    assert _write(tmp_path / "labels.csv", NAMES)[0] == 0
+    assert (tmp_path / "labels.csv").read_text() == _text()
+
+
+@pytest.mark.parametrize("stop", [None, NAMES[7]])
+def test_a_disk_that_is_full_when_results_are_kept_hides_no_error(tmp_path, monkeypatch, stop):
+    monkeypatch.setattr("visionshare.apps.resumed_file.open", _FullDisk, raising=False)
+    # Of a run that is stopped, too, the disk is what the user is to know.
+    with pytest.raises(StorageError, match=r"labels.csv: No space left on device; make room"):
+        _write(tmp_path / "labels.csv", NAMES, stop)
+    monkeypatch.undo()
+    _write(tmp_path / "labels.csv", NAMES)
+    assert (tmp_path / "labels.csv").read_text() == _text()

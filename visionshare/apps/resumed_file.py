@@ -214,17 +214,38 @@ def resumed_file(
     final = local_place(path)
     make_folder(final.parent)
     lock = f".{final.name}.lock"
-    with writer_lock(final.parent, lock), open(_unfinished(final), "ab") as data:
-        file = ResumedFile(final, data, identity, header)
-        try:
-            yield file
-        except BaseException:
-            file.stop()
-            raise
-        file.finish(url)
+    with writer_lock(final.parent, lock):
+        with _appended(final) as data:
+            file = ResumedFile(final, data, identity, header)
+            try:
+                yield file
+            except BaseException:
+                _kept(file, final)
+                raise
+            file.finish(url)
         final.with_name(lock).unlink(missing_ok=True)
     if url is not None:
         remove_empty_folders(final.parent)
+
+
+def _kept(file: ResumedFile, path: Path) -> None:
+    """Keep what there is; where that fails, why the block ended says more."""
+    try:
+        file.stop()
+    except OSError as error:
+        _logger.warning("%s: the results so far cannot be kept: %s", path, error)
+
+
+@contextmanager
+def _appended(path: Path) -> Iterator[IO[bytes]]:
+    """Open the unfinished file of a path; that a disk is full may show when it is closed."""
+    with storage_errors(path):
+        data = open(_unfinished(path), "ab")  # noqa: SIM115 - closed below, where errors are typed
+    try:
+        yield data
+    finally:
+        with storage_errors(path):
+            data.close()
 
 
 def _unfinished(path: Path, suffix: str = "") -> Path:

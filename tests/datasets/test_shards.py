@@ -1,12 +1,14 @@
+import errno
 import io
+import os
 import tarfile
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from visionshare.datasets import StoredPictures, survey_shards
-from visionshare.errors import DataError
+from visionshare.datasets import StoredPictures, shards, survey_shards
+from visionshare.errors import DataError, StorageError
 
 SIDE = 6
 
@@ -86,3 +88,14 @@ def test_classes_of_files_are_joined_by_their_names(tmp_path):
     found = survey_shards(f"{tmp_path}/*.npz", (4, 4))
     assert found.classes == ("2", "3", "10")
     assert found.labels.tolist() == [2, 0, 1, 0]
+
+
+def test_a_disk_that_is_full_while_a_shard_is_copied_is_a_typed_error():
+    class FullDisk(io.BytesIO):
+        name = "shard.tar"
+
+        def write(self, block):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(StorageError, match=r"shard.tar: No space left on device; make room"):
+        shards._digested(io.BytesIO(b"12"), FullDisk())

@@ -25,7 +25,7 @@ from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.value_ranges import KNOWN_RANGES
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.row_blocks import has_rows, is_zarr, read_rows, row_blocks
-from visionshare.durable import write_text
+from visionshare.durable import storage_errors, write_text
 from visionshare.errors import DataError, InputError
 from visionshare.storage import is_url, matching_files, open_file
 
@@ -459,7 +459,8 @@ def local_copy(name: str, folder: Path | None = None) -> Iterator[tuple[Path, in
         digest.update(np.ascontiguousarray(labels).tobytes())
         with tempfile.TemporaryDirectory(prefix="visionshare-shard-", dir=folder) as home:
             path = Path(home, "rows.npz")
-            np.savez(path, images=images, labels=labels)
+            with storage_errors(path):
+                np.savez(path, images=images, labels=labels)
             yield path, images.nbytes + labels.nbytes, digest.hexdigest()
         return
     if not is_url(name):
@@ -491,5 +492,6 @@ def _digested(file: Any, out: Any) -> tuple[int, str]:
         digest.update(block)
         n_bytes += len(block)
         if out is not None:
-            out.write(block)
+            with storage_errors(out.name):
+                out.write(block)
     return n_bytes, digest.hexdigest()

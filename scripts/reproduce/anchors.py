@@ -77,9 +77,12 @@ def test_errors(model: ShareBoost, family: Any, images: np.ndarray, y: np.ndarra
 
 
 def chosen_alpha(
-    family: Any, data: Any, rounds: int, alphas: list[float]
+    family: Any, data: Any, rounds: int, alphas: list[float], kept: Path | None
 ) -> tuple[float, dict[float, float]]:
-    """Return the ridge with the least error on the last 10 000 training images, and all errors."""
+    """Return the ridge with the least error on the last 10 000 training images, and all errors.
+
+    The rounds of each are kept in a folder of ``kept``.
+    """
     images, y = data
     validation = np.arange(len(y)) >= len(y) - VALIDATION
     if len(alphas) == 1:
@@ -87,7 +90,8 @@ def chosen_alpha(
     columns = columns_of(family, images)
     errors = {}
     for alpha in alphas:
-        model = learn(columns, y, rounds, alpha, validation)
+        folder = kept / f"ridge-{alpha:g}" if kept else None
+        model = learn(columns, y, rounds, alpha, validation, folder)
         errors[alpha] = 100 * float(model.path_[-1].validation_error or 0)
     return min(errors, key=lambda s: errors[s]), errors
 
@@ -121,13 +125,13 @@ def curve(args: Any, data: Any, test: Any, kind: str, sizes: dict[str, Any]) -> 
     rounds = args.rounds if kind == "linear" else args.gaussians
     family = KernelAnchors(kind, scaling="none", random_state=0, **sizes).fit(images)
     tried = min(args.tried, rounds)
-    alpha, errors = chosen_alpha(family, data, tried, args.alphas)
+    kept = args.checkpoint / kind if args.checkpoint else None
+    alpha, errors = chosen_alpha(family, data, tried, args.alphas, kept)
     validation = np.zeros(len(y), bool)
     validation[np.random.default_rng(0).choice(len(y), len(y) // 60, replace=False)] = True
     columns = columns_of(family, images)
     begun = time.process_time()
-    kept = args.checkpoint / kind if args.checkpoint else None
-    model = learn(columns, y, rounds, alpha, validation, kept)
+    model = learn(columns, y, rounds, alpha, validation, kept / "final" if kept else None)
     return {
         "kind": kind,
         "sizes": sizes,
@@ -232,7 +236,9 @@ def main() -> None:
     n_anchors = min(len(curves[0]["test"]), 230)
     above = curves[0]["test"][n_anchors - 1] - error
     keep_runs(
-        args.out, "anchors", {"svm": {"error": error, "machines": machines}, "curves": curves}
+        args.out,
+        "anchors",
+        {"svm": {"error": error, "machines": machines, "tried": tried}, "curves": curves},
     )
     write_page(
         args.out,

@@ -11,7 +11,7 @@ from PIL import Image
 
 from visionshare.datasets import dataset_info, fetch_dataset, load_dataset, load_images
 from visionshare.datasets.catalog import verify_dataset
-from visionshare.datasets.parquet import find_shards, parquet_pictures, read_parquet
+from visionshare.datasets.parquet import find_shards, has_parquet, parquet_pictures, read_parquet
 from visionshare.errors import DataError
 from visionshare.recipes import load_recipe, train
 
@@ -229,3 +229,8 @@ def test_cifar10_of_the_catalog(tmp_path, monkeypatch):
     write(file, pictures[:, :8, :8].copy(), labels.tolist(), noted(list(info.classes)))
     with pytest.raises(DataError, match="images or classes of another data set"):
         load_images("cifar10", "test", tmp_path)
+
+
+def test_a_name_that_is_too_long_for_the_system_holds_no_parquet(tmp_path):
+    assert not has_parquet(tmp_path / ("0" * 300))
+    assert not has_parquet(tmp_path / "absent")

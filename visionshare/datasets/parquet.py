@@ -72,7 +72,10 @@ def has_parquet(folder: str | os.PathLike[str]) -> bool:
 
 def _homes(folder: Path) -> list[Path]:
     """Return the folder, or else those in it, that Parquet files lie in."""
-    inner = [] if not folder.is_dir() else sorted(p for p in folder.iterdir() if p.is_dir())
+    # Of a name that is too long for the system this says no, where Path raises.
+    if not os.path.isdir(folder):
+        return []
+    inner = sorted(p for p in folder.iterdir() if p.is_dir())
     here = [folder] if any(folder.glob("*.parquet")) else inner
     return [home for home in here if any(home.glob("*.parquet"))]
 

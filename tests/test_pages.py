@@ -49,7 +49,7 @@ STORED = {
 # Problems and peers that the stored pages were written without, and templates that changed since.
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
-    "peers/most-accurate", "peers/elsewhere", "reliability", "appendix/reliability",
+    "peers/most-accurate", "peers/elsewhere",
     "appendix/solvers",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
@@ -296,7 +296,7 @@ def test_fine_tuning_a_run_of_mnist_steps_is_the_whole_recipe_without_its_search
 
 
 # Pages of before runs were kept, to be measured again.
-WITHOUT_RUNS = {"fashion-mnist", "reliability", "scaling"}
+WITHOUT_RUNS = {"fashion-mnist", "scaling"}
 OF_FIGURES = {page.stem for page in RESULTS.glob("*.md")} - {"README", "index"} - WITHOUT_RUNS
 
 

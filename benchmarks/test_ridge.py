@@ -34,7 +34,7 @@ def _rounds(m: int, n: int, search: str) -> Any:
 @pytest.mark.parametrize("m", [12, 110])
 @pytest.mark.parametrize("n", [1_899, 10_000, 100_000])
 def test_a_round_over_all_candidates(paired: Paired, m: int, n: int) -> None:
-    """Forty rounds against ten products Zᵀv."""
+    """Forty rounds against forty products Zᵀv."""
     ours, Z = _rounds(m, n, "exhaustive")
     v = np.random.default_rng(1).normal(size=m).astype(np.float32)
 

@@ -80,7 +80,7 @@ def _answers(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
         gains.append(spread([a.at(count) - b.at(count) for a, b in both], 1) + f" at {count}")
     lines.append("- Learned minus fixed, points of accuracy: " + ", ".join(gains) + " features.")
     if most < counts[-1]:
-        lines.append(f"- Fixed ends with {most} features or a few more.")
+        lines.append(f"- After {most} features, or a few more, nothing of the fixed grid enters.")
     for name, goal in (
         ("learned", "selected, one solve"),
         ("ShareBoost", "selected, one solve"),

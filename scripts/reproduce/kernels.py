@@ -57,7 +57,7 @@ ALPHAS = (0.02, 0.1, 0.5, 2.0)
 # Of scikit-learn's maps: a linear machine on them gains from wider kernels and more cost.
 MAP_SQUARES = (*SQUARES, 3000.0, 10000.0)
 COSTS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
-# Many columns take as long as all others together: their grid has no end of wide kernels.
+# Many columns take as long as all others together: without the widest kernel, the largest costs.
 LONG_SQUARES, LONG_COSTS = MAP_SQUARES[:-1], COSTS[:-3]
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)

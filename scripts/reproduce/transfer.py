@@ -213,7 +213,11 @@ def draw_accuracy(measured: dict[str, Outcome], path: Path) -> None:
     )
     for row, (name, outcome) in zip(axes, measured.items(), strict=True):
         for method in (*METHODS, BEST):
-            style = {"lw": 2.2} if method.startswith("GreedyTL") else {"lw": 1.0, "ls": "--"}
+            style: dict[str, Any] = (
+                {"lw": 2.2} if method.startswith("GreedyTL") else {"lw": 1.0, "ls": "--"}
+            )
+            # There are as many methods as colors.
+            style |= {"color": "black"} if method == BEST else {}
             means = [np.mean(outcome.accuracy[method, p, 0]) for p in POSITIVES]
             row[0].plot(POSITIVES, means, "o", label=method, ms=4, **{"ls": "-", **style})
             for axis, p in zip(row[1:], POSITIVES, strict=True):

@@ -220,7 +220,7 @@ def resumed_file(
             try:
                 yield file
             except BaseException:
-                _kept(file, final)
+                _keep(file, final)
                 raise
             file.finish(url)
         final.with_name(lock).unlink(missing_ok=True)
@@ -228,7 +228,7 @@ def resumed_file(
         remove_empty_folders(final.parent)
 
 
-def _kept(file: ResumedFile, path: Path) -> None:
+def _keep(file: ResumedFile, path: Path) -> None:
     """Keep what there is; where that fails, why the block ended says more."""
     try:
         file.stop()

@@ -52,13 +52,13 @@ from visionshare.generators.draws import Draws
 from visionshare.resources import thread_limit
 from visionshare.store import DrawnColumns
 
-SQUARES = (5.0, 15.0, 40.0, 100.0, 300.0, 1000.0)
-ALPHAS = (0.02, 0.1, 0.5, 2.0)
-# Of scikit-learn's maps: a linear machine on them gains from wider kernels and more cost.
-MAP_SQUARES = (*SQUARES, 3000.0, 10000.0)
+# From a seventeenth to 600 times the median squared distance of two rows, 17.
+SQUARES = (1.0, 5.0, 15.0, 40.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
+# As the C of a support vector machine λ is not scaled by the number of rows.
+ALPHAS, FIRST = (0.004, 0.02, 0.1, 0.5, 2.0, 10.0), 0.1
 COSTS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
 # Many columns take as long as all others together: without the widest kernel, the largest costs.
-LONG_SQUARES, LONG_COSTS = MAP_SQUARES[:-1], COSTS[:-3]
+LONG_SQUARES, LONG_COSTS = SQUARES[:-1], COSTS[:-3]
 DRAWS = 50
 BUDGETS = (10, 50, 100, 500)
 WIDTHS, LONG_WIDTHS = (10, 20, 50, 100), (200, 500)
@@ -91,9 +91,13 @@ Maps = dict[str, dict[int, MapSetting]]
 
 @dataclass(frozen=True)
 class Chosen:
-    """GrFL's choice, what was tried for it, and inputs, σ² and C of scikit-learn's maps."""
+    """GrFL's choices, what was tried for them, and inputs, σ² and C of scikit-learn's maps.
+
+    ``long`` is the choice of paths of many columns.
+    """
 
     choice: Choice
+    long: Choice
     tried: list[list[Any]]
     maps: Maps
 
@@ -164,7 +168,7 @@ def choose(data: Adult, rows: np.ndarray, budget: int) -> tuple[Choice, list[lis
                 print(choice, tried[choice], flush=True)
         return max(choices, key=lambda choice: tried[choice])
 
-    first = best_of([Choice(i, s, ALPHAS[1]) for i, s in itertools.product(INPUTS, SQUARES)])
+    first = best_of([Choice(i, s, FIRST) for i, s in itertools.product(INPUTS, SQUARES)])
     losses = ("squared_hinge", "logistic")
     pairs = itertools.product(ALPHAS, losses)
     best = best_of([Choice(first.inputs, first.square, alpha, loss) for alpha, loss in pairs])
@@ -172,6 +176,16 @@ def choose(data: Adult, rows: np.ndarray, budget: int) -> tuple[Choice, list[lis
         [c.inputs, f"{c.square:g}", c.alpha, c.loss, f"{100 * a:.2f}"] for c, a in tried.items()
     ]
     return best, rows_
+
+
+def choose_long(data: Adult, rows: np.ndarray, choice: Choice, budget: int) -> Choice:
+    """Return the choice with the largest λ whose path on these rows has so many columns."""
+    X = data.table(choice.inputs, rows, rows)
+    for alpha in sorted(ALPHAS, reverse=True):
+        long = replace(choice, alpha=alpha)
+        if learn(X, data.y[rows], long, (choice.square,), budget, 0).at(budget) is not None:
+            break
+    return long
 
 
 def feature_map(name: str, square: float, n: int, seed: int) -> Any:
@@ -194,7 +208,7 @@ def mapped_accuracies(
 def choose_map(data: Adult, name: str, rows: np.ndarray, width: int) -> MapSetting:
     """Return the best inputs, σ² and cost of one of scikit-learn's maps with so many columns."""
     scores: dict[MapSetting, float] = {}
-    squares, costs = (MAP_SQUARES, COSTS) if width in WIDTHS else (LONG_SQUARES, LONG_COSTS)
+    squares, costs = (SQUARES, COSTS) if width in WIDTHS else (LONG_SQUARES, LONG_COSTS)
     for kind, (train, validation) in itertools.product(INPUTS, folds_of(rows)):
         sets = sets_of(data, kind, train, validation)
         for square in squares:
@@ -292,10 +306,11 @@ def draw(measured: Sequence[Point], names: Sequence[str], path: Path) -> None:
     figure.savefig(path, dpi=90)
 
 
-def kept(out: Path, choice: Choice) -> list[Point]:
+def kept(out: Path, chosen: Chosen) -> list[Point]:
     """Return GrFL's points of the raw runs beside the page, where their settings are the same."""
     runs = kept_runs(out, "kernels")
-    if runs is None or runs["chosen"]["choice"] != plain(choice):
+    choices = {"choice": plain(chosen.choice), "long": plain(chosen.long)}
+    if runs is None or any(runs["chosen"].get(key) != choice for key, choice in choices.items()):
         return []
     points = [Point(*map(values.get, Point._fields)) for values in runs["measured"]]
     return [point for point in points if point.name in PAPER]
@@ -322,12 +337,12 @@ def write(options: Any, data: Adult, rows: int, chosen: Chosen, measured: Sequen
         n_development=rows,
         draws=DRAWS,
         squares=listed(SQUARES),
-        map_squares=listed(MAP_SQUARES),
         costs=listed(COSTS),
         long_squares=listed(LONG_SQUARES),
         long_costs=listed(LONG_COSTS),
         refit_tol=REFIT_TOL,
-        least_alpha=ALPHAS[0],
+        alphas=listed(ALPHAS),
+        long_alpha=chosen.long.alpha,
         jobs=options.jobs,
         choice=chosen.choice,
         maps=table(
@@ -348,11 +363,6 @@ def setting_of(chosen: MapSetting) -> str:
     return f"{chosen[0]}, {chosen[1]:g}, {chosen[2]:g}"
 
 
-def _of(choice: Choice, widths: tuple[int, ...]) -> Choice:
-    """Return the choice; for long paths with the least λ: more of it ends them early."""
-    return replace(choice, alpha=ALPHAS[0]) if widths == LONG_WIDTHS else choice
-
-
 def main() -> None:
     """Choose settings on the development rows, measure the splits and write the page."""
     parser = arguments(__doc__)
@@ -371,8 +381,10 @@ def main() -> None:
             for name in kinds
         }
         print(maps, flush=True)
-        chosen = Chosen(choice, tried, maps)
-    measured = kept(options.out, choice)
+        long = choose_long(data, development, choice, max(every)) if options.long else choice
+        print(long, flush=True)
+        chosen = Chosen(choice, long, tried, maps)
+    measured = kept(options.out, chosen)
     there = {(point.name, point.width, point.seed) for point in measured}
     for seed, split in enumerate(split_rows):
         widths = (*WIDTHS, *LONG_WIDTHS) if seed < options.long else WIDTHS
@@ -388,7 +400,13 @@ def main() -> None:
     with worker_processes(options.jobs) as workers:
         running = [
             workers.submit(
-                measure_path, data, split_rows[seed], name, _of(choice, widths), widths, seed
+                measure_path,
+                data,
+                split_rows[seed],
+                name,
+                long if widths == LONG_WIDTHS else choice,
+                widths,
+                seed,
             )
             for name, widths, seed in tasks
         ]

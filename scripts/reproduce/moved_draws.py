@@ -21,9 +21,9 @@ import numpy as np
 from scripts.reproduce.adult import INPUTS, TRAINING, Adult, load, sets_of, splits
 from scripts.reproduce.kernels import (
     COSTS,
-    MAP_SQUARES,
     PATIENCE,
     REFIT_TOL,
+    SQUARES,
     Learned,
     mapped_accuracies,
     rows_of,
@@ -44,10 +44,11 @@ NAMES = (STILL, MOVED, GUIDED, BOTH, TUNED, *MAPS)
 WIDTHS, WIDEST = (10, 20, 50, 100), 500
 # σ² of the draws, and what is tried for each: draws a round, those scored on all rows, steps, λ.
 SQUARE = 100.0
+ALPHAS = (0.02, 0.1, 0.5, 2.0, 10.0)
 TRIED = {
-    STILL: [(50, 50, 0, alpha) for alpha in (0.1, 0.5, 2.0)],
-    MOVED: list(itertools.product((10,), (10,), (2, 5), (0.1, 0.5, 2.0))),
-    GUIDED: list(itertools.product((100,), (10,), (5,), (0.1, 0.5, 2.0))),
+    STILL: list(itertools.product((50,), (50,), (0,), ALPHAS)),
+    MOVED: list(itertools.product((10,), (10,), (2, 5, 10), ALPHAS)),
+    GUIDED: list(itertools.product((100,), (10,), (2, 5, 10), ALPHAS)),
 }
 FOLDS = 5
 HEAD = ("method", "draws a round", "scored on all rows", "steps", "λ")
@@ -57,7 +58,8 @@ BATCH = 256
 COMMON: dict[str, Any] = {
     "head": "linear", "alpha": 1e-3, "margin": 0.0, "validation_fraction": 0.0,
 }  # fmt: skip
-TUNINGS = list(itertools.product((10, 20), (0.001, 0.003, 0.01, 0.03), (0.0, 0.1, 0.2)))
+RATES = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1)
+TUNINGS = list(itertools.product((5, 10, 20, 40), RATES, (0.0, 0.2, 0.4)))
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def choose_map(data: Adult, name: str, rows: np.ndarray, budget: int) -> tuple[f
     scores: dict[tuple[float, float], float] = {}
     for train, validation in folds_of(rows):
         sets = sets_of(data, INPUTS[0], train, validation)
-        for square in MAP_SQUARES:
+        for square in SQUARES:
             found = mapped_accuracies(name, sets, square, budget, 0, COSTS)
             for cost, accuracy in zip(COSTS, found, strict=True):
                 scores[square, cost] = scores.get((square, cost), 0.0) + accuracy

@@ -117,7 +117,8 @@ class Draws:
         draws, draw_of = np.unique(ids // self._width, return_inverse=True)
         number, within = draws // self.n + 1, draws % self.n
         drawn = [self.parameters(int(t))[i] for t, i in zip(number, within, strict=True)]
-        finite = self.family.at(np.array(drawn))
+        # No features have the parameters of no draw: (0, p).
+        finite = self.family.at(np.array(drawn) if drawn else self.parameters(1)[:0])
         return finite.take(draw_of.reshape(-1) * self._width + ids % self._width)
 
     def transform_columns(

@@ -111,3 +111,11 @@ def test_bad_arguments_are_named():
         columns.correlate(np.zeros((2, 1)))
     with pytest.raises(InputError, match=r"^scaling: got"):
         columns.fit_scaling("cube")
+
+
+def test_values_whose_squares_are_infinite_make_a_column_flat():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[:, 1] *= 1e200
+    columns = ArrayColumns(X, dtype="float64")
+    columns.fit_scaling("unit_variance")
+    assert np.flatnonzero(columns.flat()).tolist() == [1]

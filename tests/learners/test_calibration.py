@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from visionshare.learners.calibration import fit_temperature, with_an_error
+from visionshare.learners.calibration import fit_temperature, row_folds, with_an_error
 
 
 def _log_loss(temperature, scores, y, omega):
@@ -36,3 +36,12 @@ def test_examples_that_are_all_right_do_not_make_it_sure():
     again, same = with_an_error(more, true)
     assert again is more
     assert same is true
+
+
+def test_zeros_of_either_sign_share_a_fold():
+    rows = np.random.default_rng(0).normal(size=(50, 3))
+    rows[:, 1] = 0.0
+    other = rows * [1, -1, 1]
+    assert np.signbit(other[:, 1]).all()
+    np.testing.assert_array_equal(row_folds(rows, 3), row_folds(other, 3))
+    assert len(set(row_folds(rows, 3))) == 3

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
-from visionshare import ShareBoost
+from visionshare import GroupFeatureClassifier, ShareBoost, StructuralBoostingClassifier
 from visionshare.errors import InputError
 from visionshare.learners.checkpoint import Checkpoint
 
@@ -71,3 +72,24 @@ def test_rounds_of_other_settings_are_refused(tmp_path):
     shutil.copy(tmp_path / "one" / "round-00003.safetensors", tmp_path / "other")
     with pytest.raises(InputError, match="round 3 of this run"):
         ShareBoost(rounds=3, alpha=0.5, checkpoint=tmp_path / "other").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [GroupFeatureClassifier(alpha=0.5), StructuralBoostingClassifier(alpha=0.5, n_entering=3)],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_fewer_features_are_those_of_a_fresh_fit(learner, tmp_path):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(80, 15)), rng.integers(0, 3, 80)
+    X[np.arange(80), y] += 1
+    fresh = clone(learner).set_params(max_features=3).fit(X, y)
+    many = clone(learner).set_params(checkpoint=tmp_path / "rounds").fit(X, y)
+    assert len(many.support_) > len(fresh.support_)
+    fewer = clone(many).set_params(max_features=3).fit(X, y)
+    assert_array_equal(fewer.support_, fresh.support_)
+    assert_array_equal(fewer.coef_, fresh.coef_)
+    assert fewer.stopped_by_ == "max_features"
+    warm = clone(learner).set_params(warm_start=True).fit(X, y)
+    warm.set_params(max_features=3).fit(X, y)
+    assert_array_equal(warm.support_, fresh.support_)

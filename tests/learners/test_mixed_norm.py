@@ -144,3 +144,21 @@ def test_columns_that_say_nothing_stay_out(digits):
 def test_wrong_settings_are_refused_before_work(name, value):
     with pytest.raises(InputError, match=rf"^{name}: got"):
         MixedNormClassifier(**{name: value}).check_parameters()
+
+
+@pytest.mark.parametrize("q", [2, np.inf])
+def test_weights_of_any_size_take_as_many_iterations(q):
+    """Those that sum to one, too."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(70, 10))
+    y = X[:, 0] + X[:, 1] > 0
+    learner, rounds = MixedNormClassifier(q, calibrate=False, max_iter=500), []
+    expected = MixedNormClassifier(q).alpha_max(X, y)
+    for weight in (1e-5, 1.0, 1e4):
+        omega = np.full(70, weight)
+        largest = learner.alpha_max(X, y, omega)
+        assert_allclose(largest, expected * np.sqrt(weight), rtol=1e-6)
+        model = learner.set_params(alpha=0.3 * largest).fit(X, y, omega)
+        assert model.stopped_by_ == "optimal"
+        rounds.append(len(model.history_))
+    assert max(rounds) == min(rounds)

@@ -110,3 +110,18 @@ def test_wrong_arguments_are_refused(arguments):
     name = next(iter(arguments))
     with pytest.raises(InputError, match=rf"^{name}: got"):
         list(regularization_path(GroupFeatureRegressor(), X, y, **arguments))
+
+
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 1e6])
+def test_lambda_max_of_targets_of_any_size(size):
+    X, y = load_diabetes(return_X_y=True)
+    y = (y - y.mean()) / y.std()
+    largest = GroupFeatureRegressor().alpha_max(X, y)
+    assert GroupFeatureRegressor().alpha_max(X, size * y) == pytest.approx(size * largest)
+
+
+def test_targets_that_are_all_equal_have_no_path():
+    X, _ = load_diabetes(return_X_y=True)
+    assert GroupFeatureRegressor().alpha_max(X, np.full(len(X), 1e-9)) == 0
+    with pytest.raises(InputError, match="no target depends on"):
+        list(regularization_path(GroupFeatureRegressor(), X, np.full(len(X), 3.0), n=3))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
 
 from visionshare import (
     ForwardGreedyClassifier,
@@ -148,3 +149,31 @@ def test_others_refuse_moving_draws():
     family = Pixels().fit(X)
     with pytest.raises(InputError, match=r"^steps: got 2"):
         family.climb(np.zeros(1), Ascent(X, y[:, None], len, 2))
+
+
+@pytest.mark.parametrize("corrective", [True, False])
+def test_a_warm_start_moves_no_draw_that_has_weights(corrective):
+    """Its searches begin with the draws of the first round again."""
+    rng = np.random.default_rng(8)
+    images, y = rng.random((60, 8, 8)).astype(np.float32), rng.integers(0, 3, 60)
+    images[np.arange(60), y, y] += 1
+    draws = Draws(GaborBank().fit(images), n=8, rounds=20)
+    columns = DrawnColumns(draws, images)
+    learner = StructuralBoostingClassifier(
+        alpha=2.0,
+        rounds=4 if corrective else 12,
+        n_entering=3,
+        corrective=corrective,
+        warm_start=True,
+        **MOVING,
+    )
+    for alpha in (2.0, 1.0):
+        model = learner.set_params(alpha=alpha).fit(columns, y)
+        last = model.history_[-1]
+        # The objective of the last round is that of the features that the model holds.
+        moved = DrawnColumns(draws.moved_to(model.moved_), images)
+        moved.fit_scaling(model.scaling)
+        S = moved.columns_of(model.support_).T @ last.coef.T + last.intercept
+        loss = np.sum(logsumexp(S, axis=1) - S[np.arange(60), y])
+        penalty = alpha * np.linalg.norm(last.coef, axis=0).sum()
+        assert last.value == pytest.approx(loss + penalty, rel=1e-4)

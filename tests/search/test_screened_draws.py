@@ -83,7 +83,7 @@ def test_the_best_of_those_that_are_scored_enters(kind, n):
     kept = search.screen(pool, state, _Norm(), numbers, n)
     estimate = search.estimate(pool, state, numbers)
     assert_array_equal(kept, np.sort(numbers[np.argsort(-estimate)[: max(5, n)]]))
-    found = search.best(pool, state, _Norm(), None, n)
+    found = search.best(pool, state, _Norm(), np.zeros(pool.size, bool), n)
     scores = _Norm().score(pool, state, kept)
     order = np.argsort(-scores)[:n]
     assert [candidate.number for candidate in found] == kept[order].tolist()
@@ -93,9 +93,9 @@ def test_the_best_of_those_that_are_scored_enters(kind, n):
 def test_all_are_scored_where_as_many_are_kept():
     columns, state = _columns(n=6), _state()
     pool = Pool(columns)
-    every = Sampled().best(pool, state, _Norm(), None, 2)
+    every = Sampled().best(pool, state, _Norm(), np.zeros(pool.size, bool), 2)
     for keep in (6, 50):
-        kept = Sampled(keep=keep).best(pool, state, _Norm(), None, 2)
+        kept = Sampled(keep=keep).best(pool, state, _Norm(), np.zeros(pool.size, bool), 2)
         assert [c.number for c in kept] == [c.number for c in every]
 
 

@@ -171,3 +171,23 @@ def test_a_metric_of_shared_blocks_reaches_the_same_minimum():
     assert result.converged
     assert_allclose(result.value, expected.value, rtol=1e-9)
     assert_allclose(result.W[:, 1:], expected.W[:, 1:], atol=1e-4)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "max", "none"])
+@pytest.mark.parametrize("seed", range(4))
+def test_single_precision_has_the_minimum_of_double(penalty, seed):
+    """A constant added to all classes has no curvature, and single precision noise there."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 90)
+    X = rng.normal(size=(90, 4)).astype(np.float32)
+    X[np.arange(90), y] += 1.5
+    reached = []
+    for dtype in (np.float32, np.float64):
+        active = _active(X.astype(dtype), y, 3, dtype)
+        found = minimize(
+            active, MulticlassLogistic(), make_penalty(penalty, 1e-3, 20.0), np.zeros((3, 5))
+        )
+        assert found.converged
+        assert np.abs(found.W[:, 1:]).max() < 50
+        reached.append(found.value)
+    assert_allclose(*reached, rtol=1e-5)

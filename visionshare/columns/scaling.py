@@ -113,7 +113,9 @@ def column_moments(
         first = int(np.argmax(peak >= _HALF_INFINITY))
         given = f"float16, but column {first} has a value beyond 65504, or one that is no number"
         raise InputError("dtype", given, "'float32', or columns of smaller values")
-    variance = square - mean**2
+    # Values whose squares are infinite make a column flat.
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = square - mean**2
     flat = (variance <= flat_noise(dtype) * square) | ~np.isfinite(square)
     moments = Moments(mean, square, peak, variance, flat)
     if dtype == "float64" and column is not None:

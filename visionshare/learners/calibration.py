@@ -153,15 +153,16 @@ def with_an_error(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
 def row_folds(rows: np.ndarray, n_folds: int) -> np.ndarray:
     """Return a fold for each row, by its content.
 
-    Equal rows share a fold, and a row's fold depends on nothing else: neither on the order of
-    the examples nor on which others are there.
+    Equal rows share a fold, also where one has −0 and the other 0. A row's fold depends on
+    nothing else: neither on the order of the examples nor on which others are there.
 
     Parameters
     ----------
     rows : ndarray of shape (m, n)
     n_folds : int
     """
-    rows = np.ascontiguousarray(rows)
+    # −0 + 0 is 0.
+    rows = np.ascontiguousarray(rows) + rows.dtype.type(0)
     return np.array([zlib.crc32(row.tobytes()) % n_folds for row in rows], dtype=np.int64)
 
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TaskClassifier", "TaskRegressor"]
 
+# Of targets: what differs by less is equal.
+_ROUNDING = 1e-9
+
 
 class TaskClassifier(Classifier, TaskLearner):
     """A classifier by column generation: one task a class, or one a group of examples."""
@@ -239,6 +242,17 @@ class TaskRegressor(RegressorMixin, TaskLearner):
         self.coef_ = coef[0] if single else coef
         self.intercept_ = float(intercept[0]) if single else intercept
         return self
+
+    def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
+        """Return about what an example's part of a gradient is, 1 at most."""
+        weight = super()._gradient_scale(y, sample_weight)
+        try:
+            numbers = np.asarray(y, np.float64)
+            spread, size = float(np.nanmax(numbers) - np.nanmin(numbers)), np.nanmax(abs(numbers))
+        except (TypeError, ValueError):
+            return weight
+        # Rounding is no spread.
+        return weight * min(1.0, spread) if spread > _ROUNDING * size else weight
 
     def _before(self, problem: TaskProblem) -> Round | None:
         """Return the best intercepts; one step of any solver finds those of squares."""

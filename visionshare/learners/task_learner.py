@@ -29,7 +29,7 @@ from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
 
 __all__ = ["Solved", "TaskLearner"]
 
-# Alpha at which all candidates violate optimality.
+# Alpha at which all candidates violate optimality, for targets and weights of about 1.
 _TINY = 1e-6
 # Iterations that the intercepts alone need at most.
 _INTERCEPTS = 100
@@ -225,6 +225,7 @@ class TaskLearner(Learner):
 
         most = settings.rounds + 1
         run = Run(Round, most, self.checkpoint, identity, progress=self.progress)
+        _end_at(run.history, settings.max_features)
         begun = start if start is not None or run.history else self._before(problem)
         solver = self._make_solver(problem)
         return run.collect(generate(pool, problem, solver, settings, run.history, begun))
@@ -236,7 +237,7 @@ class TaskLearner(Learner):
     def _start(self, pool: Pool, targets: TargetsOf) -> Round | None:
         """Return the end of the last fit, where it was of the same columns and tasks.
 
-        Columns that grow begin anew: their ids are others.
+        Columns that grow begin anew: their ids are others. So does a fit of fewer features.
         """
         columns = pool.columns
         identity = (columns.fingerprint, columns.shape, targets.n_tasks)
@@ -244,7 +245,9 @@ class TaskLearner(Learner):
         same = self.warm_start and getattr(self, "_columns_of_last_fit", None) == identity
         same = same and not columns.grows
         self._columns_of_last_fit = identity
-        return self._allowed(last) if same and last is not None else None
+        if not same or last is None or last.coef.shape[1] > (self.max_features or np.inf):
+            return None
+        return self._allowed(last)
 
     def _allowed(self, last: Round) -> Round:
         """Return a round without the weights that this alpha and shared_alpha leave out."""
@@ -278,8 +281,9 @@ class TaskLearner(Learner):
         if self._norm().least(1.0) == 0:
             name = "penalty" if hasattr(self, "penalty") else "grouping"
             raise InputError(name, getattr(self, name), "a norm that makes weights zero")
+        tiny = _TINY * self._gradient_scale(y, sample_weight)
         settings: dict[str, Any] = {
-            "alpha": _TINY, "shared_alpha": None, "rounds": 1, "n_entering": 1, "tol": 0.0,
+            "alpha": tiny, "shared_alpha": None, "rounds": 1, "n_entering": 1, "tol": 0.0,
             "max_features": None, "checkpoint": None, "warm_start": False,
             # At this alpha no residual is small, and the intercepts alone need few iterations.
             "max_iter": min(int(self.max_iter), _INTERCEPTS),
@@ -292,7 +296,11 @@ class TaskLearner(Learner):
         for name, value in (settings | self._quickest).items():
             setattr(other, name, value)
         other.fit(X, y, sample_weight, tasks=tasks)
-        return float(other.history_[1].score + _TINY) if len(other.history_) > 1 else 0.0
+        return float(other.history_[1].score + tiny) if len(other.history_) > 1 else 0.0
+
+    def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
+        """Return about what an example's part of a gradient is, 1 at most."""
+        return min(1.0, _largest(sample_weight)) if sample_weight is not None else 1.0
 
     def _task_scores(self, X: np.ndarray | Columns, tasks: np.ndarray | None) -> np.ndarray:
         """Return the scores (m, T), or (m, 1) of each example's own task."""
@@ -327,6 +335,22 @@ class _ProblemMaker:
             targets.blocks, targets.n_tasks, loss, self.norm, self.alpha, self.shared_alpha,
             self.dtype, executor, order=targets.order, examples=len(examples[0]),
         )  # fmt: skip
+
+
+def _largest(values: Any) -> float:
+    """Return the largest of some numbers; 1 where they are not such that a fit takes them."""
+    try:
+        largest = float(np.nanmax(np.asarray(values, np.float64)))
+    except (TypeError, ValueError):
+        return 1.0
+    return largest if np.isfinite(largest) and largest > 0 else 1.0
+
+
+def _end_at(history: list[Round], max_features: int | None) -> None:
+    """Drop the rounds that come after the first with so many columns."""
+    for i, record in enumerate(history):
+        if record.coef.shape[1] >= (max_features or np.inf):
+            del history[i + 1 :]
 
 
 def _polished(problem: TaskProblem, last: Round, *, centered: bool) -> Round:

@@ -57,18 +57,21 @@ class Sampled:
         self.fraction = float(self.fraction)
 
     def best(
-        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: object, n: int = 1
+        self, pool: Pool, state: SearchState, criterion: Criterion, excluded: np.ndarray, n: int = 1
     ) -> list[Candidate]:
-        """Return the best of the round's draws."""
+        """Return the best of the round's draws; one whose features are chosen already stays."""
         columns = pool.columns
         if not isinstance(columns, DrawnColumns):
             raise InputError("X", type(columns).__name__, "DrawnColumns, for the search 'sampled'")
-        numbers = self.screen(pool, state, criterion, columns.draws.of_round(state.round), n)
+        numbers = columns.draws.of_round(state.round)
+        numbers = self.screen(pool, state, criterion, numbers[~excluded[numbers]], n)
         found = winners(pool, numbers, criterion.score(pool, state, numbers), n)
         if not self.steps or not found:
             return found
         for candidate in found:
-            columns.climb(candidate.number, state.residual, self.steps)
+            # The draws of a fit that begins with another's end are among those that it chose.
+            if not np.isin(candidate.features, state.support).any():
+                columns.climb(candidate.number, state.residual, self.steps)
         numbers = np.array([candidate.number for candidate in found])
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)
 

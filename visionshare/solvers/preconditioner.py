@@ -62,9 +62,11 @@ class Preconditioner:
         self.whole = k * p <= _WHOLE_HESSIAN
         if self.whole:
             H = active.hessian(loss, Z)
-            size = k * p
-            H[np.arange(size), np.arange(size)] += diagonal.ravel() + _floor(np.diag(H), 1e-10)
-            self.inverse = np.linalg.inv(H)
+            # Its products are as precise as the columns: less is no curvature.
+            noise = 16 * float(np.finfo(active.dtype).eps)
+            floor = _floor(np.diag(H), max(noise, 1e-10))
+            H[np.diag_indices_from(H)] += diagonal.ravel() + floor
+            self.inverse = _inverse(H)
             return
         stride = max(1, active.m // _SAMPLE)
         self.block, self.shared = block, p > max_weights
@@ -101,6 +103,19 @@ class Preconditioner:
         # What the sample does not know of a block's columns must not make the metric singular.
         correlations += _SHRINK * np.eye(self.block)
         self.inverse = np.linalg.inv(correlations)
+
+
+def _inverse(H: np.ndarray) -> np.ndarray:
+    """Return the inverse of a matrix, with more on its diagonal where it is not positive."""
+    more = float(np.mean(np.diag(H)))
+    for fraction in (0.0, 1e-5, 1e-3, 1e-1):
+        raised = H + fraction * more * np.eye(len(H)) if fraction else H
+        try:
+            np.linalg.cholesky(raised)
+        except np.linalg.LinAlgError:
+            continue
+        return np.linalg.inv(raised)
+    return np.diag(1 / np.maximum(np.diag(H), 1e-12))
 
 
 def _floor(diagonal: np.ndarray, fraction: float) -> float:

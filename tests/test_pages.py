@@ -50,7 +50,7 @@ STORED = {
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
     "peers/most-accurate", "peers/elsewhere",
-    "appendix/solvers", "appendix/kernels",
+    "appendix/solvers",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 

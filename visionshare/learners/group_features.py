@@ -118,7 +118,7 @@ default "squared_hinge"
         As in scikit-learn.
     warm_start : bool, default False
         Begin with the candidates and weights of the last ``fit``, of another alpha for example,
-        where the columns are the same.
+        where the columns are the same and these have no more features than ``max_features``.
     checkpoint : path-like, optional
         Folder that keeps each round; a run that was stopped resumes from the last.
     n_jobs : int, default 1

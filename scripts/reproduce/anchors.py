@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--radii", type=int, default=35)
     parser.add_argument("--rounds", type=int, default=230)
     parser.add_argument("--tried", type=int, default=230, help="rounds that choose the ridge")
-    parser.add_argument("--alphas", type=float, nargs="+", default=[3e-4, 1e-3, 3e-3, 1e-2])
+    parser.add_argument("--alphas", type=float, nargs="+", default=[3e-5, 1e-4, 3e-4])
     parser.add_argument("--gaussians", type=int, default=0, help="rounds of Gaussian anchors")
     parser.add_argument("--checkpoint", type=Path, help="folder that keeps the rounds")
     parser.add_argument("--widths", type=int, default=4)

@@ -153,6 +153,10 @@ class PartitionedTasks(TaskProblem):
         W, b = self.total(_gradient, *slacks)
         return TaskWeights(W, W.sum(axis=1), b)
 
+    def rows_of(self, i: int) -> int:
+        # There is one block.
+        return self._count
+
     def mean_square(self, i: int) -> float:
         return self.total(TaskProblem.mean_square, i) if self.n else 1.0
 

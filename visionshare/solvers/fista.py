@@ -68,8 +68,7 @@ class Fista(Solver):
     def _scale_intercepts(self) -> None:
         for i, block in enumerate(self.problem.blocks):
             # Weights of the examples bend both parts alike; alone the intercepts have slope 1.
-            n_examples = block.rows.stop - block.rows.start
-            total = n_examples if self.problem.n else block.totals
+            total = self.problem.rows_of(i) if self.problem.n else block.totals
             self._b_scale[block.tasks] = np.sqrt(self.problem.mean_square(i) / total)
 
     def _slacks(self, weights: TaskWeights) -> list[np.ndarray]:

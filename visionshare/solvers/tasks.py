@@ -333,6 +333,11 @@ class TaskProblem:
         parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), slice(0, len(w)))
         return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
+    def rows_of(self, i: int) -> int:
+        """Return the number of rows of block i."""
+        rows = self.blocks[i].rows
+        return rows.stop - rows.start
+
     def mean_square(self, i: int) -> float:
         """Return the mean of Σ x² over the columns, in block i; 1 without columns."""
         return float(np.trace(self.grams[i]) / self.n) if self.n else 1.0

@@ -18,7 +18,7 @@ from visionshare.learners.examples import Examples, example_weights
 from visionshare.learners.labels import entry_weights, has_columns, known_entries
 from visionshare.learners.path import generation_path
 from visionshare.learners.rounds import Round, task_weights
-from visionshare.learners.task_learner import Solved, TaskLearner
+from visionshare.learners.task_learner import Solved, TaskLearner, finite_numbers
 from visionshare.learners.task_targets import (
     Targets,
     TargetsOf,
@@ -246,13 +246,12 @@ class TaskRegressor(RegressorMixin, TaskLearner):
     def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
         """Return about what an example's part of a gradient is, 1 at most."""
         weight = super()._gradient_scale(y, sample_weight)
-        try:
-            numbers = np.asarray(y, np.float64)
-            spread, size = float(np.nanmax(numbers) - np.nanmin(numbers)), np.nanmax(abs(numbers))
-        except (TypeError, ValueError):
+        numbers = finite_numbers(y)
+        if len(numbers) == 0:
             return weight
+        spread = float(numbers.max() - numbers.min())
         # Rounding is no spread.
-        return weight * min(1.0, spread) if spread > _ROUNDING * size else weight
+        return weight * min(1.0, spread) if spread > _ROUNDING * abs(numbers).max() else weight
 
     def _before(self, problem: TaskProblem) -> Round | None:
         """Return the best intercepts; one step of any solver finds those of squares."""

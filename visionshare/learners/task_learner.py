@@ -27,7 +27,7 @@ from visionshare.penalties import GroupNorm, RowPenalty
 from visionshare.search import TASK_CRITERIA, PerCostSearch, Pool, Search, TaskCriterion
 from visionshare.solvers import Admm, Solver, TaskProblem, polish, solver_maker
 
-__all__ = ["Solved", "TaskLearner"]
+__all__ = ["Solved", "TaskLearner", "finite_numbers"]
 
 # Alpha at which all candidates violate optimality, for targets and weights of about 1.
 _TINY = 1e-6
@@ -300,7 +300,8 @@ class TaskLearner(Learner):
 
     def _gradient_scale(self, y: np.ndarray, sample_weight: np.ndarray | None) -> float:
         """Return about what an example's part of a gradient is, 1 at most."""
-        return min(1.0, _largest(sample_weight)) if sample_weight is not None else 1.0
+        largest = 1.0 if sample_weight is None else finite_numbers(sample_weight).max(initial=0)
+        return min(1.0, float(largest)) if largest > 0 else 1.0
 
     def _task_scores(self, X: np.ndarray | Columns, tasks: np.ndarray | None) -> np.ndarray:
         """Return the scores (m, T), or (m, 1) of each example's own task."""
@@ -337,13 +338,13 @@ class _ProblemMaker:
         )  # fmt: skip
 
 
-def _largest(values: Any) -> float:
-    """Return the largest of some numbers; 1 where they are not such that a fit takes them."""
+def finite_numbers(values: Any) -> np.ndarray:
+    """Return the finite ones of some numbers; none where a fit does not take them."""
     try:
-        largest = float(np.nanmax(np.asarray(values, np.float64)))
+        numbers = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        return 1.0
-    return largest if np.isfinite(largest) and largest > 0 else 1.0
+        return np.empty(0)
+    return numbers[np.isfinite(numbers)]
 
 
 def _end_at(history: list[Round], max_features: int | None) -> None:

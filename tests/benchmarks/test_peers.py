@@ -1,5 +1,6 @@
 """The harness of benchmarks/peers on digits, and each peer's arithmetic against a plain form."""
 
+import itertools
 import json
 import re
 
@@ -366,3 +367,37 @@ def test_a_clause_is_true_where_all_its_literals_are_true_of_a_patch():
             for number in numbers:
                 true &= holds(image, number)
             assert score == (3 if len(numbers) and true.any() else 0)
+
+
+@pytest.mark.parametrize("n_images", [1, 63, 64, 65, 300])
+def test_logic_gates_are_their_tables_of_truth(n_images):
+    from benchmarks.peers.logic_gates import INK, LogicGates
+
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (n_images, 5, 6), np.uint8)
+    sizes, n_classes = (30, 80, 64, 90), 3
+    inputs = [
+        rng.integers(0, before, (2, after), np.int32) for before, after in itertools.pairwise(sizes)
+    ]
+    operations = [rng.integers(0, 16, after, np.uint8) for after in sizes[1:]]
+    operations[0][:16] = np.arange(16)
+    values = images.reshape(n_images, -1) >= INK
+    for (a, b), of_layer in zip(inputs, operations, strict=True):
+        # difflogic numbers gates by their values for 00, 01, 10, 11, the last one lowest.
+        tables = (of_layer[:, None] >> np.array([3, 2, 1, 0])) & 1
+        case = 2 * values[:, a].astype(int) + values[:, b]
+        values = tables[np.arange(len(of_layer)), case].astype(bool)
+    scores = values.reshape(n_images, n_classes, -1).sum(axis=2)
+    found = LogicGates(tuple(inputs), tuple(operations), n_classes)(images)
+    np.testing.assert_array_equal(found, np.argmax(scores, axis=1))
+
+
+def test_gates_that_no_sum_depends_on_are_not_counted():
+    from benchmarks.peers.logic_gates import LogicGates, n_used
+
+    # The last layer: a (3), not b (10), a and b (1); the gates before: 0 to 3.
+    before = np.array([[0, 1, 2, 3], [1, 2, 3, 0]], np.int32)
+    last = np.array([[0, 1, 2], [1, 2, 2]], np.int32)
+    operations = (np.array([1, 6, 7, 1], np.uint8), np.array([3, 10, 1], np.uint8))
+    # Gates 0 by the first, 2 by the others; not 1 and 3.
+    assert n_used(LogicGates((before, last), operations, 3)) == 3 + 2

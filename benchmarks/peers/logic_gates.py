@@ -48,6 +48,15 @@ class Gates(NamedTuple):
     deformed: bool
 
 
+class _Layer(NamedTuple):
+    """Inputs of a layer's gates, where runs of one operation start, the masks of each run."""
+
+    a: np.ndarray
+    b: np.ndarray
+    starts: np.ndarray
+    masks: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class LogicGates:
     """Layers of gates of two inputs; the most true gates of a last layer's parts give the class.
@@ -71,26 +80,45 @@ class LogicGates:
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         """Return the labels of images (n, H, W) of bytes."""
+        if len(images) == 1:
+            ink = np.where(images.reshape(-1, 1) >= INK, np.uint8(255), np.uint8(0))
+            last = self._last_layer(ink)[:, 0] & 1
+            return np.argmax(last.reshape(self.n_classes, -1).sum(axis=1), keepdims=True)
         words = pixel_words(images)
-        per_call = 1 if words.shape[1] == 1 else WORDS
-        missing = -words.shape[1] % per_call
-        words = np.pad(words, ((0, 0), (0, missing)))
-        layer = _layer_loop(per_call)
-        labels = np.empty(words.shape[1] * BITS, np.int64)
-        for first in range(0, words.shape[1], per_call):
-            values = np.ascontiguousarray(words[:, first : first + per_call])
-            for (a, b), masks in zip(self.inputs, self.masks, strict=True):
-                before, values = values, np.empty((len(a), per_call), np.uint64)
-                layer(before, a, b, masks, values)
-            counts = np.zeros((per_call * BITS, self.n_classes), np.int64)
-            _counts(values, counts)
-            labels[first * BITS : (first + per_call) * BITS] = np.argmax(counts, axis=1)
-        return labels[: len(images)]
+        words = np.pad(words, ((0, 0), (0, -words.shape[1] % WORDS)))
+        counts = np.empty((words.shape[1] * BITS, self.n_classes), np.int64)
+        for first in range(0, words.shape[1], WORDS):
+            last = self._last_layer(np.ascontiguousarray(words[:, first : first + WORDS]))
+            _count(last, counts[first * BITS : (first + WORDS) * BITS])
+        return np.argmax(counts[: len(images)], axis=1)
+
+    def _last_layer(self, values: np.ndarray) -> np.ndarray:
+        """Return the outputs of the last layer, of each class's gates in some order."""
+        compute = _layer_loop(values.shape[1])
+        for layer in self.layers:
+            before = values
+            values = np.empty((len(layer.a), before.shape[1]), before.dtype)
+            compute(before, *layer, values)
+        return values
 
     @cached_property
-    def masks(self) -> tuple[np.ndarray, ...]:
-        """The operations of each layer as :func:`operation_masks` has them."""
-        return tuple(operation_masks(each) for each in self.operations)
+    def layers(self) -> tuple[_Layer, ...]:
+        """The layers, their gates sorted by operation: a loop then has one operation."""
+        found: list[_Layer] = []
+        place = np.arange(1 + int(self.inputs[0].max()))
+        for (a, b), operations in zip(self.inputs, self.operations, strict=True):
+            part = np.zeros(len(a), np.int64)
+            if len(found) + 1 == len(self.inputs):
+                # Gates of a class stay beside each other.
+                part = np.arange(len(a)) // (len(a) // self.n_classes)
+            order = np.lexsort((operations, part))
+            begins = np.flatnonzero(np.diff(16 * part[order] + operations[order])) + 1
+            starts = np.concatenate([[0], begins, [len(a)]])
+            inputs = (place[a[order]].astype(np.uint32), place[b[order]].astype(np.uint32))
+            masks = operation_masks(operations[order][starts[:-1]])
+            found.append(_Layer(*inputs, starts, masks))
+            place = np.argsort(order)
+        return tuple(found)
 
 
 def pixel_words(images: np.ndarray) -> np.ndarray:
@@ -98,15 +126,16 @@ def pixel_words(images: np.ndarray) -> np.ndarray:
 
     Image i is bit i % 64 of word i // 64.
     """
-    ink = images.reshape(len(images), -1) >= INK
+    ink = (images.reshape(len(images), -1) >= INK).view(np.uint8)
     ink = np.pad(ink, ((0, -len(ink) % BITS), (0, 0)))
-    packed = np.packbits(ink, axis=0, bitorder="little")
-    parts = packed.reshape(-1, BITS // 8, packed.shape[1]).transpose(2, 0, 1)
-    return np.ascontiguousarray(parts).view("<u8")[:, :, 0]
+    of_eight = ink[::8].copy()
+    for bit in range(1, 8):
+        of_eight |= ink[bit::8] << bit
+    return np.ascontiguousarray(of_eight.T).view("<u8")
 
 
 def operation_masks(operations: np.ndarray) -> np.ndarray:
-    """Return c of each gate's value c0 ^ c1 a ^ c2 b ^ c3 a b: uint64 (gates, 4), all bits alike.
+    """Return c of each operation's value c0 ^ c1 a ^ c2 b ^ c3 a b: uint64 (m, 4), all bits alike.
 
     It is the algebraic normal form of the four values.
     """
@@ -121,42 +150,49 @@ def _layer_loop(words: int) -> Any:
     """Return a compiled layer for a number of words that the compiler knows."""
 
     @numba.njit
-    def layer(
-        before: np.ndarray, a: np.ndarray, b: np.ndarray, masks: np.ndarray, out: np.ndarray
+    def compute(
+        before: np.ndarray,
+        a: np.ndarray,
+        b: np.ndarray,
+        starts: np.ndarray,
+        masks: np.ndarray,
+        out: np.ndarray,
     ) -> None:
-        for gate in range(len(a)):
-            for w in range(words):
-                x, y = before[a[gate], w], before[b[gate], w]
-                out[gate, w] = (
-                    masks[gate, 0]
-                    ^ (masks[gate, 1] & x)
-                    ^ (masks[gate, 2] & y)
-                    ^ (masks[gate, 3] & x & y)
-                )
+        for run in range(len(masks)):
+            c0, c1, c2, c3 = masks[run]
+            for gate in range(starts[run], starts[run + 1]):
+                for w in range(words):
+                    x, y = before[a[gate], w], before[b[gate], w]
+                    out[gate, w] = c0 ^ (c1 & x) ^ (c2 & y) ^ (c3 & x & y)
 
-    return layer
+    return compute
 
 
 @numba.njit
-def _counts(values: np.ndarray, counts: np.ndarray) -> None:
-    """Count the true gates of each class for each image, by counters of one bit of all images."""
-    n_words, n_classes = values.shape[1], counts.shape[1]
-    each = len(values) // n_classes
-    digits = np.zeros(32, np.uint64)
-    for w in range(n_words):
-        for k in range(n_classes):
+def _count(values: np.ndarray, counts: np.ndarray) -> None:
+    """Count the true gates of each class: words have binary digits of the counts of 64 images."""
+    each = len(values) // counts.shape[1]
+    digits = np.empty(32, np.uint64)
+    for k in range(counts.shape[1]):
+        for w in range(values.shape[1]):
             digits[:] = 0
-            n_digits = 0
-            for gate in range(k * each, (k + 1) * each):
-                carry, d = values[gate, w], 0
+            gate, stop = k * each, (k + 1) * each
+            while gate < stop:
+                # Adders of three words leave half of them to those of the next digit.
+                last = np.uint64(0) if gate + 1 == stop else values[gate + 1, w]
+                odd = digits[0] ^ values[gate, w]
+                carry = (digits[0] & values[gate, w]) | (odd & last)
+                digits[0] = odd ^ last
+                d = 1
                 while carry != 0:
                     digits[d], carry = digits[d] ^ carry, digits[d] & carry
                     d += 1
-                n_digits = max(n_digits, d)
+                gate += 2
             for i in range(64):
-                for d in range(n_digits):
-                    bit = (digits[d] >> np.uint64(i)) & np.uint64(1)
-                    counts[64 * w + i, k] += np.int64(bit) << d
+                total = np.int64(0)
+                for d in range(32):
+                    total |= np.int64((digits[d] >> np.uint64(i)) & np.uint64(1)) << d
+                counts[64 * w + i, k] = total
 
 
 def n_used(gates: LogicGates) -> int:
@@ -165,7 +201,7 @@ def n_used(gates: LogicGates) -> int:
     for i in reversed(range(len(gates.inputs))):
         found += int(wanted.sum())
         if i > 0:
-            (a, b), masks = gates.inputs[i], gates.masks[i] != 0
+            (a, b), masks = gates.inputs[i], operation_masks(gates.operations[i]) != 0
             before = np.zeros(len(gates.operations[i - 1]), bool)
             before[a[wanted & masks[:, [1, 3]].any(axis=1)]] = True
             before[b[wanted & masks[:, [2, 3]].any(axis=1)]] = True

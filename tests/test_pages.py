@@ -50,7 +50,6 @@ STORED = {
 NOT_STORED = {
     "sparsification/digits", "peers/oriented_gradients", "peers/better",
     "peers/most-accurate", "peers/elsewhere",
-    "appendix/solvers",
 }  # fmt: skip
 SCRIPTS = [*(ROOT / "scripts" / "reproduce").glob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
 

@@ -37,7 +37,10 @@ SHOWN = {
 }
 STUMPS, SHOWN_STUMPS = 100, (5, 10, 20, 40, 70, 100)
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-FOLDS, POINTS, LEAST = 3, 24, 0.005
+FOLDS = 3
+# Of λ_max: the alphas of the mixed norms. The first features enter within a few percent of it.
+HALF, LEAST = 0.5, 0.005
+SHARES = (*np.geomspace(1, HALF, 24, endpoint=False), *np.geomspace(HALF, LEAST, 21))
 # Isolet has 191 270 products: a random part of so many chooses its ridge; and 600 000 thresholds.
 MANY = 10_000
 FOLDS_OF_ISOLET, THRESHOLDS_OF_ISOLET, TEST_SHARE = 2, 60, 1 / 3
@@ -150,7 +153,9 @@ def mixed_norm(
     )
     begun, spent = time.perf_counter(), 0.0
     plain, refitted = [], []
-    for model in regularization_path(learner, columns, train[1], n=POINTS, least=LEAST):
+    largest = learner.alpha_max(columns, train[1])
+    alphas = [largest * share for share in SHARES]
+    for model in regularization_path(learner, columns, train[1], alphas=alphas):
         spent += time.perf_counter() - begun
         size = len(model.support_)
         if size:
@@ -302,7 +307,9 @@ def write(options: Any, measured: dict[str, Any], chosen: list[list[Any]]) -> No
     write_page(
         options.out,
         "error_against_sparsity",
-        n_alphas=POINTS,
+        n_alphas=len(SHARES),
+        n_fine=SHARES.index(HALF),
+        half=f"{HALF:g}",
         least=f"{LEAST:g}",
         folds=FOLDS,
         folds_of_isolet=FOLDS_OF_ISOLET,

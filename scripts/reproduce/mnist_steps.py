@@ -33,6 +33,7 @@ from scripts.reproduce.results import (
     write_page,
 )
 from visionshare.classifier import CompactClassifier
+from visionshare.columns import ArrayColumns
 from visionshare.durable import write_text
 from visionshare.memory import memory_limit
 from visionshare.recipes import Recipe, load_recipe, train
@@ -41,6 +42,7 @@ from visionshare.recipes.run import Run, claim_work_folder
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import evaluate, with_test_errors
 from visionshare.recipes.stages.images import prepare_images
+from visionshare.recipes.stages.learning import learn_classifier, make_learner
 from visionshare.recipes.stages.results import write_results
 from visionshare.recipes.stages.tuning import fine_tuned
 
@@ -74,7 +76,6 @@ STEPS = (
 )
 # The commit of a run that was killed before it was noted.
 UNKNOWN = "unknown"
-TUNED = tuple(step for step in STEPS if step.chosen)
 
 
 class Figures(NamedTuple):
@@ -92,7 +93,7 @@ class Figures(NamedTuple):
 
 
 def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
-    """Return the recipe of a step; the copies of each image are for fine-tuning alone."""
+    """Return the recipe of a step; the search does not see the copies of each image."""
     inside = "" if step.pool == "patches" else "patches."
     settings = [
         f"seed={seed}",
@@ -154,10 +155,10 @@ def run(step: Step, seed: int, options: Any, copies: int = 0) -> None:
     """Run a step where its figures are missing."""
     if figures(step, seed, options, copies) is not None:
         return
-    if step.chosen:
-        chosen = choose(step._replace(name=step.chosen, chosen=""), seed, options)
+    if step.chosen or copies:
+        chosen = choose(step._replace(name=step.chosen or step.name, chosen=""), seed, options)
         folder = folder_of(step.name, seed, options, copies)
-        tune(recipe_of(step, seed, options, copies), folder, chosen, options)
+        learn_again(recipe_of(step, seed, options, copies), folder, chosen, options)
         note_commit(folder)
     else:
         choose(step, seed, options)
@@ -181,8 +182,8 @@ def note_commit(folder: Path) -> None:
     write_text(file, json.dumps({**found, "commit": commit()}, indent=2) + "\n")
 
 
-def tune(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> None:
-    """Fine-tune the classifier of another run: what the whole recipe makes, without its search."""
+def learn_again(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> None:
+    """Learn with the features of another run: by fine-tuning, or without it the weights alone."""
     stages = Run(recipe, folder / WORK, options.data, options.jobs)
     before = json.loads((chosen / "metrics.json").read_text(encoding="utf-8"))
     for name in CHOOSING:
@@ -195,12 +196,36 @@ def tune(recipe: Recipe, folder: Path, chosen: Path, options: Any) -> None:
         classifier = CompactClassifier.load(chosen / "classifier.safetensors")
         about = {**classifier.metadata, "recipe": as_settings(recipe)}
         classifier = replace(classifier, metadata=about)
-        with stages.clock("fine-tuning"):
-            classifier = fine_tuned(stages, classifier, images)
+        if recipe.fine_tuning is None:
+            with stages.clock("weights"):
+                classifier = with_new_weights(stages, classifier, images)
+        else:
+            with stages.clock("fine-tuning"):
+                classifier = fine_tuned(stages, classifier, images)
         with stages.clock("evaluation"):
             classifier = with_test_errors(classifier, images.test, options.jobs)
             evaluation = evaluate(classifier, images.test, options.jobs)
         write_results(stages, results, classifier, images, evaluation)
+
+
+def with_new_weights(stages: Run, classifier: CompactClassifier, images: Any) -> CompactClassifier:
+    """Return the classifier with weights of all its features, by the objective of its search."""
+    columns = ArrayColumns.from_family(
+        classifier.family, images.training.images, n_jobs=stages.jobs
+    )
+    # As one group the features enter in one round, which fits the weights of all of them.
+    columns.groups = np.zeros(classifier.n_features, np.int64)
+    settings = {"rounds": 1, "n_backward": 0, "criterion": "gradient", "checkpoint": None}
+    learner = make_learner(stages).set_params(**settings)
+    found = learn_classifier(
+        learner,
+        columns,
+        classifier.family,
+        images.training.labels,
+        images.training.classes,
+        dict(classifier.metadata),
+    )
+    return replace(found, preprocessing=classifier.preprocessing)
 
 
 def rows(found: Sequence[Figures], beside: Sequence[Figures] = ()) -> list[list[str]]:
@@ -251,7 +276,8 @@ def main() -> None:
         "--copies",
         type=int,
         default=5,
-        help="deformed copies of each for fine-tuning, beside none (default 5; 0: none alone)",
+        help="deformed copies of each that weights and fine-tuning see, beside none (default 5; "
+        "0: none alone)",
     )
     parser.add_argument("--rounds", type=int, default=305, help="features (default 305)")
     parser.add_argument("--templates", type=int, default=1000, help="of the pool (default 1000)")
@@ -263,7 +289,7 @@ def main() -> None:
             run(step, seed, options)
             write(options)
     for seed in seeds if options.copies else ():
-        for step in TUNED:
+        for step in STEPS:
             run(step, seed, options, options.copies)
             write(options)
 
@@ -279,7 +305,7 @@ def write(options: Any) -> None:
     plain = found(STEPS, 0)
     # Without copies to be run those of the page stay.
     copies = options.copies or raw_runs(options)["copies"]
-    deformed = found(TUNED, copies) if copies else []
+    deformed = found(STEPS, copies) if copies else []
     runs = {"size": size_of(options), "copies": copies}
     keep_runs(options.out, "mnist_steps", {**runs, "plain": plain, "deformed": deformed})
     first, last = ["step", "test error, %"], ["features", "multiply-accumulates", "seconds"]

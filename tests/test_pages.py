@@ -295,9 +295,7 @@ def test_fine_tuning_a_run_of_mnist_steps_is_the_whole_recipe_without_its_search
     assert tuned.metadata == expected.metadata
 
 
-# Pages of before runs were kept, to be measured again.
-WITHOUT_RUNS = {"scaling"}
-OF_FIGURES = {page.stem for page in RESULTS.glob("*.md")} - {"README", "index"} - WITHOUT_RUNS
+OF_FIGURES = {page.stem for page in RESULTS.glob("*.md")} - {"README", "index"}
 
 
 @pytest.mark.parametrize("page", sorted(OF_FIGURES))

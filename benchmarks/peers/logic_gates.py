@@ -271,4 +271,5 @@ def learn(train: ImageSet, effort: Effort, choice: Choice, network: Gates) -> Tr
     )
     # Two numbers of 16 bits and an operation of four.
     n_bytes = used * 9 // 2
-    return Trained(found, None, f"{used:,} gates", n_bytes, settings, seconds)
+    # Its seconds are those of a card, not of the processor.
+    return Trained(found, None, f"{used:,} gates", n_bytes, settings, None)

@@ -87,6 +87,28 @@ def test_a_process_that_cannot_begin_is_an_error(capfd):
     assert "no such number" in capfd.readouterr().err
 
 
+def test_ctrl_c_while_they_start_is_heard(monkeypatch):
+    process_type = multiprocessing.get_context("spawn").Process
+    start, started = process_type.start, []
+
+    def interrupted(process):
+        os.kill(os.getpid(), signal.SIGINT)
+        start(process)
+        started.append(process)
+
+    monkeypatch.setattr(process_type, "start", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), worker_processes(2) as processes:
+            processes.submit(math.sqrt, 4).result(60)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert len(started) == 2
+    assert multiprocessing.active_children() == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=str)
 def test_they_end_with_their_parent(number):
     program = (

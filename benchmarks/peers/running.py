@@ -65,6 +65,8 @@ class Peer(NamedTuple):
         Whether it takes images of three channels.
     group : str
         Whom it is drawn with and shares chosen settings with; its name when empty.
+    predicts_alone : bool
+        Whether what it learned predicts without its packages.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Peer(NamedTuple):
     seeded: bool = True
     color: bool = True
     group: str = ""
+    predicts_alone: bool = False
 
     def tune(self, train: ImageSet, effort: Effort) -> Choice | None:
         """Choose its settings; its packages are imported here and not before."""
@@ -108,7 +111,10 @@ def _logic_gates() -> dict[str, Peer]:
         key, name = f"gates-{6 * width // 1000}k", f"logic gates, {6 * width:,}"
         if deformed:
             key, name = f"{key}-deformed", f"{name}, deformed"
-        found[key] = Peer(name, "logic_gates", ("difflogic", "torch"), (network,), color=False)
+        packages = ("difflogic", "torch")
+        found[key] = Peer(
+            name, "logic_gates", packages, (network,), color=False, predicts_alone=True
+        )
     return found
 
 
@@ -181,9 +187,11 @@ class Work:
     def _possible(self, peer: Peer, seeds: int) -> bool:
         """Return whether a peer can be trained or timed here; if not, note why."""
         if lacking := missing(peer):
-            if any(self._wants(peer, seed) for seed in range(seeds)):
+            wanted = any(self._wants(peer, seed) for seed in range(seeds))
+            if wanted:
                 self.left_out.append(f"{peer.name} is left out: no {', '.join(lacking)} here.")
-            return False
+            if wanted or not peer.predicts_alone:
+                return False
         if not peer.color and self.train.images.ndim > 3:
             self.left_out.append(f"{peer.name} is left out: it takes images of one channel.")
             return False

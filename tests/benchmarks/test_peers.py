@@ -116,6 +116,21 @@ def test_what_is_done_is_not_done_again(file, tmp_path):
         running.main(_command(tmp_path, "--tuning", "7"), peers)
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_predicts_without_its_packages_is_timed_where_they_are_missing(tmp_path, alone):
+    peer = PEERS["neighbors"]
+    options = _command(tmp_path, "--peers", "neighbors")
+    running.main(options, {"neighbors": peer})
+    file = tmp_path / "digits.json"
+    content = json.loads(file.read_text())
+    del content["results"][peer.name]["times"]
+    file.write_text(json.dumps(content))
+    lacking = peer._replace(packages=("no_such_package",), predicts_alone=alone)
+    running.main(options, {"neighbors": lacking})
+    assert ("times" in json.loads(file.read_text())["results"][peer.name]) == alone
+    assert "is left out" not in (tmp_path / "appendix" / "peers-digits.md").read_text()
+
+
 def test_bad_files_are_refused_before_training(file, tmp_path):
     def refused(*files):
         with pytest.raises(SystemExit, match="ours: got"):

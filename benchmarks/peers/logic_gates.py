@@ -1,6 +1,6 @@
 """Networks of logic gates on binary pixels: learned by difflogic, computed here.
 
-difflogic 0.1 compiles a CUDA extension when it is installed, and learns on a card of CUDA; what it
+difflogic 0.1 compiles a CUDA extension when it is installed, and learns on a CUDA GPU; what it
 learned is kept and computed without it.
 
 References
@@ -252,7 +252,7 @@ def learn(train: ImageSet, effort: Effort, choice: Choice, network: Gates) -> Tr
     found, epochs, seconds = _fitted(train, effort, network)
     n_gates = sum(len(each) for each in found.operations)
     used = n_used(found)
-    card = torch.cuda.get_device_name() if torch.cuda.is_available() else "the processor"
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "the processor"
     settings = render(
         "peers/logic_gates",
         version=version("difflogic"),
@@ -265,11 +265,11 @@ def learn(train: ImageSet, effort: Effort, choice: Choice, network: Gates) -> Tr
         seen="deformed anew in each epoch" if network.deformed else "not deformed",
         epochs=f"{epochs:.0f}",
         seconds=f"{seconds:.0f}",
-        card=card,
+        gpu=gpu,
         bits=BITS,
         ink=INK,
     )
     # Two numbers of 16 bits and an operation of four.
     n_bytes = used * 9 // 2
-    # Its seconds are those of a card, not of the processor.
+    # Its seconds are those of a GPU, not of the processor.
     return Trained(found, None, f"{used:,} gates", n_bytes, settings, None)

@@ -7,7 +7,7 @@ A peer is a file of this folder with a function ``learn`` and an entry of PEERS.
 packages are not installed are left out, and the page says so: ``pip install -e .[benchmarks]``.
 The Tsetlin machine's, tmu, needs NumPy 1, and so an environment of its own: ``pip install -e . tmu
 kymatio "numpy<2"``. difflogic's, of logic gates, need a CUDA GPU, to compile and to learn, and the
-seconds of --seconds are the clock's for them: ``pip install --no-build-isolation difflogic``. With
+seconds of --seconds are wall-clock for them: ``pip install --no-build-isolation difflogic``. With
 PyTorch 2 its kernels compile with ``x.scalar_type()`` in place of ``x.type()``.
 What a stopped run kept in its file of JSON is not done again; --seeds may grow.
 """

@@ -26,7 +26,7 @@ from benchmarks.peers.peer import Choice, Effort, Trained
 from scripts.reproduce.results import render
 from visionshare.datasets import ImageSet
 
-__all__ = ["Gates", "LogicGates", "learn", "n_used", "operation_masks", "pixel_words"]
+__all__ = ["GateNetwork", "LogicGates", "learn", "n_used", "operation_masks", "pixel_words"]
 
 # A pixel is ink from this byte on: difflogic rounds values of 0 to 1.
 INK = 128
@@ -36,7 +36,7 @@ BITS, WORDS = 64, 4
 RATE, QUICK_WIDTH = 0.01, 400
 
 
-class Gates(NamedTuple):
+class GateNetwork(NamedTuple):
     """A network to learn: gates of a layer, layers, the temperature of its sums.
 
     ``deformed`` says whether it sees deformed images, anew in each epoch.
@@ -209,8 +209,10 @@ def n_used(gates: LogicGates) -> int:
     return found
 
 
-def _fitted(train: ImageSet, effort: Effort, network: Gates) -> tuple[LogicGates, float, float]:
-    """Return what difflogic learns in the seconds of the clock, its epochs and its seconds."""
+def _fitted(
+    train: ImageSet, effort: Effort, network: GateNetwork
+) -> tuple[LogicGates, float, float]:
+    """Return what difflogic learns in wall-clock seconds, its epochs and its seconds."""
     import torch
     from difflogic import GroupSum, LogicLayer
 
@@ -245,7 +247,7 @@ def _fitted(train: ImageSet, effort: Effort, network: Gates) -> tuple[LogicGates
     return found, seen / len(train), time.perf_counter() - begun
 
 
-def learn(train: ImageSet, effort: Effort, choice: Choice, network: Gates) -> Trained:
+def learn(train: ImageSet, effort: Effort, choice: Choice, network: GateNetwork) -> Trained:
     """Train on all images, for the seconds of a network, with the authors' settings."""
     import torch
 

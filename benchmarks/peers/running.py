@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.architectures import KINDS
 from benchmarks.peers import page
-from benchmarks.peers.logic_gates import Gates
+from benchmarks.peers.logic_gates import GateNetwork
 from benchmarks.peers.networks import Network
 from benchmarks.peers.ours import WAYS, name_of, ours, read, seed_of
 from benchmarks.peers.peer import Choice, Effort, Trained, processor_stopwatch
@@ -107,7 +107,7 @@ def _logic_gates() -> dict[str, Peer]:
     """Return the two networks of gates of difflogic's authors, with and without deformations."""
     found = {}
     for (width, temperature), deformed in itertools.product(((8000, 10.0), (64000, 30.0)), (0, 1)):
-        network = Gates(width, 6, temperature, bool(deformed))
+        network = GateNetwork(width, 6, temperature, bool(deformed))
         key, name = f"gates-{6 * width // 1000}k", f"logic gates, {6 * width:,}"
         if deformed:
             key, name = f"{key}-deformed", f"{name}, deformed"

@@ -11,6 +11,7 @@ in flash and in memory, what whole numbers cost in errors, and where its early e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,9 +120,11 @@ def compare(model: CompactClassifier, images: np.ndarray, count: int) -> list[Pa
     return result
 
 
-def costs(file: Path, test: ImageSet) -> tuple[str, list[list[str]]]:
+def costs(file: Path, test: ImageSet) -> tuple[str, dict[str, Any]]:
     """Return the page's part about what a trained classifier costs in C, and its figures."""
-    model, rows = load(file), []
+    model = load(file)
+    rows: list[list[str]] = []
+    figures: dict[str, Any] = {"features": model.n_features, "macs": model.macs, "in C": rows}
     truth = test.labels.astype(model.classes_.dtype)
     for quantize in ("none", "int8", "int16"):
         compiled = compile_classifier(model, quantize=quantize)
@@ -139,6 +142,7 @@ def costs(file: Path, test: ImageSet) -> tuple[str, list[list[str]]]:
     if model.exit_rule is not None:
         header.append("error with early exit, %")
         early = EarlyExit(model).measure(test.images, truth)
+        figures["early exit"] = asdict(early)
         early_exit = render(
             "exports/early-exit",
             error=f"{100 * early.errors / len(test):.2f}",
@@ -154,7 +158,7 @@ def costs(file: Path, test: ImageSet) -> tuple[str, list[list[str]]]:
         costs=table([*header, "bytes of flash", "bytes of RAM"], rows),
         early_exit=early_exit,
     )
-    return text, rows
+    return text, figures
 
 
 def main() -> None:
@@ -172,9 +176,9 @@ def main() -> None:
             rows.append([name, model.n_features, f"{100 * wrong:.1f}"])
             rows[-1] += [f"{p.difference:.1e}; {p.labels}" for p in parities]
             print(*rows[-1], f"{seconds[0]:.0f} s", flush=True)
-    trained, in_c = ("", []) if options.trained is None else costs(options.trained, test)
+    trained, figures = ("", {}) if options.trained is None else costs(options.trained, test)
     header = ["family", "features", "error, %", "C", "onnxruntime", "onnx.reference"]
-    keep_runs(options.out, "exports", {"families": rows, "trained": in_c})
+    keep_runs(options.out, "exports", {"families": rows, "trained": figures})
     write_page(
         options.out,
         "exports",

@@ -17,10 +17,11 @@ from visionshare.search import Pool, make_search
 ROUNDS = 40
 
 
-def _rounds(m: int, n: int, search: str) -> Any:
-    """Return a function that makes forty rounds over n candidates, and the candidates."""
+def _rounds(m: int, n: int, search: str, width: int = 1) -> Any:
+    """Return a function that makes forty rounds over n columns in groups, and the columns."""
     rng = np.random.default_rng(0)
-    columns = ArrayColumns(rng.normal(size=(m, n)), dtype="float32")
+    groups = None if width == 1 else np.arange(n) // width
+    columns = ArrayColumns(rng.normal(size=(m, n)), dtype="float32", groups=groups)
     columns.fit_scaling("unit_variance")
     pool, y, omega = Pool(columns), np.sign(rng.normal(size=m)), np.ones(m)
     settings = RidgeSettings(ROUNDS, 1.0, 0.0, make_search(search))
@@ -51,3 +52,17 @@ def test_a_round_over_59_of_them(paired: Paired) -> None:
     """Forty rounds over 59 of 100 000 candidates, against 59 of 1000."""
     with thread_limit(1):
         paired(_rounds(12, 100_000, "random")[0], _rounds(12, 1_000, "random")[0], 1.2)
+
+
+@pytest.mark.parametrize("m", [12, 110])
+def test_a_round_over_pairs(paired: Paired, m: int) -> None:
+    """Forty rounds over pairs of 10 000 columns against the products of eighty steps."""
+    ours, Z = _rounds(m, 10_000, "exhaustive", width=2)
+    v = np.random.default_rng(1).normal(size=m).astype(np.float32)
+
+    def plain() -> None:
+        for _ in range(2 * ROUNDS):
+            Z @ v
+
+    with thread_limit(1):
+        paired(ours, plain, 3.0)

@@ -4,9 +4,22 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from visionshare import RandomFourier
 from visionshare.columns import ArrayColumns
+from visionshare.generators.draws import Draws
 from visionshare.learners.ridge_rounds import RidgeSettings, ridge_rounds
 from visionshare.search import Pool, RandomSubset, make_search
+from visionshare.store import DrawnColumns
+
+
+class _Plain:
+    """A search that the compiled loops do not know: rounds are those of the loop in Python."""
+
+    def __init__(self, search):
+        self.best = search.best
+
+
+PLAIN = _Plain(make_search("exhaustive"))
 
 
 def _rounds(X, y, omega, dtype, groups=None, rounds=8, alpha=1.0, tol=0.0, search="exhaustive"):
@@ -37,9 +50,56 @@ def test_the_compiled_rounds_are_those_of_the_loop(dtype, rtol, alpha, m, n):
     X = rng.normal(size=(m, n)) * rng.uniform(0.1, 5, n) + rng.normal(size=n)
     X[:, ::7] = 3.0
     y, omega = np.sign(rng.normal(size=m)), rng.choice([0.0, 0.5, 1.0, 2.0], m)
-    # A group of its own for every column asks for the general loop.
-    plain = _rounds(X, y, omega, dtype, np.arange(n), alpha=alpha)
+    plain = _rounds(X, y, omega, dtype, alpha=alpha, search=PLAIN)
     _assert_same(_rounds(X, y, omega, dtype, alpha=alpha), plain, rtol)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-9), ("float32", 2e-4)])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 50.0])
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_the_compiled_rounds_of_groups_are_those_of_the_loop(dtype, rtol, alpha, width):
+    """Groups of any order and several sizes; some columns are constant, and one whole group."""
+    rng = np.random.default_rng(width)
+    n = 120
+    X = rng.normal(size=(40, n)) * rng.uniform(0.1, 5, n) + rng.normal(size=n)
+    groups = rng.permutation(n) // width
+    groups[rng.random(n) < 0.1] = n
+    X[:, ::7] = 3.0
+    X[:, groups == 0] = 1.0
+    y, omega = np.sign(rng.normal(size=40)), rng.choice([0.0, 0.5, 1.0, 2.0], 40)
+    # The twin is in double precision: its gains have the precision of the columns.
+    X = X.astype(dtype).astype("float64")
+    plain = _rounds(X, y, omega, "float64", groups, alpha=alpha, search=PLAIN)
+    assert len(plain) >= 3
+    assert len(plain[-1].coef[0]) >= len(plain) * width * 0.6
+    _assert_same(_rounds(X, y, omega, dtype, groups, alpha=alpha), plain, rtol)
+
+
+def test_groups_enter_until_nothing_is_left():
+    rng = np.random.default_rng(5)
+    X, y, omega = rng.normal(size=(30, 12)), np.sign(rng.normal(size=30)), np.ones(30)
+    groups = np.arange(12) // 3
+    plain = _rounds(X, y, omega, "float64", groups, rounds=9, search=PLAIN)
+    fast = _rounds(X, y, omega, "float64", groups, rounds=9)
+    assert sorted(int(r.entered[0]) for r in fast) == [0, 1, 2, 3]
+    _assert_same(fast, plain, 1e-9)
+    assert _rounds(np.ones((30, 12)), y, omega, "float64", groups) == []
+
+
+def test_drawn_columns_are_chosen_as_those_of_an_array():
+    rng = np.random.default_rng(6)
+    inputs, y = rng.normal(size=(50, 6)), np.sign(rng.normal(size=50))
+    family = RandomFourier(bandwidths=(2.0,), scaling="none").fit(inputs)
+    drawn = DrawnColumns(Draws(family, 5, 8, 0), inputs)
+    drawn.fit_scaling("unit_variance")
+    settings = RidgeSettings(6, 1.0, 0.0, make_search("exhaustive"))
+    # What was asked for before, and in which order, makes no difference.
+    drawn.columns_of(np.arange(80)[::-1])
+    found = list(ridge_rounds(Pool(drawn), y, np.ones(50), settings))
+    X = drawn.columns_of(np.arange(80), scaled=False).T
+    plain = _rounds(X, y, np.ones(50), "float32", drawn.groups, rounds=6, search=PLAIN)
+    assert len(plain) == 6
+    _assert_same(found, plain, 2e-4)
 
 
 @pytest.mark.parametrize(("n_drawn", "tol"), [(3, 0.0), (59, 0.0), (59, 0.02), (2000, 0.0)])
@@ -51,7 +111,7 @@ def test_the_compiled_rounds_of_draws_are_those_of_the_loop(n_drawn, tol, m, n):
     X[:, ::7] = 3.0
     y, omega = np.sign(rng.normal(size=m)), rng.choice([0.0, 0.5, 1.0, 2.0], m)
     search, settings = RandomSubset(n_drawn, 5), {"rounds": 80, "tol": tol}
-    plain = _rounds(X, y, omega, "float64", np.arange(n), search=search, **settings)
+    plain = _rounds(X, y, omega, "float64", search=_Plain(search), **settings)
     fast = _rounds(X, y, omega, "float64", search=search, **settings)
     assert len(plain) >= 5
     _assert_same(fast, plain, 1e-6)
@@ -82,7 +142,7 @@ def test_what_is_explained_to_the_last_digit_still_finds_the_best():
     y = X[:, :6] @ 10.0 ** -np.arange(6)
     omega = np.ones(200)
     fast = _rounds(X, y, omega, "float32", alpha=1e-6, rounds=5)
-    plain = _rounds(X, y, omega, "float32", np.arange(50), alpha=1e-6, rounds=5)
+    plain = _rounds(X, y, omega, "float32", alpha=1e-6, rounds=5, search=PLAIN)
     entered = [[int(r.entered[0]) for r in rounds] for rounds in (fast, plain)]
     assert entered == [[0, 1, 2, 3, 4]] * 2
 
@@ -91,7 +151,7 @@ def test_what_is_explained_to_the_last_digit_still_finds_the_best():
 def test_both_stop_at_the_same_round(tol):
     rng = np.random.default_rng(2)
     X, y, omega = rng.normal(size=(30, 80)), np.sign(rng.normal(size=30)), np.ones(30)
-    plain = _rounds(X, y, omega, "float64", np.arange(80), rounds=60, tol=tol)
+    plain = _rounds(X, y, omega, "float64", rounds=60, tol=tol, search=PLAIN)
     fast = _rounds(X, y, omega, "float64", rounds=60, tol=tol)
     assert 0 < len(plain) < 60
     _assert_same(fast, plain, 1e-9)

@@ -331,6 +331,10 @@ class Columns(Totals, ABC):
         weights = coef * scale
         return weights, intercept - weights @ offset
 
+    def table(self) -> np.ndarray | None:
+        """Return all columns, unscaled, (d, m), without a copy; None where there is none."""
+        return None
+
     def columns_of(self, ids: np.ndarray | None = None, scaled: bool = True) -> np.ndarray:
         """Return columns as the rows of an array (n, m), float32 (float64 where kept so).
 

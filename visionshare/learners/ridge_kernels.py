@@ -11,7 +11,7 @@ from numba import njit
 
 from visionshare.search.subset_kernels import drawn
 
-__all__ = ["select", "select_drawn"]
+__all__ = ["select", "select_drawn", "select_groups"]
 
 # Fraction of the error at which differences lose about two of single precision's seven digits.
 _REFRESH = 1e-4
@@ -52,21 +52,12 @@ def select(
     rounds : int
         At most.
     """
-    N, m = Z.shape
+    m = len(root)
     ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
     U, Gys = np.empty((rounds, m)), np.empty((rounds, m))
     Gy = centered / alpha
     whole = np.dot(centered, centered)
-    # Of every candidate zᵀGy and 1 + zᵀGz, without its scale: the gain is the same. Directions and
-    # Gy have no part along root, so that a candidate's offset does not matter either.
-    p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
-    unit = _units(scale).astype(Z.dtype)
-    for i in range(N):
-        inverse = 1 / scale[i] if scale[i] > 0 else np.inf
-        if len(unit) > 0:
-            inverse *= unit[i]
-        least[i] = inverse * inverse
-        q[i] = (1 + square / alpha) * inverse * inverse
+    p, q, least, unit = _start(Z, scale, square / alpha)
     best = _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
     error, refreshed = 1.0, 1.0
     for r in range(rounds):
@@ -94,6 +85,86 @@ def select(
             best = _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
             refreshed = error
     return ids, gains, U, Gys
+
+
+@njit(cache=True, nogil=True)
+def select_groups(
+    Z: np.ndarray,
+    offset: np.ndarray,
+    scale: np.ndarray,
+    root: np.ndarray,
+    centered: np.ndarray,
+    square: float,
+    alpha: float,
+    tol: float,
+    rounds: int,
+    order: np.ndarray,
+    starts: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return what :func:`select` returns, where the columns of a group enter together.
+
+    A group is worth the sum of its columns' gains. A row of U is one column's direction.
+
+    Parameters
+    ----------
+    Z, offset, scale, root, centered, square, alpha, tol, rounds
+        See :func:`select`.
+    order : ndarray of int64, shape (N,)
+        Columns, one group after the other.
+    starts : ndarray of int64
+        Where each group begins in ``order``, and its length at the end.
+    """
+    m, widest = len(root), np.diff(starts).max()
+    ids, gains = np.empty(rounds, np.int64), np.empty(rounds)
+    U, Gys = np.empty((min(rounds * widest, len(Z)), m)), np.empty((rounds, m))
+    Gy, n = centered / alpha, 0
+    whole = np.dot(centered, centered)
+    p, q, least, unit = _start(Z, scale, square / alpha)
+    _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
+    error, refreshed = 1.0, 1.0
+    for r in range(rounds):
+        best = _best_group(p, q, order, starts)
+        members = order[starts[best] : starts[best + 1]]
+        entering, gain = np.empty((len(members), m)), 0.0
+        for j in range(len(members)):
+            entering[j] = (Z[members[j]] - offset[members[j]]) * (scale[members[j]] * root)
+            v = _image(entering[j], U[:n], alpha)
+            gain += np.dot(entering[j], Gy) ** 2 / (1 + np.dot(entering[j], v))
+        if not gain > 1e-12 * whole / alpha:
+            return ids[:r], gains[:r], U[:n], Gys[:r]
+        ids[r], gains[r] = best, gain
+        before = error
+        for j in range(len(members)):
+            v = _image(entering[j], U[:n], alpha)
+            U[n] = v / np.sqrt(1 + np.dot(entering[j], v))
+            share = np.dot(U[n], centered)
+            Gy = Gy - U[n] * share
+            _step(Z, unit, root * U[n], share, 1.0, p, q, least)
+            n += 1
+        q[members] = np.inf
+        Gys[r] = Gy
+        error = alpha * np.dot(centered, Gy) / whole
+        if before - error < tol:
+            return ids[: r + 1], gains[: r + 1], U[:n], Gys[: r + 1]
+        if error < _REFRESH * refreshed:
+            # Differences of single-precision products lose digits as y is explained.
+            p[:] = 0
+            _step(Z, unit, root * Gy, -1.0, 0.0, p, q, least)
+            refreshed = error
+    return ids, gains, U[:n], Gys
+
+
+@njit(cache=True, nogil=True)
+def _best_group(p: np.ndarray, q: np.ndarray, order: np.ndarray, starts: np.ndarray) -> int:
+    """Return the first group of the largest sum of gains p²/q."""
+    best, top = 0, -1.0
+    for c in range(len(starts) - 1):
+        gain = 0.0
+        for j in order[starts[c] : starts[c + 1]]:
+            gain += np.float64(p[j] * p[j] / q[j])
+        if gain > top:
+            best, top = c, gain
+    return best
 
 
 @njit(cache=True, nogil=True)
@@ -216,6 +287,27 @@ def _image(z: np.ndarray, U: np.ndarray, alpha: float) -> np.ndarray:
     for i in range(len(U)):
         v -= U[i] * np.dot(U[i], z)
     return v
+
+
+@njit(cache=True, nogil=True)
+def _start(
+    Z: np.ndarray, scale: np.ndarray, square: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return p = 0, q, the least q, and units of the candidates, before anything entered.
+
+    Of every candidate p is zᵀGy and q is 1 + zᵀGz, without its scale: the gain p²/q is the same.
+    Directions and Gy have no part along root, so that a candidate's offset does not matter either.
+    """
+    N = len(Z)
+    p, q, least = np.zeros(N, Z.dtype), np.empty(N, Z.dtype), np.empty(N, Z.dtype)
+    unit = _units(scale).astype(Z.dtype)
+    for i in range(N):
+        inverse = 1 / scale[i] if scale[i] > 0 else np.inf
+        if len(unit) > 0:
+            inverse *= unit[i]
+        least[i] = inverse * inverse
+        q[i] = (1 + square) * inverse * inverse
+    return p, q, least, unit
 
 
 @njit(cache=True, nogil=True)

@@ -74,9 +74,9 @@ def ridge_rounds(
     """Yield the rounds of a forward selection.
 
     With v = Gz and c = 1/(1 + zᵀv), a column z that enters turns G into G − c·vvᵀ: a step costs
-    O(m) a candidate, and no matrix is ever inverted. Where candidates stand alone and lie in
-    memory, and all are looked at or a random subset, all rounds are one compiled loop; ``seconds``
-    are then equal shares.
+    O(m) a candidate, and no matrix is ever inverted. Where candidates lie in memory, or are drawn,
+    and all are looked at, and where a random subset is of single columns in memory, all rounds are
+    one compiled loop; ``seconds`` are then equal shares.
 
     Parameters
     ----------
@@ -217,36 +217,44 @@ def _round(
 
 
 def _table(pool: Pool, search: Search) -> np.ndarray | None:
-    """Return all candidates, one a row, if one compiled loop can look at them."""
-    if not isinstance(search, (Exhaustive, RandomSubset)) or pool.order is not None:
-        return None
-    return pool.columns.table() if isinstance(pool.columns, ArrayColumns) else None
+    """Return all columns, one a row, if one compiled loop can look at them."""
+    if isinstance(search, Exhaustive):
+        return pool.columns.table()
+    if isinstance(search, RandomSubset) and pool.order is None:
+        return pool.columns.table() if isinstance(pool.columns, ArrayColumns) else None
+    return None
 
 
 def _compiled_rounds(
     pool: Pool, table: np.ndarray, centered: np.ndarray, omega: np.ndarray, settings: RidgeSettings
 ) -> Iterator[Round]:
-    from visionshare.learners.ridge_kernels import select
+    from visionshare.learners.ridge_kernels import select, select_groups
 
     begun = time.perf_counter()
     rounds, alpha = settings.chosen
     root, whole = np.sqrt(omega), float(centered @ centered)
     offset, scale = pool.columns.scaling_of()
     problem = (table, offset, scale, root, centered, float(omega.sum()), alpha, settings.tol)
-    most = min(rounds, len(table))
+    most = min(rounds, pool.size)
     if isinstance(settings.search, RandomSubset):
-        ids, gains, U, Gys = _drawn_rounds(problem, np.flatnonzero(pool.flat()), most, settings)
+        numbers, gains, U, Gys = _drawn_rounds(problem, np.flatnonzero(pool.flat()), most, settings)
+    elif pool.order is None:
+        numbers, gains, U, Gys = select(*problem, most)
     else:
-        ids, gains, U, Gys = select(*problem, most)
+        numbers, gains, U, Gys = select_groups(*problem, most, pool.order, pool.starts)
+    entered = [pool.features(number) for number in numbers]
+    ids = np.concatenate([*entered, np.empty(0, np.int64)])
+    # How many columns there are after each round.
+    counts = np.cumsum([len(features) for features in entered], dtype=np.int64)
     chosen = (table[ids] - offset[ids, None]) * (scale[ids, None] * root)
     errors = alpha * (Gys @ centered) / whole if len(ids) else np.empty(0)
     weights = Gys @ chosen.T
-    rooted = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0))
+    rooted = centered - Gys / (1 / alpha - np.cumsum(U * U, axis=0)[counts - 1])
     left_out = np.where(root > 0, rooted / np.where(root > 0, root, 1), 0)
-    seconds = (time.perf_counter() - begun) / max(1, len(ids))
-    for r in range(len(ids)):
+    seconds = (time.perf_counter() - begun) / max(1, len(numbers))
+    for r, count in enumerate(counts):
         yield _round(
-            r + 1, ids[: r + 1], weights[r, : r + 1], float(gains[r]), float(errors[r]),
+            r + 1, numbers[: r + 1], weights[r, :count], float(gains[r]), float(errors[r]),
             left_out[r], seconds,
         )  # fmt: skip
 

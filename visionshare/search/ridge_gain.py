@@ -53,8 +53,8 @@ class RidgeGain:
         """Return the gains."""
         ids, starts = pool.members(numbers)
         columns = pool.columns
-        if numbers is None and ids is None:
-            p, explained = self._scan(pool, state)
+        if numbers is None:
+            p, explained = self._scan(pool, state, ids)
         else:
             rooted = columns.each(_with_rooted, state.residual, state.U, state.root, 0)
             products = columns.correlate(rooted, ids)
@@ -65,14 +65,16 @@ class RidgeGain:
         gains = p * p / (1 + np.maximum(square / state.alpha - explained, 0))
         return pool.sums(gains, starts)
 
-    def _scan(self, pool: Pool, state: RidgeState) -> tuple[np.ndarray, np.ndarray]:
-        """Return zᵀGy and ‖Uᵀz‖² of every column."""
+    def _scan(
+        self, pool: Pool, state: RidgeState, ids: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return zᵀGy and ‖Uᵀz‖² of every column, in the order of ``ids``."""
         n = len(state.support)
         if self._explained is None or self._n > n:
             self._explained, self._n = np.zeros(pool.columns.shape[1]), 0
         columns = pool.columns
         rooted = columns.each(_with_rooted, state.residual, state.U, state.root, self._n)
-        products = columns.correlate(rooted)
+        products = columns.correlate(rooted, ids)
         self._explained = self._explained + np.sum(products[:, 1:] ** 2, axis=1)
         self._n = n
         return products[:, 0], self._explained

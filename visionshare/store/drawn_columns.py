@@ -76,6 +76,14 @@ class DrawnColumns(Columns):
         rows = order[np.searchsorted(self._cached_ids[order], ids)]
         yield Span(self._cached.reshape(-1), rows * self.shape[0], slice(0, len(ids)))
 
+    def table(self) -> np.ndarray:
+        """Return all columns, unscaled, (d, m): all draws are evaluated, and kept."""
+        ids = np.arange(self.shape[1])
+        if not np.array_equal(self._cached_ids, ids):
+            self._cached_ids = ids[:0]
+            list(self.spans(ids))
+        return self._cached
+
     def fit_scaling(self, kind: str, omega: np.ndarray | None = None) -> None:
         """Set how columns are scaled when they are evaluated; draws are where they were drawn."""
         self.draws = self._family = self._given

@@ -107,6 +107,29 @@ def test_a_store_is_lazy_and_resumes(family, images, tmp_path):
     assert (info["columns"], info["evaluated"]) == (columns.shape[1], columns.shape[1])
 
 
+def test_several_shards_are_evaluated_at_once(family, images, tmp_path, monkeypatch):
+    """What an image costs however few of its features are asked for is not paid for each shard."""
+    asked = []
+    evaluate = PatchTemplates.transform_columns
+
+    def counted(self, images, features=None, *settings):
+        asked.append(len(features))
+        return evaluate(self, images, features, *settings)
+
+    monkeypatch.setattr(PatchTemplates, "transform_columns", counted)
+    columns = create_store(tmp_path / "s", family, images, "float16", memory="600kB")
+    columns.fill()
+    shards = list((tmp_path / "s" / "shards").iterdir())
+    assert 2 * len(asked) <= len(shards)
+    # No more at once than half of the memory holds.
+    assert max(asked) * len(images) * 2 <= 300_000
+    assert sum(asked) == columns.shape[1]
+    monkeypatch.undo()
+    assert_array_equal(
+        columns.columns_of(scaled=False), family.transform(images).T.astype("float16")
+    )
+
+
 def test_a_store_refuses_others(family, images, tmp_path):
     create_store(tmp_path / "s", family, images)
     other = PatchTemplates(3, 40, 2, (1.5,), n_patches=3000, random_state=1).fit(images)

@@ -23,6 +23,9 @@ __all__ = ["StoreColumns"]
 
 _logger = logging.getLogger(__name__)
 _LARGEST_SHARD = 256 << 20
+# Bytes of columns that are evaluated together: what a family does once for an image, it does once
+# for all of these.
+_LARGEST_BATCH = 1 << 30
 
 
 class StoreColumns(Columns):
@@ -141,27 +144,28 @@ class StoreColumns(Columns):
             raise StoreError(f"{self.folder}: {left}; open the store with its family and images")
         with writer_lock(self.folder):
             self._adopt(read_manifest(self.folder))
-            for batch in track(self._batches(self._family, ids), "columns"):
+            for shards in track(self._batches(self._family, ids), "columns"):
+                batch = np.concatenate(shards)
                 columns = self._family.transform_columns
-                self._write(batch, columns(self._images, batch, self.n_jobs, self.dtype))
+                values = columns(self._images, batch, self.n_jobs, self.dtype)
+                ends = np.cumsum([len(shard) for shard in shards])
+                for shard, part in zip(shards, np.split(values, ends[:-1]), strict=True):
+                    self._write(shard, part)
 
-    def _batches(self, family: FeatureFamily, ids: np.ndarray) -> list[np.ndarray]:
-        """Return the missing blocks of these columns, joined up to a shard's size."""
-        column_bytes = max(1, self.shape[0]) * np.dtype(self.dtype).itemsize
-        most = max(1, min(self._memory // 8, _LARGEST_SHARD) // column_bytes)
+    def _batches(self, family: FeatureFamily, ids: np.ndarray) -> list[list[np.ndarray]]:
+        """Return what is missing of these columns' blocks: batches of shards that are to be."""
         missing = np.zeros(self.shape[1], bool)
         missing[ids] = self._shard_of[ids] < 0
-        batches: list[list[np.ndarray]] = [[]]
-        for block in family.block_ids(np.arange(self.shape[1])):
-            if not missing[block].any():
-                continue
-            block = block[self._shard_of[block] < 0]
-            for start in range(0, len(block), most):
-                part = block[start : start + most]
-                if batches[-1] and sum(map(len, batches[-1])) + len(part) > most:
-                    batches.append([])
-                batches[-1].append(part)
-        return [np.concatenate(batch) for batch in batches if batch]
+        blocks = [
+            block[self._shard_of[block] < 0]
+            for block in family.block_ids(np.arange(self.shape[1]))
+            if missing[block].any()
+        ]
+        column_bytes = max(1, self.shape[0]) * np.dtype(self.dtype).itemsize
+        most = max(1, min(self._memory // 8, _LARGEST_SHARD) // column_bytes)
+        parts = [block[i : i + most] for block in blocks for i in range(0, len(block), most)]
+        shards = [np.concatenate(shard) for shard in _joined(parts, most)]
+        return _joined(shards, max(most, min(self._memory // 2, _LARGEST_BATCH) // column_bytes))
 
     def commit(self, ids: np.ndarray, values: np.ndarray) -> None:
         """Commit columns that were evaluated elsewhere.
@@ -199,3 +203,16 @@ class StoreColumns(Columns):
         write_manifest(self.folder, manifest)
         self._adopt(manifest)
         _logger.info("committed %d columns in %s", len(ids), name)
+
+
+def _joined(parts: list[np.ndarray], most: int) -> list[list[np.ndarray]]:
+    """Return the parts in lists of at most so many columns, in their order."""
+    joined: list[list[np.ndarray]] = []
+    size = most
+    for part in parts:
+        if size + len(part) > most:
+            joined.append([])
+            size = 0
+        joined[-1].append(part)
+        size += len(part)
+    return joined

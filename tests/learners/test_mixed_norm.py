@@ -24,13 +24,14 @@ def digits():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"calibrate": False},
+        {},
         {"q": 2, "working_set": "all"},
+        {"working_set": "all", "calibrate": False, "alpha": 3.0},
     ],
-    ids=["inf", "all"],
+    ids=["default", "2", "all"],
 )
 def test_it_is_a_learner(settings):
-    check_learner(MixedNormClassifier(alpha=3.0, refit_tol=1e-10, **settings))
+    check_learner(MixedNormClassifier(**settings))
 
 
 def test_intercepts_that_nothing_holds_have_mean_zero(digits):

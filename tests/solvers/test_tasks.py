@@ -258,3 +258,29 @@ def test_published_fista_never_makes_a_step_longer_again():
         steps[as_published] = np.diff(seen)
     assert (steps[True] <= 0).all()
     assert (steps[False] > 0).any()
+
+
+@pytest.mark.parametrize("solver", ["fista", "newton"])
+@pytest.mark.parametrize("q", [1, 2, np.inf])
+@pytest.mark.parametrize("most", [5, 50])
+def test_an_example_of_weight_two_is_two_examples(solver, q, most):
+    """In every iteration: a solver that stops early must not tell them apart."""
+    rng = np.random.default_rng(3)
+    m = 30
+    X = rng.normal(size=(6, m)) + 0.3
+    s, c, counts = rng.choice([-1.0, 1.0], (m, 3)), np.ones((m, 3)), rng.integers(1, 5, m)
+
+    def weights(rows, omega):
+        block = TaskBlock(slice(0, len(rows)), np.arange(3), s[rows], c[rows], omega)
+        problem = TaskProblem([block], 3, make_task_loss("logistic"), GroupNorm(q), 0.5)
+        problem.append(X[:2, rows], sizes=[1, 1])
+        problem.append(X[2:, rows], sizes=[2, 2])
+        return solver_maker(solver)(problem).solve(_start(problem), 1e-12, most).weights
+
+    repeated = weights(np.repeat(np.arange(m), counts), np.ones(counts.sum()))
+    assert np.abs(repeated.W).max() > 0.1
+    one_for_all = counts.astype(float)
+    for omega in (one_for_all, np.tile(one_for_all[:, None], 3)):
+        weighted = weights(np.arange(m), omega)
+        assert_allclose(weighted.W, repeated.W, rtol=1e-9, atol=1e-11)
+        assert_allclose(weighted.b, repeated.b, rtol=1e-9, atol=1e-11)

@@ -153,12 +153,8 @@ class PartitionedTasks(TaskProblem):
         W, b = self.total(_gradient, *slacks)
         return TaskWeights(W, W.sum(axis=1), b)
 
-    def rows_of(self, i: int) -> int:
-        # There is one block.
-        return self._count
-
-    def mean_square(self, i: int) -> float:
-        return self.total(TaskProblem.mean_square, i) if self.n else 1.0
+    def mean_squares(self, i: int) -> np.ndarray:
+        return self.total(TaskProblem.mean_squares, i) if self.n else super().mean_squares(i)
 
     def _rows(self, function: Callable[..., Any], *args: Any) -> Rows:
         return self._engine.rows(_of_block, self._local, function, *args)

@@ -15,8 +15,9 @@ _LEAST = 1e-6
 class Fista(Solver):
     """Accelerated proximal gradient with a backtracked step and gradient restart.
 
-    Intercepts are scaled as if their column had the mean norm of the others. Scores are linear in
-    the weights: an iteration costs one product with the columns forward and one back.
+    Intercepts are scaled as if their column had the mean norm of the others, by the weights of the
+    examples. Scores are linear in the weights: an iteration costs one product with the columns
+    forward and one back.
 
     Parameters
     ----------
@@ -67,9 +68,9 @@ class Fista(Solver):
 
     def _scale_intercepts(self) -> None:
         for i, block in enumerate(self.problem.blocks):
-            # Weights of the examples bend both parts alike; alone the intercepts have slope 1.
-            total = self.problem.rows_of(i) if self.problem.n else block.totals
-            self._b_scale[block.tasks] = np.sqrt(self.problem.mean_square(i) / total)
+            # An example of weight 2 bends both parts as two examples do.
+            scale2 = self.problem.mean_squares(i) / np.where(block.totals > 0, block.totals, 1)
+            self._b_scale[block.tasks] = np.sqrt(np.where(scale2 > 0, scale2, 1))
 
     def _slacks(self, weights: TaskWeights) -> list[np.ndarray]:
         return [self.problem.slack(block, weights) for block in self.problem.blocks]

@@ -199,6 +199,7 @@ class TaskProblem:
         self.ids = np.zeros(0, np.int64)
         self.grams = [np.zeros((0, 0)) for _ in self.blocks]
         self.sums = [np.zeros(0) for _ in self.blocks]
+        self.squares = [np.zeros((0, block.weights.shape[1])) for block in self.blocks]
 
     def total(self, function: Callable[..., T], *args: Any, how: str = "sum") -> T:
         """Return the sum of what a function gives for all examples: of this problem, itself.
@@ -288,6 +289,7 @@ class TaskProblem:
             gram[:, first:] = gram[first:].T
             self.grams[i] = gram
             self.sums[i] = np.append(self.sums[i], added.sum(axis=1))
+            self.squares[i] = np.vstack([self.squares[i], self._weighted_squares(block, added)])
 
     def keep(self, groups: np.ndarray) -> np.ndarray:
         """Keep only these groups, ascending; return the positions of their columns."""
@@ -300,6 +302,7 @@ class TaskProblem:
         self.ids = self.ids[positions]
         self.grams = [gram[np.ix_(positions, positions)] for gram in self.grams]
         self.sums = [s[positions] for s in self.sums]
+        self.squares = [squares[positions] for squares in self.squares]
         self.removals += 1
         return positions
 
@@ -333,14 +336,21 @@ class TaskProblem:
         parts = self._map(lambda tile: np.dot(A[:, tile] * w[tile], A[:, tile].T), slice(0, len(w)))
         return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
-    def rows_of(self, i: int) -> int:
-        """Return the number of rows of block i."""
-        rows = self.blocks[i].rows
-        return rows.stop - rows.start
+    def _weighted_squares(self, block: TaskBlock, X: np.ndarray) -> np.ndarray:
+        """Return Σ ω x² of rows X (g, n) of a block, (g, 1) or (g, T_b)."""
+        first = block.rows.start
 
-    def mean_square(self, i: int) -> float:
-        """Return the mean of Σ x² over the columns, in block i; 1 without columns."""
-        return float(np.trace(self.grams[i]) / self.n) if self.n else 1.0
+        def squares(tile: slice) -> np.ndarray:
+            part = slice(tile.start - first, tile.stop - first)
+            return np.square(X[:, part]) @ block.weights[part]
+
+        return np.sum(self._map(squares, block.rows), axis=0)
+
+    def mean_squares(self, i: int) -> np.ndarray:
+        """Return the columns' mean Σ ω x² in each task of block i, (T_b,); 1 without columns."""
+        tasks = self.blocks[i].tasks
+        means = self.squares[i].mean(axis=0) if self.n else np.ones(1)
+        return np.broadcast_to(means, tasks.shape)
 
     def curvature_grams(
         self, block: TaskBlock, z: np.ndarray, columns: Sequence[np.ndarray]

@@ -75,6 +75,20 @@ def reached(run: Run, accuracy: float) -> float:
     return float(run.seconds[there[0]]) if len(there) else float("nan")
 
 
+def reached_for_good(run: Run, accuracy: float) -> float:
+    """Return the seconds from which on no round is below an accuracy, nan if the last one is."""
+    below = np.flatnonzero(run.accuracy < accuracy)
+    first = below[-1] + 1 if len(below) else 0
+    return float(run.seconds[first]) if first < len(run.seconds) else float("nan")
+
+
+def _mean_seconds(seconds: list[float]) -> str:
+    """Return the mean of those that are known, and how many these are."""
+    known = [s for s in seconds if not np.isnan(s)]
+    mean = f"{np.mean(known):.1f}" if known else "–"
+    return f"{mean} ({len(known)} of {len(seconds)})"
+
+
 def at(run: Run, count: int) -> tuple[float, float]:
     """Return accuracy and seconds of the first round with so many features, or of the last."""
     there = np.flatnonzero(run.counts >= count)
@@ -117,10 +131,11 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         cells = [[at(run, count) for run in found] for count in COUNTS]
         accuracies = [spread([accuracy for accuracy, _ in cell]) for cell in cells]
         rows.append([name, *accuracies, f"{np.mean([s for _, s in cells[-1]]):.1f}"])
-        seconds = [reached(run, final) for run, final in zip(found, finals, strict=True)]
-        missing = int(np.isnan(seconds).sum())
-        mean = "–" if missing == len(seconds) else f"{np.nanmean(seconds):.1f}"
-        until.append([name, mean, f"{len(seconds) - missing} of {len(seconds)}"])
+        pairs = list(zip(found, finals, strict=True))
+        crossings = [
+            [crossing(*pair) for pair in pairs] for crossing in (reached, reached_for_good)
+        ]
+        until.append([name, *map(_mean_seconds, crossings)])
     keep_runs(options.out, "moved_filters", kept)
     write_page(
         options.out,
@@ -129,7 +144,7 @@ def write(options: Any, n: int, tried: list[list[Any]], runs: dict[str, list[Run
         last_seed=options.seeds - 1,
         pool=POOL,
         results=table(["method", *map(str, COUNTS), "seconds"], rows),
-        until=table(["method", "seconds", "seeds that reach it"], until),
+        until=table(["method", "first", "for good"], until),
         tried=table(["method", *(f"λ = {a:g}" for a in ALPHAS)], tried),
     )
 

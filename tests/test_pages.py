@@ -255,6 +255,11 @@ def test_a_step_of_mnist_says_what_it_takes_off_the_row_above_or_those_without_c
         _step_errors("tuned", 50, 30, images=360_000), found
     )
     assert (text, error, less) == ("fine-tuning", "0.40 ± 0.14 (0.50, 0.30)", "0.15 ± 0.07")
+    alone = _step_errors("printed-tuned", 50, 40)
+    *_, last = mnist_steps.rows(found + alone, found)
+    assert last[0] == "ShareBoost as printed, and fine-tuning alone"
+    # Less than the first row's 0.80 and 0.60, not than the row above; there is none without copies.
+    assert last[2:4] == ["", "0.25 ± 0.07"]
 
 
 def test_a_run_of_mnist_steps_that_the_page_has_is_not_run_again(tmp_path):

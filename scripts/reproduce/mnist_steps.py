@@ -56,7 +56,8 @@ CHOOSING = ("features", "columns", "learning")
 class Step(NamedTuple):
     """What a step says of learner and pool; it has what those before it have.
 
-    A fine-tuned step begins with the classifier of the run ``chosen``.
+    A fine-tuned step begins with the classifier of the run ``chosen``. It is compared with the step
+    before it, or with the step ``than``.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Step(NamedTuple):
     backward: bool = True
     pool: str = "patches"
     chosen: str = ""
+    than: str = ""
 
 
 STEPS = (
@@ -73,7 +75,11 @@ STEPS = (
     Step("backward", "backward steps"),
     Step("tuned", "fine-tuning", chosen="backward"),
     Step("deslanted", "deslanted images", pool="deslanted-patches", chosen="deslanted-chosen"),
-)
+    Step(
+        "printed-tuned", "ShareBoost as printed, and fine-tuning alone", "gradient", False,
+        chosen="printed", than="printed",
+    ),
+)  # fmt: skip
 # The commit of a run that was killed before it was noted.
 UNKNOWN = "unknown"
 
@@ -228,38 +234,44 @@ def with_new_weights(stages: Run, classifier: CompactClassifier, images: Any) ->
     return replace(found, preprocessing=classifier.preprocessing)
 
 
-def rows(found: Sequence[Figures], beside: Sequence[Figures] = ()) -> list[list[str]]:
-    """Return a row a step that has runs: its errors, and what it took off those it is beside.
+def rows(found: Sequence[Figures], without: Sequence[Figures] | None = None) -> list[list[str]]:
+    """Return a row a step that has runs: its errors, and what it took off those before it.
 
     Parameters
     ----------
     found : sequence of Figures
-    beside : sequence of Figures, optional
-        The same steps with other images; the row above when omitted.
+    without : sequence of Figures, optional
+        The same steps without copies: what these took off stands in a column before.
     """
     lines: list[list[str]] = []
+    errors: dict[str, dict[int, float]] = {}
     before: dict[int, float] = {}
     for step in STEPS:
         runs = [one for one in found if one.step == step.name]
         if not runs:
             continue
-        errors = _errors(runs)
-        if beside:
-            before = _errors([one for one in beside if one.step == step.name])
-        less = [before[seed] - errors[seed] for seed in errors if seed in before]
-        each = ", ".join(f"{error:.2f}" for error in errors.values())
+        own = errors[step.name] = _errors(runs)
+        each = ", ".join(f"{error:.2f}" for error in own.values())
+        beside = [] if without is None else [_errors([o for o in without if o.step == step.name])]
+        beside.append(errors.get(step.than, {}) if step.than else before)
         lines.append(
             [
-                step.text if not lines else f"and {step.text}",
-                f"{spread(list(errors.values()))} ({each})",
-                spread(less) if less else "",
+                step.text if not lines or step.than else f"and {step.text}",
+                f"{spread(list(own.values()))} ({each})",
+                *(_less(own, others) for others in beside),
                 str(max(one.features for one in runs)),
                 f"{max(one.macs for one in runs):,}",
                 f"{np.mean([sum(one.seconds.values()) for one in runs]):.0f}",
             ]
         )
-        before = errors
+        before = own
     return lines
+
+
+def _less(errors: dict[int, float], others: dict[int, float]) -> str:
+    """Return the spread of what the errors of the same seeds fell by; empty for no such seed."""
+    less = [others[seed] - errors[seed] for seed in errors if seed in others]
+    return spread(less) if less else ""
 
 
 def _errors(runs: Sequence[Figures]) -> dict[int, float]:
@@ -308,7 +320,8 @@ def write(options: Any) -> None:
     deformed = found(STEPS, copies) if copies else []
     runs = {"size": size_of(options), "copies": copies}
     keep_runs(options.out, "mnist_steps", {**runs, "plain": plain, "deformed": deformed})
-    first, last = ["step", "test error, %"], ["features", "multiply-accumulates", "seconds"]
+    first = ["step", "test error, %"]
+    last = ["less than the row above", "features", "multiply-accumulates", "seconds"]
     with_copies = render(
         "mnist_steps/copies",
         images=f"{max((one.images for one in deformed), default=0):,}",
@@ -324,7 +337,7 @@ def write(options: Any) -> None:
         beyond=round(BACKWARD * options.rounds),
         seeds=len({one.seed for one in plain}),
         commits=", ".join(dict.fromkeys(one.commit for one in [*plain, *deformed])),
-        steps=table([*first, "less than the row above", *last], rows(plain)),
+        steps=table([*first, *last], rows(plain)),
         with_copies=with_copies if deformed else "",
     )
 

@@ -258,6 +258,10 @@ def test_a_step_of_mnist_says_what_it_takes_off_the_row_above_or_those_without_c
     alone = _step_errors("printed-tuned", 50, 40)
     *_, last = mnist_steps.rows(found + alone, found)
     assert last[0] == "ShareBoost as printed, and fine-tuning alone"
+    known = [one._replace(errors_at={"75": 110, "266": 90}) for one in found[:2]]
+    assert mnist_steps.rows_after([*known, *found[2:]]) == [
+        [mnist_steps.STEPS[0].text, "1.10 ± 0.00 (1.10, 1.10)", "0.90 ± 0.00 (0.90, 0.90)"]
+    ]
     # Less than the first row's 0.80 and 0.60, not than the row above; there is none without copies.
     assert last[2:4] == ["", "0.25 ± 0.07"]
 

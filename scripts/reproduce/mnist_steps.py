@@ -80,6 +80,8 @@ STEPS = (
         chosen="printed", than="printed",
     ),
 )  # fmt: skip
+# Numbers of features at which the paper's text says what ShareBoost errs.
+PRINTED = (75, 266)
 # The commit of a run that was killed before it was noted.
 UNKNOWN = "unknown"
 
@@ -96,6 +98,8 @@ class Figures(NamedTuple):
     macs: int
     seconds: dict[str, float]
     commit: str
+    # Test errors after so many features, of a search that takes none back.
+    errors_at: dict[str, int] | None = None
 
 
 def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
@@ -137,7 +141,21 @@ def figures(step: Step, seed: int, options: Any, copies: int = 0) -> Figures | N
     # Seconds of the processor do not depend on what else the machine did.
     keys = ("train_images", "test_errors", "test_images", "features", "macs", "processor_seconds")
     read = [*(found[key] for key in keys), found.get("commit", UNKNOWN)]
-    return Figures(step.name, seed, *read)
+    after = None if copies else errors_after(step, file.parent)
+    return Figures(step.name, seed, *read)._replace(errors_at=after)
+
+
+def errors_after(step: Step, folder: Path) -> dict[str, int] | None:
+    """Return the test errors of a search after some of its rounds; None where it had no such."""
+    if step.chosen or step.backward:
+        return None
+    classifier = CompactClassifier.load(folder / "classifier.safetensors")
+    n_test = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["test_images"]
+    return {
+        str(one.n_features): round(one.test_error * n_test)
+        for one in classifier.path or ()
+        if one.n_features in PRINTED and one.test_error is not None
+    }
 
 
 def raw_runs(options: Any) -> dict[str, Any]:
@@ -268,6 +286,20 @@ def rows(found: Sequence[Figures], without: Sequence[Figures] | None = None) -> 
     return lines
 
 
+def rows_after(found: Sequence[Figures]) -> list[list[str]]:
+    """Return a row a step whose runs know it: its errors after fewer features."""
+    lines = []
+    for step in STEPS:
+        runs = [one for one in found if one.step == step.name and one.errors_at]
+        errors = [
+            [100 * (one.errors_at or {})[str(n)] / one.test_images for one in runs] for n in PRINTED
+        ]
+        if runs:
+            cells = (f"{spread(e)} ({', '.join(f'{one:.2f}' for one in e)})" for e in errors)
+            lines.append([step.text, *cells])
+    return lines
+
+
 def _less(errors: dict[int, float], others: dict[int, float]) -> str:
     """Return the spread of what the errors of the same seeds fell by; empty for no such seed."""
     less = [others[seed] - errors[seed] for seed in errors if seed in others]
@@ -338,6 +370,7 @@ def write(options: Any) -> None:
         seeds=len({one.seed for one in plain}),
         commits=", ".join(dict.fromkeys(one.commit for one in [*plain, *deformed])),
         steps=table([*first, *last], rows(plain)),
+        after=table(["step", *(f"{n} features" for n in PRINTED)], rows_after(plain)),
         with_copies=with_copies if deformed else "",
     )
 

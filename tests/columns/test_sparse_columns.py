@@ -83,13 +83,31 @@ def test_learners_find_in_them_what_they_find_in_arrays(learner):
     X = _matrix(3)
     y = np.digitize(X[:, 1] + X[:, 5] - X[:, 12], [-0.3, 0.3])
     plain = learner.fit(X, y)
-    support, scores = plain.support_, plain.decision_function(X)
+    support, scores, labels = plain.support_, plain.decision_function(X), plain.predict(X)
     for given in (sparse.csr_matrix(X), sparse.csc_array(X)):
         found = learner.fit(given, y)
         assert_array_equal(found.support_, support)
         assert_allclose(found.decision_function(given), scores, atol=1e-3)
         assert_allclose(found.decision_function(X), scores, atol=1e-3)
-        assert_array_equal(found.predict(given), plain.predict(X))
+        assert_array_equal(found.predict(given), labels)
+
+
+@pytest.mark.parametrize("solver", ["gradboost", "adaboost"])
+@pytest.mark.parametrize("penalty", ["l1", "l1/linf"])
+def test_several_labels_of_an_example_are_learned_from_them(solver, penalty):
+    """As for texts: few words of many in each, several topics, some of them not known."""
+    X = _matrix(4)
+    rng = np.random.default_rng(5)
+    Y = (X[:, [1, 5, 12]] + 0.3 * rng.normal(size=(len(X), 3)) > 0.1).astype(float)
+    Y[rng.random(Y.shape) < 0.1] = np.nan
+    settings = {"loss": "logistic", "solver": solver, "penalty": penalty, "alpha": 2.0}
+    plain = StructuralBoostingClassifier(**settings).fit(X, Y)
+    found = StructuralBoostingClassifier(**settings).fit(sparse.csr_matrix(X), Y)
+    assert {1, 5, 12} <= set(found.support_.tolist())
+    assert_array_equal(found.support_, plain.support_)
+    assert_allclose(found.coef_, plain.coef_, atol=1e-6)
+    assert_array_equal(found.predict(sparse.csc_array(X)), plain.predict(X))
+    assert np.mean((found.predict(X) == Y)[~np.isnan(Y)]) > 0.8
 
 
 def test_a_wide_matrix_of_few_entries_is_never_written_out():

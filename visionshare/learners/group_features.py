@@ -104,7 +104,9 @@ default "squared_hinge"
     patience : int, default 1
         Stop after so many searches in a row that find no violator.
     solver : {"newton", "fista", "admm"} or callable, default "newton"
-        How the restricted master problem is solved: a name or a class of solvers.
+        How the restricted master problem is solved: a name, or what makes a solver of a problem,
+        such as ``functools.partial(visionshare.solvers.Admm, as_published=True)`` for the paper's
+        own settings.
     scaling : {"unit_norm", "unit_variance", "max_abs", "none"}, default "unit_norm"
     scaling_per_task : bool, default False
         Scale the columns on the examples of each task alone, where tasks are groups of examples.

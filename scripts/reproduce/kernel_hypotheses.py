@@ -358,6 +358,7 @@ def write(
         sweeps=SWEEPS,
         boosters="\n\n".join(described(race) for race in races),
         strengths=strengths(found),
+        commits=", ".join(dict.fromkeys(run.commit for run in found)),
     )
 
 

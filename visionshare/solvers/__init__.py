@@ -28,14 +28,13 @@ from visionshare.solvers.fista import Fista
 from visionshare.solvers.intercepts import intercepts_alone
 from visionshare.solvers.newton import Newton, polish
 from visionshare.solvers.preconditioner import Preconditioner
+from visionshare.solvers.task_blocks import TaskBlock, spread_weights
 from visionshare.solvers.tasks import (
     Solver,
     StepSolver,
-    TaskBlock,
     TaskProblem,
     TaskSolution,
     TaskWeights,
-    spread_weights,
 )
 
 __all__ = [

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotrs
 
-from visionshare.solvers.tasks import Solver, TaskBlock, TaskProblem, TaskSolution, TaskWeights
+from visionshare.solvers.task_blocks import TaskBlock
+from visionshare.solvers.tasks import Solver, TaskProblem, TaskSolution, TaskWeights
 
 __all__ = ["Admm"]
 

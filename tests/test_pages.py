@@ -262,6 +262,9 @@ def test_a_step_of_mnist_says_what_it_takes_off_the_row_above_or_those_without_c
     assert mnist_steps.rows_after([*known, *found[2:]]) == [
         [mnist_steps.STEPS[0].text, "1.10 ± 0.00 (1.10, 1.10)", "0.90 ± 0.00 (0.90, 0.90)"]
     ]
+    # Runs of fewer features than the paper's know the first alone.
+    short = [one._replace(errors_at={"75": 110}) for one in found[:2]]
+    assert mnist_steps.rows_after(short)[0][1:] == ["1.10 ± 0.00 (1.10, 1.10)", "–"]
     # Less than the first row's 0.80 and 0.60, not than the row above; there is none without copies.
     assert last[2:4] == ["", "0.25 ± 0.07"]
 

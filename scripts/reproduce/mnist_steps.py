@@ -287,17 +287,19 @@ def rows(found: Sequence[Figures], without: Sequence[Figures] | None = None) -> 
 
 
 def rows_after(found: Sequence[Figures]) -> list[list[str]]:
-    """Return a row a step whose runs know it: its errors after fewer features."""
+    """Return a row a step whose runs know it: its errors after fewer features, – where unknown."""
     lines = []
     for step in STEPS:
         runs = [one for one in found if one.step == step.name and one.errors_at]
-        errors = [
-            [100 * (one.errors_at or {})[str(n)] / one.test_images for one in runs] for n in PRINTED
-        ]
         if runs:
-            cells = (f"{spread(e)} ({', '.join(f'{one:.2f}' for one in e)})" for e in errors)
-            lines.append([step.text, *cells])
+            lines.append([step.text, *(_errors_at(runs, str(n)) for n in PRINTED)])
     return lines
+
+
+def _errors_at(runs: Sequence[Figures], n_features: str) -> str:
+    counts = [((one.errors_at or {}).get(n_features), one.test_images) for one in runs]
+    errors = [100 * count / n_test for count, n_test in counts if count is not None]
+    return f"{spread(errors)} ({', '.join(f'{e:.2f}' for e in errors)})" if errors else "–"
 
 
 def _less(errors: dict[int, float], others: dict[int, float]) -> str:

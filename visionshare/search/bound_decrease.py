@@ -57,35 +57,38 @@ class BoundDecrease:
         """Return the decreases."""
         ids, starts = pool.members(numbers)
         G = pool.columns.correlate(state.residual, ids)
+        ids = np.arange(len(G)) if ids is None else np.asarray(ids)
         starts = np.arange(len(G)) if starts is None else np.asarray(starts)
-        ends = np.append(starts, len(G))
+        sizes = np.diff(starts, append=len(G))
         named = np.arange(pool.size) if numbers is None else np.asarray(numbers)
         penalty, alpha = self.bound.penalty, self.bound.alpha
         least = penalty.least(alpha) + self.tol * alpha
-        tried = penalty.dual_norms(G, starts) > least
-        tried |= np.isin(named, list(state.active))
+        active = np.isin(named, list(state.active))
+        w = np.zeros_like(G)
+        for p in np.flatnonzero(active):
+            w[starts[p] : starts[p] + sizes[p]] = state.active[int(named[p])]
+        tried = np.flatnonzero(active | (penalty.dual_norms(G, starts) > least))
         scores = np.full(len(named), -np.inf)
-        positions = np.flatnonzero(tried)
-        for i in range(0, len(positions), _AT_ONCE):
-            part = positions[i : i + _AT_ONCE]
-            rows = [np.arange(ends[p], ends[p + 1]) for p in part]
-            scores[part] = self._decreases(pool, state, named[part], [G[r] for r in rows])
+        for i in range(0, len(tried), _AT_ONCE):
+            part = tried[i : i + _AT_ONCE]
+            # Where each candidate's rows begin, among those of this part alone.
+            begins = np.cumsum(sizes[part]) - sizes[part]
+            rows = np.repeat(starts[part] - begins, sizes[part]) + np.arange(sizes[part].sum())
+            scores[part] = self._decreases(pool, state, ids[rows], w[rows], G[rows], begins)
         return scores
 
     def _decreases(
-        self, pool: Pool, state: BoundState, numbers: np.ndarray, gradients: list[np.ndarray]
+        self,
+        pool: Pool,
+        state: BoundState,
+        ids: np.ndarray,
+        w: np.ndarray,
+        G: np.ndarray,
+        starts: np.ndarray,
     ) -> np.ndarray:
+        """Return the decreases by candidates' columns, of their weights and gradients."""
         columns, bound = pool.columns, self.bound
-        X = columns.columns_of(np.concatenate([pool.features(c) for c in numbers]))
-        X = columns.each(_precise, X)
-        G = np.concatenate(gradients)
-        starts = np.cumsum([0, *(len(g) for g in gradients)])[:-1]
-        w = np.concatenate(
-            [
-                state.active.get(int(c), np.zeros_like(g))
-                for c, g in zip(numbers, gradients, strict=True)
-            ]
-        )
+        X = columns.each(_precise, columns.columns_of(ids))
         total = np.zeros_like(G)
         if bound.weighs:
             total = columns.total(_weighed, X, state.importance)

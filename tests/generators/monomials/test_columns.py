@@ -151,3 +151,23 @@ def test_a_price_divides_what_is_scaled():
     assert degrees.max() == 4
     with pytest.raises(InputError, match=r"^degree_price"):
         ProductColumns(ArrayColumns(X), Pixels().fit(X), 30, 0.5)
+
+
+def test_many_products_are_those_of_their_factors():
+    """More than a batch, of 600 examples; degrees double as products enter."""
+    X = np.random.default_rng(3).uniform(-1.5, 1.5, (600, 6)).astype(np.float32)
+    columns = ProductColumns(ArrayColumns(X), Pixels().fit(X), 60)
+    columns.enter(np.arange(6))
+    for _ in range(3):
+        columns.enter(columns.d + np.arange(columns.n_products)[-12:])
+    ids = np.random.default_rng(4).permutation(columns.d + columns.n_products)
+    monomials = columns.monomials(ids)
+    assert len(ids) > 800
+    assert max(map(len, monomials)) > 8
+    expected = np.stack([X[:, factors].astype(np.float64).prod(axis=1) for factors in monomials])
+    values = columns.columns_of(ids, scaled=False)
+    assert_allclose(values, expected, rtol=1e-5, atol=1e-37)
+    assert_array_equal(values[::7], columns.columns_of(ids[::7], scaled=False))
+    R = np.random.default_rng(1).normal(size=(600, 2)).astype(np.float32)
+    sizes = np.linalg.norm(expected, axis=1)[:, None]
+    assert_allclose(columns.correlate(R, ids) / sizes, expected @ R / sizes, rtol=1e-4, atol=1e-4)

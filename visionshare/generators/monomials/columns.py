@@ -14,10 +14,12 @@ from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.checks import check_whole
 from visionshare.generators.monomials.family import Monomials
+from visionshare.resources import thread_limit
 
 __all__ = ["ProductColumns"]
 
-_AT_ONCE = 64
+# Bytes of the products that are evaluated at once: few enough for a core's cache.
+_BATCH_BYTES = 1 << 20
 
 
 class ProductColumns(Columns):
@@ -25,7 +27,8 @@ class ProductColumns(Columns):
 
     With d other columns, id d + t(t + 1)/2 + s is the product of what entered as number t and as
     number s ≤ t, from 0; either may be a product itself. A product has an id for good once both
-    have entered, is evaluated when asked for, and is not kept.
+    have entered, and is evaluated when asked for, from the values of both: those of what entered
+    are kept, 4 bytes an example each.
 
     Parameters
     ----------
@@ -76,14 +79,41 @@ class ProductColumns(Columns):
         """Forget what was chosen: a learner begins."""
         self._entered: list[int] = []
         self._factors: dict[int, np.ndarray] = {}
+        # Of each that entered: its unscaled values, and the number of its factors.
+        self._values = np.empty((0, self.shape[0]), np.float32)
+        self._degrees = np.empty(0, np.int64)
 
     def enter(self, ids: np.ndarray) -> None:
         """Learn that columns were chosen: their products with all chosen ones are columns now."""
-        for j in ids:
-            self._entered.append(int(j))
-            if len(self._entered) > self.entries:
+        for j in np.atleast_1d(ids):
+            n = len(self._entered)
+            if n == self.entries:
                 accepted = f"at most {self.entries} candidates that enter"
                 raise InputError("entries", self.entries, accepted)
+            values, degree = self._evaluated(int(j))
+            if n == len(self._values):
+                room = min(max(16, 2 * n), self.entries)
+                self._values = _longer(self._values, room)
+                self._degrees = _longer(self._degrees, room)
+            self._values[n], self._degrees[n] = values, degree
+            self._entered.append(int(j))
+
+    def _evaluated(self, j: int) -> tuple[np.ndarray, int]:
+        """Return a column's unscaled values (m,), and the number of its factors."""
+        if j < self.d:
+            return self.base.columns_of(np.array([j]), scaled=False)[0], 1
+        ids = np.array([j])
+        return self._products_of(ids)[0], int(self._degrees[np.concatenate(self._pairs(ids))].sum())
+
+    def _pairs(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return by which numbers t and s ≤ t the two factors of products entered."""
+        numbers = ids - self.d
+        if len(numbers) and numbers.max() >= self.n_products:
+            accepted = f"columns below {self.d + self.n_products} by now"
+            raise InputError("ids", int(ids.max()), accepted)
+        # Exact: entries are few enough for the root of a float64.
+        t = ((np.sqrt(8.0 * numbers + 1) - 1) // 2).astype(np.int64)
+        return t, numbers - t * (t + 1) // 2
 
     def check_rounds(self, rounds: int, entering: int = 1, searches: int = 1) -> None:
         """Raise an InputError if there is no room for what may enter in so many rounds."""
@@ -116,10 +146,7 @@ class ProductColumns(Columns):
         if j < self.d:
             return np.array([j], np.int64)
         if j not in self._factors:
-            t = (math.isqrt(8 * (j - self.d) + 1) - 1) // 2
-            s = j - self.d - t * (t + 1) // 2
-            if t >= len(self._entered):
-                raise InputError("ids", j, f"columns below {self.d + self.n_products} by now")
+            t, s = (int(number[0]) for number in self._pairs(np.array([j])))
             both = [self._monomial(self._entered[t]), self._monomial(self._entered[s])]
             self._factors[j] = np.sort(np.concatenate(both))
         return self._factors[j]
@@ -164,32 +191,34 @@ class ProductColumns(Columns):
                 yield Span(span.buffer, span.offsets, old[span.positions])
         new = np.flatnonzero(ids >= self.d)
         m = self.shape[0]
-        for i in range(0, len(new), _AT_ONCE):
-            batch = new[i : i + _AT_ONCE]
+        at_once = max(64, _BATCH_BYTES // (4 * m))
+        for i in range(0, len(new), at_once):
+            batch = new[i : i + at_once]
             values = self._products_of(ids[batch])
             yield Span(values.reshape(-1), np.arange(len(batch)) * m, batch)
 
     def _products_of(self, ids: np.ndarray) -> np.ndarray:
         """Return unscaled products (n, m), float32; learn their scaling."""
-        monomials = self.monomials(ids)
-        used = np.unique(np.concatenate(monomials))
-        values = self.base.columns_of(used, scaled=False).astype(np.float32)
+        from visionshare.generators.monomials.kernels import pair_products
+
+        t, s = self._pairs(ids)
         out = np.empty((len(ids), self.shape[0]), np.float32)
-        widths = np.array([len(factors) for factors in monomials])
-        for width in np.unique(widths):
-            rows = np.flatnonzero(widths == width)
-            factors = np.searchsorted(used, [monomials[row] for row in rows])
-            product = values[factors[:, 0]]
-            for factor in factors.T[1:]:
-                product *= values[factor]
-            out[rows] = product
+        with thread_limit(self.n_jobs):
+            pair_products(self._values, t, s, out)
         fresh = np.flatnonzero(~self._known[ids])
         if len(fresh) and self._scaling is not None:
             part = ArrayColumns(columns=out[fresh])
             part.fit_scaling(self._kind, self._omega)
-            price = self.degree_price ** (widths[fresh] - 1.0)
+            price = self.degree_price ** (self._degrees[t[fresh]] + self._degrees[s[fresh]] - 1.0)
             learned = (part.offset, part.scale / price, part.variance)
             for known, values_of in zip(self._scaling, learned, strict=True):
                 known[ids[fresh]] = values_of
             self._known[ids[fresh]] = True
         return out
+
+
+def _longer(rows: np.ndarray, n: int) -> np.ndarray:
+    """Return an array of n rows that begins with the given ones."""
+    longer = np.empty((n, *rows.shape[1:]), rows.dtype)
+    longer[: len(rows)] = rows
+    return longer

@@ -1,11 +1,11 @@
-"""Kernels of monomials: products of an image's features, and weighted sums of such products."""
+"""Kernels of monomials: products of features or of columns, and weighted sums of products."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
-__all__ = ["multiplied", "weighted_products"]
+__all__ = ["multiplied", "pair_products", "weighted_products"]
 
 # Images whose products stand side by side until they are weighted: few enough for a core's cache.
 _WIDE = 32
@@ -87,3 +87,22 @@ def weighted_products(
         for i in range(count):
             for k in range(weights.shape[0]):
                 out[begin + i, k] = sums[k, i]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def pair_products(
+    columns: np.ndarray, first: np.ndarray, second: np.ndarray, out: np.ndarray
+) -> None:
+    """Write the products of pairs of columns.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, m), float32
+    first, second : ndarray of shape (n,), int64
+        Rows of ``columns``: the two factors of each product.
+    out : ndarray of shape (n, m), float32
+    """
+    for p in prange(first.shape[0]):
+        a, b, product = columns[first[p]], columns[second[p]], out[p]
+        for i in range(product.shape[0]):
+            product[i] = a[i] * b[i]

@@ -16,7 +16,7 @@ __all__ = ["PairProducts"]
 
 @dataclass
 class PairProducts:
-    """Score every column that has an id by now.
+    """Score every column that has an id by now, each monomial once.
 
     Columns are :class:`visionshare.generators.monomials.ProductColumns`.
 
@@ -40,5 +40,5 @@ class PairProducts:
             accepted = "ProductColumns, for the search 'products'"
             raise InputError("X", type(columns).__name__, accepted)
         known = columns.d + columns.n_products
-        numbers = np.flatnonzero(~excluded[:known])
+        numbers = np.flatnonzero(~excluded[:known] & columns.distinct)
         return winners(pool, numbers, criterion.score(pool, state, numbers), n)

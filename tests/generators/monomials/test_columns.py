@@ -171,3 +171,40 @@ def test_many_products_are_those_of_their_factors():
     R = np.random.default_rng(1).normal(size=(600, 2)).astype(np.float32)
     sizes = np.linalg.norm(expected, axis=1)[:, None]
     assert_allclose(columns.correlate(R, ids) / sizes, expected @ R / sizes, rtol=1e-4, atol=1e-4)
+
+
+def test_each_monomial_is_distinct_once():
+    _, columns = _columns()
+    columns.enter(np.array([0, 1, 2]))
+    columns.enter(columns.d + np.arange(6))
+    columns.enter(columns.d + np.arange(30, 36))
+    monomials = [tuple(m) for m in columns.monomials(np.arange(columns.d + columns.n_products))]
+    first = {}
+    for j, monomial in enumerate(monomials):
+        first.setdefault(monomial, j)
+    expected = [first[monomial] == j for j, monomial in enumerate(monomials)]
+    assert_array_equal(columns.distinct, expected)
+    assert 0 < len(first) < len(monomials)
+
+
+def test_what_enters_again_brings_no_products():
+    X, columns = _columns()
+    columns.enter(np.array([0, 1]))
+    before = columns.n_products
+    columns.enter(np.array([1, 0]))
+    assert columns.n_products == before == 3
+    columns.enter(np.array([4]))
+    assert [m.tolist() for m in columns.monomials(np.arange(9, 12))] == [[0, 4], [1, 4], [4, 4]]
+    assert_allclose(columns.columns_of(np.array([10]))[0], X[:, 1] * X[:, 4], rtol=1e-6)
+
+
+def test_no_support_has_a_monomial_twice():
+    """Pairs that give the same monomial would enter side by side: their gradients are equal."""
+    X, columns = _columns(200, entries=200)
+    y = X[:, 0] * X[:, 1] * X[:, 2] + (X[:, 0] + X[:, 3]) ** 3
+    model = StructuralBoostingRegressor(
+        alpha=0.05, rounds=12, n_entering=10, search="products", solver="newton"
+    ).fit(columns, y)
+    monomials = [tuple(m) for m in columns.monomials(model.support_)]
+    assert len(monomials) > 10
+    assert len(set(monomials)) == len(monomials)

@@ -28,7 +28,8 @@ class ProductColumns(Columns):
     With d other columns, id d + t(t + 1)/2 + s is the product of what entered as number t and as
     number s ≤ t, from 0; either may be a product itself. A product has an id for good once both
     have entered, and is evaluated when asked for, from the values of both: those of what entered
-    are kept, 4 bytes an example each.
+    are kept, 4 bytes an example each. Several pairs may give the same monomial, as (ab)c and a(bc)
+    do: :attr:`distinct` says which ids are the first of theirs, and searches look at no others.
 
     Parameters
     ----------
@@ -73,6 +74,7 @@ class ProductColumns(Columns):
         m, self.d = base.shape
         self.base, self.base_family, self.entries = base, family, int(entries)
         super().__init__((m, self.d + entries * (entries + 1) // 2), "float32", None, base.n_jobs)
+        self._numbers = np.random.default_rng(0).integers(0, 1 << 64, self.d, np.uint64)
         self.fit_scaling("none")
 
     def begin(self) -> None:
@@ -82,11 +84,20 @@ class ProductColumns(Columns):
         # Of each that entered: its unscaled values, and the number of its factors.
         self._values = np.empty((0, self.shape[0]), np.float32)
         self._degrees = np.empty(0, np.int64)
+        # Of each that entered: a sum over its factors, by which monomials are told apart.
+        self._sums = np.empty(0, np.uint64)
+        self._seen: set[int] = set()
+        self._first: list[np.ndarray] = []
 
     def enter(self, ids: np.ndarray) -> None:
-        """Learn that columns were chosen: their products with all chosen ones are columns now."""
+        """Learn that columns were chosen: their products with all chosen ones are columns now.
+
+        One that left and was chosen again brings no new ones.
+        """
         for j in np.atleast_1d(ids):
             n = len(self._entered)
+            if int(j) in self._entered:
+                continue
             if n == self.entries:
                 accepted = f"at most {self.entries} candidates that enter"
                 raise InputError("entries", self.entries, accepted)
@@ -95,8 +106,30 @@ class ProductColumns(Columns):
                 room = min(max(16, 2 * n), self.entries)
                 self._values = _longer(self._values, room)
                 self._degrees = _longer(self._degrees, room)
+                self._sums = _longer(self._sums, room)
             self._values[n], self._degrees[n] = values, degree
+            self._sums[n] = self._sum_of(int(j))
             self._entered.append(int(j))
+            self._first.append(self._unseen(self._sums[: n + 1] + self._sums[n]))
+
+    def _sum_of(self, j: int) -> np.uint64:
+        """Return the sum, modulo 2⁶⁴, of random numbers of a monomial's factors.
+
+        It does not depend on their order. Half a million different monomials have all different
+        sums but for a chance below 1e-7.
+        """
+        if j < self.d:
+            return np.uint64(self._numbers[j])
+        pair = np.concatenate(self._pairs(np.array([j])))
+        return np.uint64(self._sums[pair].sum(dtype=np.uint64))
+
+    def _unseen(self, sums: np.ndarray) -> np.ndarray:
+        """Return which sums are of no product before, and remember them."""
+        unseen = []
+        for one in sums.tolist():
+            unseen.append(one not in self._seen)
+            self._seen.add(one)
+        return np.array(unseen)
 
     def _evaluated(self, j: int) -> tuple[np.ndarray, int]:
         """Return a column's unscaled values (m,), and the number of its factors."""
@@ -129,9 +162,14 @@ class ProductColumns(Columns):
         return n * (n + 1) // 2
 
     @property
+    def distinct(self) -> np.ndarray:
+        """Which columns that have an id by now are no monomial of a lower id, (n,) bool."""
+        return np.concatenate([np.ones(self.d, bool), *self._first])
+
+    @property
     def fingerprint(self) -> str:
         """Identity of the other columns: products follow from what is chosen."""
-        return f"products {self.degree_price:g} {self.base.fingerprint}"
+        return f"products, each once, {self.degree_price:g} {self.base.fingerprint}"
 
     @property
     def family(self) -> Monomials:

@@ -236,6 +236,7 @@ def test_a_step_of_mnist_has_a_pool_of_the_templates_asked_for(step, copies):
     assert (recipe.fine_tuning is not None, recipe.deformations is not None) == (
         bool(step.chosen), copies > 0
     )  # fmt: skip
+    assert recipe.learner.search == ("screened" if step.searches_copies else "exhaustive")
 
 
 def _step_errors(name, *errors, images=60_000):

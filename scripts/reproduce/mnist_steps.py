@@ -57,7 +57,8 @@ class Step(NamedTuple):
     """What a step says of learner and pool; it has what those before it have.
 
     A fine-tuned step begins with the classifier of the run ``chosen``. It is compared with the step
-    before it, or with the step ``than``.
+    before it, or with the step ``than``. A step that ``searches_copies`` has a search that sees the
+    deformed copies, screened; it is made with copies alone.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Step(NamedTuple):
     pool: str = "patches"
     chosen: str = ""
     than: str = ""
+    searches_copies: bool = False
 
 
 STEPS = (
@@ -78,6 +80,10 @@ STEPS = (
     Step(
         "printed-tuned", "ShareBoost as printed, and fine-tuning alone", "gradient", False,
         chosen="printed", than="printed",
+    ),
+    Step(
+        "searched", "ShareBoost as printed, whose search sees the copies too", "gradient", False,
+        than="printed", searches_copies=True,
     ),
 )  # fmt: skip
 # Numbers of features at which the paper's text says what ShareBoost errs.
@@ -103,7 +109,7 @@ class Figures(NamedTuple):
 
 
 def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
-    """Return the recipe of a step; the search does not see the copies of each image."""
+    """Return the recipe of a step."""
     inside = "" if step.pool == "patches" else "patches."
     settings = [
         f"seed={seed}",
@@ -114,6 +120,7 @@ def recipe_of(step: Step, seed: int, options: Any, copies: int = 0) -> Recipe:
         f"learner.n_backward={round(BACKWARD * options.rounds) if step.backward else 0}",
         f"deformations.copies={copies}",
     ]
+    settings += ["learner.search=screened"] if step.searches_copies else []
     settings += [] if options.images is None else [f"data.limit={options.images}"]
     recipe = load_recipe(PIPELINE, settings)
     # Without copies there is nothing to deform.
@@ -179,7 +186,9 @@ def run(step: Step, seed: int, options: Any, copies: int = 0) -> None:
     """Run a step where its figures are missing."""
     if figures(step, seed, options, copies) is not None:
         return
-    if step.chosen or copies:
+    if step.searches_copies:
+        choose(step, seed, options, copies)
+    elif step.chosen or copies:
         chosen = choose(step._replace(name=step.chosen or step.name, chosen=""), seed, options)
         folder = folder_of(step.name, seed, options, copies)
         learn_again(recipe_of(step, seed, options, copies), folder, chosen, options)
@@ -189,11 +198,11 @@ def run(step: Step, seed: int, options: Any, copies: int = 0) -> None:
     print(figures(step, seed, options, copies), flush=True)
 
 
-def choose(step: Step, seed: int, options: Any) -> Path:
+def choose(step: Step, seed: int, options: Any, copies: int = 0) -> Path:
     """Return the folder of a step without fine-tuning, which is run where it is not there."""
-    folder = folder_of(step.name, seed, options)
+    folder = folder_of(step.name, seed, options, copies)
     if not (folder / "metrics.json").is_file():
-        recipe = recipe_of(step, seed, options)
+        recipe = recipe_of(step, seed, options, copies)
         train(recipe, folder, options.data, options.jobs, resume=folder.is_dir())
         note_commit(folder)
     return folder
@@ -332,8 +341,9 @@ def main() -> None:
     seeds = range(1 if options.quick else options.seeds)
     for seed in seeds:
         for step in STEPS:
-            run(step, seed, options)
-            write(options)
+            if not step.searches_copies:
+                run(step, seed, options)
+                write(options)
     for seed in seeds if options.copies else ():
         for step in STEPS:
             run(step, seed, options, options.copies)

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.peers.peer import Choice, Trained
 from benchmarks.peers.timing import Times
+from scripts.reproduce.results import commit
 from visionshare.durable import replace_file, write_text
 from visionshare.errors import InputError
 
@@ -25,7 +26,8 @@ VERSION = 1
 class Run:
     """A classifier trained with one seed and its errors on the test images.
 
-    ``source`` is the digest of the file of one of ours.
+    ``source`` is the digest of the file of one of ours; ``commit`` is of the code, or where that is
+    not known the one that stored the run.
     """
 
     errors: int
@@ -35,12 +37,13 @@ class Run:
     settings: str
     seconds: float | None
     source: str = ""
+    commit: str = ""
 
     @classmethod
     def of(cls, trained: Trained, errors: int, source: str = "") -> Run:
         """Return what is kept of a trained classifier."""
         parts = (trained.macs, trained.cost, trained.n_bytes, trained.settings, trained.seconds)
-        return cls(errors, *parts, source)
+        return cls(errors, *parts, source, commit())
 
 
 class Entry(NamedTuple):

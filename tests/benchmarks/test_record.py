@@ -11,9 +11,11 @@ from benchmarks.peers.findings import better_peers, findings, most_accurate_peer
 from benchmarks.peers.names import Name, place_names
 from benchmarks.peers.neighbors import NearestNeighbors
 from benchmarks.peers.page import row
+from benchmarks.peers.peer import Trained
 from benchmarks.peers.plot import PANELS, draw, points, short
 from benchmarks.peers.record import Entry, Record, Run
 from benchmarks.peers.timing import Times
+from scripts.reproduce.results import commit
 from visionshare.errors import InputError
 
 CONDITIONS = {"set": "digits", "seconds": 2.0, "deformations": {"alpha": 1.0}}
@@ -44,6 +46,11 @@ def test_what_is_kept_is_there_again(tmp_path):
     assert entry.times == Times(1.0, 2.0)
     assert entry.timed_on == "a processor"
     assert entry.runs[0] == _run(3)
+
+
+def test_a_run_says_which_commit_it_is_of():
+    trained = Trained(lambda images: images, 100, "a cost", 10, "settings", 1.5)
+    assert Run.of(trained, 4).commit == commit() != ""
 
 
 def test_models_are_kept_beside_it(tmp_path):

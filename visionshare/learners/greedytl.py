@@ -222,11 +222,17 @@ class GreedyTL(Classifier):
             return
         offset, scale = columns.scaling_of(self.support_)
         mean = float(self.intercept_[0] + self.coef_[0] @ offset)
-        for r in self.rounds_[0]:
+        rounds = self.rounds_[0]
+        widths = [r.coef.shape[1] for r in rounds]
+        # All rounds in one product: there are many of a few columns.
+        coef = np.zeros((len(rounds), len(scale)))
+        for row, r, n in zip(coef, rounds, widths, strict=True):
+            row[:n] = r.coef[0]
+        coef *= scale
+        intercept = (mean - coef @ offset)[:, None]
+        for i, (r, n) in enumerate(zip(rounds, widths, strict=True)):
             seconds += r.seconds
-            coef = r.coef * scale[: r.coef.shape[1]]
-            intercept = mean - coef @ offset[: r.coef.shape[1]]
-            yield Prefix(r.number, coef, intercept, r.loss, r.score, seconds)
+            yield Prefix(r.number, coef[i : i + 1, :n], intercept[i], r.loss, r.score, seconds)
 
     @property
     def chosen_sources_(self) -> list[tuple[Any, int, int, float]]:

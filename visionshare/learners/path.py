@@ -89,10 +89,11 @@ def prefix_path(
     for block in _blocks(list(prefixes), len(examples.omega)):
         coef, intercept = _padded(block), np.array([prefix.intercept for prefix in block])
         wrong = columns.total(_wrong_weights, values, coef, intercept, y, omega) / total
-        for prefix, error in zip(block, wrong.tolist(), strict=True):
+        models = _models(coef, intercept)
+        for prefix, model, error in zip(block, zip(*models, strict=True), wrong, strict=True):
             before = steps[-1].n_features if steps else 0
             shorter = support[: prefix.coef.shape[1]]
-            steps.append(_step(columns, shorter, before, prefix, error, None))
+            steps.append(_step(columns, shorter, before, prefix, model, float(error), None))
     return tuple(steps)
 
 
@@ -111,6 +112,11 @@ def _padded(block: list[Prefix]) -> np.ndarray:
     for row, prefix in zip(coef, block, strict=True):
         row[:, : prefix.coef.shape[1]] = prefix.coef
     return coef
+
+
+def _models(coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights (models, k, n) and intercepts (models, k) with a row a class, float32."""
+    return two_sided(coef).astype(np.float32), two_sided(intercept).astype(np.float32)
 
 
 def _precise(values: np.ndarray) -> np.ndarray:
@@ -141,16 +147,19 @@ def _step(
     support: np.ndarray,
     before: int,
     prefix: Prefix,
+    model: tuple[np.ndarray, np.ndarray],
     train_error: float,
     validation_error: float | None,
 ) -> PathStep:
-    weights = two_sided(prefix.coef.T).T
+    """Return a prefix of which weights, zeros beyond its features, and intercepts are known."""
+    # A copy: the weights of many prefixes lie in one array.
+    weights = model[0][:, : len(support)].copy()
     return PathStep(
         round=prefix.round,
-        feature=tuple(int(j) for j in support[before:]),
+        feature=tuple(support[before:].tolist()),
         n_features=len(support),
-        weights=weights.astype(np.float32),
-        intercept=two_sided(prefix.intercept[None])[0].astype(np.float32),
+        weights=weights,
+        intercept=model[1],
         loss=prefix.loss,
         train_error=train_error,
         validation_error=validation_error,
@@ -172,7 +181,9 @@ def greedy_path(pool: Pool, history: Sequence[Round]) -> tuple[PathStep, ...]:
         prefix = Prefix(record.number, coef, intercept, record.loss, record.score, seconds)
         error = None if np.isnan(record.validation_error) else record.validation_error
         before = steps[-1].n_features if steps else 0
-        steps.append(_step(pool.columns, support, before, prefix, record.train_error, error))
+        weights, intercepts = _models(coef[None], intercept[None])
+        model = weights[0], intercepts[0]
+        steps.append(_step(pool.columns, support, before, prefix, model, record.train_error, error))
     return tuple(steps)
 
 

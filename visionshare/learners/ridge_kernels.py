@@ -17,6 +17,8 @@ __all__ = ["select", "select_drawn", "select_groups"]
 _REFRESH = 1e-4
 # Columns a block: what a step keeps of each stays in the first cache or the second.
 _BLOCK = 2048
+# Examples whose products are written out.
+_FEW = 64
 # Scales from its inverse to it have squares that single precision holds.
 _USUAL = 1e6
 
@@ -284,8 +286,17 @@ def _best_of(
 def _image(z: np.ndarray, U: np.ndarray, alpha: float) -> np.ndarray:
     """Return Gz."""
     v = z / alpha
+    if len(z) > _FEW:
+        for i in range(len(U)):
+            v -= U[i] * np.dot(U[i], z)
+        return v
+    # Of few examples a call to BLAS takes longer than its product.
     for i in range(len(U)):
-        v -= U[i] * np.dot(U[i], z)
+        share = 0.0
+        for k in range(len(z)):
+            share += U[i, k] * z[k]
+        for k in range(len(z)):
+            v[k] -= U[i, k] * share
     return v
 
 

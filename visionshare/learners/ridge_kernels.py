@@ -18,7 +18,7 @@ _REFRESH = 1e-4
 # Columns a block: what a step keeps of each stays in the first cache or the second.
 _BLOCK = 2048
 # Examples whose products are written out.
-_FEW = 64
+_FEW = 256
 # Scales from its inverse to it have squares that single precision holds.
 _USUAL = 1e6
 

@@ -15,7 +15,7 @@ def two_sided(scores: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    scores : ndarray of shape (m, k) or (m, 1)
+    scores : ndarray of shape (m, k, ...) or (m, 1, ...)
 
     Examples
     --------

@@ -26,8 +26,8 @@ VERSION = 1
 class Run:
     """A classifier trained with one seed and its errors on the test images.
 
-    ``source`` is the digest of the file of one of ours; ``commit`` is of the code, or where that is
-    not known the one that stored the run.
+    ``source`` is the digest of the file of one of ours; ``commit`` is that of the code or, where
+    unknown, the commit that stored the run.
     """
 
     errors: int

@@ -22,7 +22,7 @@ from benchmarks.peers.peer import Choice, Effort, Trained, processor_stopwatch
 from benchmarks.peers.plot import OURS
 from benchmarks.peers.record import Record, Run
 from benchmarks.peers.timing import BATCH, microseconds, threads
-from scripts.reproduce.results import RESULTS
+from scripts.reproduce.results import RESULTS, commit
 from visionshare import CompactClassifier
 from visionshare.datasets import ImageSet, load_images
 from visionshare.errors import ExportError, InputError, VisionshareError
@@ -301,6 +301,8 @@ def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
 
 def main(given: Sequence[str] | None = None, peers: Mapping[str, Peer] = PEERS) -> None:
     """Read the command line, measure ``peers`` and write page and picture."""
+    # Asked for now: what changes while peers train is no code that runs.
+    commit()
     try:
         _measure(_arguments(given, peers), peers)
     except VisionshareError as error:

@@ -1,4 +1,4 @@
-"""Anchors chosen greedily: whether a wider search or refits that converge are better, on MNIST.
+"""Anchors chosen greedily: whether wider searches or longer refits are better, on MNIST.
 
 For the page of S. Shalev-Shwartz, Y. Wexler, A. Shashua, "ShareBoost: Efficient multiclass
 learning with feature sharing", NIPS 2011, figure 7: its anchors are chosen among 60 random ones a
@@ -10,7 +10,7 @@ round and refitted by a few steps. Reads no test images.
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ COUNTS = (10, 20, 40)
 SETTINGS: dict[tuple[str, int], dict[str, Any]] = {
     ("60 random candidates", 6): {"search": "random", "search_options": {"n": 60}},
     ("600 random candidates", 6): {"search": "random", "search_options": {"n": 600}},
-    ("all 52,500 candidates", 6): {"search": "exhaustive", "search_options": None},
+    ("all candidates", 6): {"search": "exhaustive", "search_options": None},
     ("60 random candidates", 300): {"search": "random", "search_options": {"n": 60}},
 }
 
@@ -43,22 +43,28 @@ class Run(NamedTuple):
     seconds: float
 
 
+def n_validation_of(y: np.ndarray) -> int:
+    """Return how many of the last examples validate."""
+    return min(VALIDATION, len(y) // 6)
+
+
 def learned(family: KernelAnchors, data: Any, rounds: int, options: Any, seed: int) -> Run:
     """Return what a search and its refits reach; the last examples validate and do not train."""
     images, y = data
-    validation = np.arange(len(y)) >= len(y) - min(VALIDATION, len(y) // 6)
+    validation = np.arange(len(y)) >= len(y) - n_validation_of(y)
     columns = AnchorColumns(family, images)
     begun = time.process_time()
     model = ShareBoost(rounds, alpha=ALPHA, random_state=seed, **options)
     model.fit(columns, y, validation=validation)
     seconds = time.process_time() - begun
-    errors = [100 * float(step.validation_error or 0) for step in model.path_]
     last = model.path_[-1]
+    errors = [100 * float(cast(float, step.validation_error)) for step in model.path_]
     return Run(errors, 100 * last.train_error, last.loss, seconds)
 
 
-def write(options: Any, runs: dict[tuple[str, int], list[Run]], rounds: int) -> None:
+def write(options: Any, runs: dict[tuple[str, int], list[Run]], n_validation: int) -> None:
     """Write page and runs of what is measured by now."""
+    rounds = min(len(run.errors) for found in runs.values() for run in found)
     counts = [count for count in COUNTS if count < rounds] + [rounds]
     rows = [
         [
@@ -82,8 +88,9 @@ def write(options: Any, runs: dict[tuple[str, int], list[Run]], rounds: int) -> 
         errors=table(head, rows),
         n_seeds=len(next(iter(runs.values()))),
         n_rounds=rounds,
-        n_validation=f"{VALIDATION:,}",
+        n_validation=f"{n_validation:,}",
         sizes=", ".join(f"{number} {name[2:]}" for name, number in POOL.items()),
+        jobs=options.jobs,
         alpha=f"{ALPHA:g}",
     )
 
@@ -107,7 +114,7 @@ def main() -> None:
                 family.fit(images)
                 found.append(learned(family, (images, y), rounds, learner, seed))
                 print(search, steps, seed, found[-1], flush=True)
-            write(options, runs, rounds)
+            write(options, runs, n_validation_of(y))
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ class Step(NamedTuple):
     """What a step says of learner and pool; it has what those before it have.
 
     A fine-tuned step begins with the classifier of the run ``chosen``. It is compared with the step
-    before it, or with the step ``than``. A step that ``searches_copies`` has a search that sees the
-    deformed copies, screened; it is made with copies alone.
+    before it, or with the step ``than``. The search of a step that ``searches_copies`` is screened
+    and sees originals and deformed copies; it needs ``--copies``.
     """
 
     name: str
@@ -82,7 +82,7 @@ STEPS = (
         chosen="printed", than="printed",
     ),
     Step(
-        "searched", "ShareBoost as printed, whose search sees the copies too", "gradient", False,
+        "searched", "ShareBoost as printed, screened search on all images", "gradient", False,
         than="printed", searches_copies=True,
     ),
 )  # fmt: skip
@@ -331,8 +331,7 @@ def main() -> None:
         "--copies",
         type=int,
         default=5,
-        help="deformed copies of each that weights and fine-tuning see, beside none (default 5; "
-        "0: none alone)",
+        help="deformed copies of each image, beside runs without (default 5; 0: no such runs)",
     )
     parser.add_argument("--rounds", type=int, default=305, help="features (default 305)")
     parser.add_argument("--templates", type=int, default=1000, help="of the pool (default 1000)")

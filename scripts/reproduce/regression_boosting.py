@@ -40,7 +40,7 @@ FOLDS, EPS, ENTRIES = 2, 0.1, 1000
 # Of the booster with ℓ1: rounds at most, and candidates that enter in each.
 MOST_ROUNDS, ENTERING = 100, 10
 GREEDY_ROUNDS = 300
-# Rounds of the sequential booster; the paper made 1000 and more, which take hours on Ailerons.
+# Rounds of the sequential booster; the paper made 1000 and more.
 ROUNDS = {"housing": 1000, "ailerons": 300}
 ALPHAS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 # What a further factor of a product costs.

@@ -187,9 +187,8 @@ def commit() -> str:
         return done.stdout.strip()
 
     try:
-        changed = git(
-            "status", "--porcelain", "--untracked-files=no", "--", "visionshare", "scripts"
-        )
+        code = ("visionshare", "scripts", "benchmarks")
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", *code)
         return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

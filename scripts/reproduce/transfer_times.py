@@ -104,9 +104,12 @@ def _fits(positives: int, runs: int) -> Fits:
     columns = ArrayColumns(X)
     columns.fit_scaling("unit_variance")
     centered = 2.0 * y - 1 - np.mean(2.0 * y - 1)
-    rounds, delta = int(exact.rounds), float(exact.tol)
-    problem = (columns.table(), *columns.scaling_of(), np.ones(m), centered, float(m), 1.0, delta)
-    uniforms = RandomSubset(DRAWN).uniforms(1)[:rounds]
+    rounds, alpha, delta = int(exact.rounds), float(exact.alpha), float(exact.tol)
+    problem = (columns.table(), *columns.scaling_of(), np.ones(m), centered, float(m), alpha, delta)
+    uniforms = RandomSubset(DRAWN).uniforms(1)
+    while len(uniforms) < rounds:
+        uniforms = np.vstack([uniforms, RandomSubset(DRAWN).uniforms(len(uniforms) + 1)])
+    uniforms = uniforms[:rounds]
 
     def all_of_them() -> int:
         return len(select(*problem, rounds)[0])
@@ -114,15 +117,15 @@ def _fits(positives: int, runs: int) -> Fits:
     def some_of_them() -> int:
         ids, gains = np.zeros(rounds, np.int64), np.empty(rounds)
         U, Gys = np.empty((rounds, m)), np.empty((rounds, m))
-        return select_drawn(*problem, uniforms, 0, np.zeros(rounds, np.int64), ids, gains, U, Gys)[
-            0
-        ]
+        gone = np.zeros(rounds, np.int64)
+        found = select_drawn(*problem, uniforms, 0, gone, ids, gains, U, Gys)
+        return int(found[0])
 
-    fits = [lambda: exact.fit(X, y), lambda: drawn.fit(X, y), all_of_them, some_of_them]
-    seconds = median_seconds(fits, runs)
-    n_exact, n_drawn = len(exact.support_), len(drawn.support_)
+    n_exact, n_drawn = len(exact.fit(X, y).support_), len(drawn.fit(X, y).support_)
     assert (all_of_them(), some_of_them()) == (n_exact, n_drawn)
-    return Fits(positives, seconds[0], seconds[1], n_exact, n_drawn, *seconds[2:])
+    timed = [lambda: exact.fit(X, y), lambda: drawn.fit(X, y), all_of_them, some_of_them]
+    whole, whole_drawn, alone, alone_drawn = median_seconds(timed, runs)
+    return Fits(positives, whole, whole_drawn, n_exact, n_drawn, alone, alone_drawn)
 
 
 def times(quick: bool) -> dict[str, Any]:

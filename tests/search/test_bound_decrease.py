@@ -1,5 +1,7 @@
 """Boosting's criterion: the decrease of each violator's bound, against single evaluations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,11 +15,11 @@ from visionshare.search import BoundState, Pool, make_task_criterion
 from visionshare.solvers import MovingRows, TaskProblem, majorizer
 
 
-def _state(penalty, groups=None, alpha=4.0):
+def _state(penalty, groups=None, alpha=4.0, d=12):
     rng = np.random.default_rng(1)
     m = 60
     y, omega = rng.integers(0, 3, m), rng.uniform(0.5, 2, m)
-    X = rng.normal(size=(m, 12))
+    X = rng.normal(size=(m, d))
     X[np.arange(m), y] += 1
     columns = ArrayColumns(X, dtype="float64", groups=groups)
     columns.fit_scaling("none")
@@ -51,6 +53,22 @@ def test_scores_are_those_of_single_updates(solver, penalty):
         assert scores[j] > 0
         assert_allclose(scores[j], alone[0], rtol=1e-12)
     assert 0 < np.isfinite(scores).sum() < 12
+
+
+def test_many_groups_of_any_size_score_as_each_alone():
+    """More groups than are scored together, shuffled, some of them active."""
+    rng = np.random.default_rng(2)
+    groups = rng.permutation(np.repeat(np.arange(600), rng.integers(1, 5, 600)))
+    problem, pool, state, _ = _state("l1/linf", groups, 0.5, len(groups))
+    active = {c: rng.normal(size=(len(pool.features(c)), 3)) for c in (3, 250, 251, 599)}
+    state = replace(state, active=active)
+    criterion = make_task_criterion("bound", problem, "gradboost", 0.0)
+    scores = criterion.score(pool, state, None)
+    assert np.isfinite(scores).sum() > 300
+    alone = [criterion.score(pool, state, np.array([c]))[0] for c in range(600)]
+    assert_allclose(scores, alone, rtol=1e-10)
+    some = rng.permutation(600)[:400]
+    assert_allclose(criterion.score(pool, state, some), scores[some], rtol=1e-10)
 
 
 def test_active_candidates_count_with_their_weights():

@@ -151,7 +151,7 @@ def _step(
     train_error: float,
     validation_error: float | None,
 ) -> PathStep:
-    """Return a prefix of which weights, zeros beyond its features, and intercepts are known."""
+    """Return the step of a prefix, given its weights (zero beyond its features) and intercepts."""
     # A copy: the weights of many prefixes lie in one array.
     weights = model[0][:, : len(support)].copy()
     return PathStep(

@@ -17,8 +17,8 @@ __all__ = ["select", "select_drawn", "select_groups"]
 _REFRESH = 1e-4
 # Columns a block: what a step keeps of each stays in the first cache or the second.
 _BLOCK = 2048
-# Examples whose products are written out.
-_FEW = 256
+# Examples up to which plain loops replace BLAS: they are at least as fast up to there.
+_MOST_LOOPED = 256
 # Scales from its inverse to it have squares that single precision holds.
 _USUAL = 1e6
 
@@ -286,11 +286,10 @@ def _best_of(
 def _image(z: np.ndarray, U: np.ndarray, alpha: float) -> np.ndarray:
     """Return Gz."""
     v = z / alpha
-    if len(z) > _FEW:
+    if len(z) > _MOST_LOOPED:
         for i in range(len(U)):
             v -= U[i] * np.dot(U[i], z)
         return v
-    # Of few examples a call to BLAS takes longer than its product.
     for i in range(len(U)):
         share = 0.0
         for k in range(len(z)):

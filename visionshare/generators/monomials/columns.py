@@ -18,8 +18,10 @@ from visionshare.resources import thread_limit
 
 __all__ = ["ProductColumns"]
 
-# Bytes of the products that are evaluated at once: few enough for a core's cache.
-_BATCH_BYTES = 1 << 20
+# Bytes of the products that are evaluated at once, and how many are at least.
+_BATCH_BYTES, _LEAST_BATCH = 1 << 20, 64
+# Keys of monomials are sums modulo this prime: two sums below it fit into 64 bits.
+_PRIME = np.uint64((1 << 61) - 1)
 
 
 class ProductColumns(Columns):
@@ -29,7 +31,8 @@ class ProductColumns(Columns):
     number s ≤ t, from 0; either may be a product itself. A product has an id for good once both
     have entered, and is evaluated when asked for, from the values of both: those of what entered
     are kept, 4 bytes an example each. Several pairs may give the same monomial, as (ab)c and a(bc)
-    do: :attr:`distinct` says which ids are the first of theirs, and searches look at no others.
+    do: :attr:`distinct` says which ids are the first of theirs, and the search "products" scores
+    no others.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ class ProductColumns(Columns):
         m, self.d = base.shape
         self.base, self.base_family, self.entries = base, family, int(entries)
         super().__init__((m, self.d + entries * (entries + 1) // 2), "float32", None, base.n_jobs)
-        self._numbers = np.random.default_rng(0).integers(0, 1 << 64, self.d, np.uint64)
+        self._base_keys = np.random.default_rng(0).integers(0, _PRIME, self.d, np.uint64)
         self.fit_scaling("none")
 
     def begin(self) -> None:
@@ -84,10 +87,11 @@ class ProductColumns(Columns):
         # Of each that entered: its unscaled values, and the number of its factors.
         self._values = np.empty((0, self.shape[0]), np.float32)
         self._degrees = np.empty(0, np.int64)
-        # Of each that entered: a sum over its factors, by which monomials are told apart.
-        self._sums = np.empty(0, np.uint64)
+        # Of each that entered: the key of its monomial, and which of its products are the first
+        # of theirs; keys of all products.
+        self._keys = np.empty(0, np.uint64)
+        self._is_first: list[np.ndarray] = []
         self._seen: set[int] = set()
-        self._first: list[np.ndarray] = []
 
     def enter(self, ids: np.ndarray) -> None:
         """Learn that columns were chosen: their products with all chosen ones are columns now.
@@ -104,31 +108,31 @@ class ProductColumns(Columns):
             values, degree = self._evaluated(int(j))
             if n == len(self._values):
                 room = min(max(16, 2 * n), self.entries)
-                self._values = _longer(self._values, room)
-                self._degrees = _longer(self._degrees, room)
-                self._sums = _longer(self._sums, room)
+                self._values = _resized(self._values, room)
+                self._degrees = _resized(self._degrees, room)
+                self._keys = _resized(self._keys, room)
             self._values[n], self._degrees[n] = values, degree
-            self._sums[n] = self._sum_of(int(j))
+            self._keys[n] = self._key_of(int(j))
             self._entered.append(int(j))
-            self._first.append(self._unseen(self._sums[: n + 1] + self._sums[n]))
+            self._is_first.append(self._unseen((self._keys[: n + 1] + self._keys[n]) % _PRIME))
 
-    def _sum_of(self, j: int) -> np.uint64:
-        """Return the sum, modulo 2⁶⁴, of random numbers of a monomial's factors.
+    def _key_of(self, j: int) -> np.uint64:
+        """Return a monomial's key: the sum of random numbers of its factors, modulo a prime.
 
-        It does not depend on their order. Half a million different monomials have all different
-        sums but for a chance below 1e-7.
+        It does not depend on their order. Two monomials that differ have the same key with a
+        chance of one in 2.3e18: of half a million, any two with one below 1e-7.
         """
         if j < self.d:
-            return np.uint64(self._numbers[j])
-        pair = np.concatenate(self._pairs(np.array([j])))
-        return np.uint64(self._sums[pair].sum(dtype=np.uint64))
+            return np.uint64(self._base_keys[j])
+        t, s = (self._keys[number[0]] for number in self._pairs(np.array([j])))
+        return np.uint64((t + s) % _PRIME)
 
-    def _unseen(self, sums: np.ndarray) -> np.ndarray:
-        """Return which sums are of no product before, and remember them."""
+    def _unseen(self, keys: np.ndarray) -> np.ndarray:
+        """Return which keys are of no product before, and remember them."""
         unseen = []
-        for one in sums.tolist():
-            unseen.append(one not in self._seen)
-            self._seen.add(one)
+        for key in keys.tolist():
+            unseen.append(key not in self._seen)
+            self._seen.add(key)
         return np.array(unseen)
 
     def _evaluated(self, j: int) -> tuple[np.ndarray, int]:
@@ -163,8 +167,8 @@ class ProductColumns(Columns):
 
     @property
     def distinct(self) -> np.ndarray:
-        """Which columns that have an id by now are no monomial of a lower id, (n,) bool."""
-        return np.concatenate([np.ones(self.d, bool), *self._first])
+        """Mask (n,) of the first id of each monomial, among the ids that are known by now."""
+        return np.concatenate([np.ones(self.d, bool), *self._is_first])
 
     @property
     def fingerprint(self) -> str:
@@ -229,7 +233,7 @@ class ProductColumns(Columns):
                 yield Span(span.buffer, span.offsets, old[span.positions])
         new = np.flatnonzero(ids >= self.d)
         m = self.shape[0]
-        at_once = max(64, _BATCH_BYTES // (4 * m))
+        at_once = max(_LEAST_BATCH, _BATCH_BYTES // max(1, 4 * m))
         for i in range(0, len(new), at_once):
             batch = new[i : i + at_once]
             values = self._products_of(ids[batch])
@@ -255,7 +259,7 @@ class ProductColumns(Columns):
         return out
 
 
-def _longer(rows: np.ndarray, n: int) -> np.ndarray:
+def _resized(rows: np.ndarray, n: int) -> np.ndarray:
     """Return an array of n rows that begins with the given ones."""
     longer = np.empty((n, *rows.shape[1:]), rows.dtype)
     longer[: len(rows)] = rows

@@ -275,6 +275,12 @@ def draw(measured: dict[tuple[str, str], list[Outcome]], path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
+def ahead(measured: dict[tuple[str, str], list[Outcome]], name: str) -> int:
+    """Return in how many splits ours errs less than the last round of the sequential booster."""
+    pairs = zip(measured[name, OURS], measured[name, CLASSICAL], strict=True)
+    return sum(bool(ours.errors[-1] < other.errors[-1]) for ours, other in pairs)
+
+
 def comparison(measured: dict[tuple[str, str], list[Outcome]], name: str) -> str:
     """Return how ours compares with the sequential booster at its best and last round."""
     boosted, classical = measured[name, OURS], measured[name, CLASSICAL]
@@ -289,6 +295,7 @@ def comparison(measured: dict[tuple[str, str], list[Outcome]], name: str) -> str
         last=spread(last, 3),
         best=spread(best, 3),
         wins=sum(a < b for a, b in zip(ours, best, strict=True)),
+        ahead=ahead(measured, name),
         n_splits=len(ours),
         ratio=f"{seconds[0] / seconds[1]:.1f}",
     )
@@ -329,6 +336,8 @@ def write(options: Any, measured: dict[tuple[str, str], list[Outcome]]) -> None:
     write_page(
         options.out,
         "regression_boosting",
+        ahead=sum(ahead(measured, name) for name in NAMES),
+        runs=sum(len(measured[name, OURS]) for name in NAMES),
         n_splits=len(measured["housing", OURS]),
         sizes="; ".join(f"{n} {TRAINING[n]} rows train, {TESTING[n]} test" for n in NAMES),
         folds=FOLDS,

@@ -225,6 +225,25 @@ def test_the_page_of_few_inputs_counts_who_errs_less(tmp_path):
     assert (tmp_path / "plot.png").is_file()
 
 
+def test_steps_of_mnist_keep_the_runs_of_seeds_that_are_not_asked_for(tmp_path):
+    options = Namespace(
+        images=None, rounds=305, templates=1000, copies=5, seeds=1, out=tmp_path, runs=tmp_path
+    )
+    runs = [
+        mnist_steps.Figures(
+            "printed", seed, 60_000, 60 + seed, 10_000, 305, 10, {"learning": 2.0}, "a1"
+        )
+        for seed in (0, 2)
+    ]
+    content = {"size": mnist_steps.size_of(options), "copies": 5, "plain": runs, "deformed": runs}
+    keep_runs(tmp_path, "mnist_steps", content)
+    mnist_steps.write(options)
+    found = json.loads((tmp_path / "mnist_steps.json").read_text(encoding="utf-8"))["runs"]
+    assert [one["seed"] for one in found["plain"]] == [0, 2]
+    assert [one["test_errors"] for one in found["deformed"]] == [60, 62]
+    assert "(0.60, 0.62)" in (tmp_path / "mnist_steps.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("copies", [0, 5])
 @pytest.mark.parametrize("step", mnist_steps.STEPS, ids=lambda step: step.name)
 def test_a_step_of_mnist_has_a_pool_of_the_templates_asked_for(step, copies):

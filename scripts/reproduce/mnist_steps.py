@@ -351,7 +351,9 @@ def main() -> None:
 
 def write(options: Any) -> None:
     """Write the page of what is there, and the runs."""
-    seeds = range(options.seeds)
+    # Seeds of the raw runs beside the page that were not asked for now stay on it.
+    before = [*raw_runs(options)["plain"], *raw_runs(options)["deformed"]]
+    seeds = sorted({*range(options.seeds), *(one["seed"] for one in before)})
 
     def found(steps: Sequence[Step], copies: int) -> list[Figures]:
         each = (figures(step, seed, options, copies) for step in steps for seed in seeds)

@@ -88,6 +88,7 @@ def write(options: Any, runs: dict[tuple[str, int], list[Run]], n_validation: in
         errors=table(head, rows),
         n_seeds=len(next(iter(runs.values()))),
         n_rounds=rounds,
+        best=min(runs, key=lambda setting: np.mean([run.errors[-1] for run in runs[setting]]))[0],
         n_validation=f"{n_validation:,}",
         sizes=", ".join(f"{number} {name[2:]}" for name, number in POOL.items()),
         jobs=options.jobs,

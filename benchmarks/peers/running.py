@@ -301,7 +301,7 @@ def _measure(options: argparse.Namespace, peers: Mapping[str, Peer]) -> None:
 
 def main(given: Sequence[str] | None = None, peers: Mapping[str, Peer] = PEERS) -> None:
     """Read the command line, measure ``peers`` and write page and picture."""
-    # Asked for now: what changes while peers train is no code that runs.
+    # Read before training: a commit that is made meanwhile is not the code that runs.
     commit()
     try:
         _measure(_arguments(given, peers), peers)

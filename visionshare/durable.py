@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from visionshare.errors import InputError, StorageError
+from visionshare.system import is_running, replace, sync_file, sync_folder
 
 __all__ = [
     "is_partial",
     "make_folder",
+    "move_into_place",
     "new_folder",
     "remove_folder",
     "replace_file",
@@ -106,19 +108,11 @@ def is_partial(path: Path) -> bool:
     return path.name.startswith(".") and path.suffix == ".partial"
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _remove_stale(final: Path) -> None:
     """Remove partial files and folders that processes left when they were killed."""
     for partial in final.parent.glob(f".{_escaped(final.name)}.*.partial"):
         process = partial.name.split(".")[-2].partition("-")[0]
-        if process.isdigit() and not _is_alive(int(process)):
+        if process.isdigit() and not is_running(int(process)):
             if partial.is_dir() and not partial.is_symlink():
                 shutil.rmtree(partial, ignore_errors=True)
             else:
@@ -129,15 +123,21 @@ def _escaped(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        # It belongs to another user.
-        pass
-    return True
+def move_into_place(written: Path, final: Path) -> None:
+    """Give a file that is complete its name: after this neither is lost when the power is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "draft").write_text("one")
+    ...     move_into_place(Path(folder, "draft"), Path(folder, "a"))
+    ...     os.listdir(folder)
+    ['a']
+    """
+    sync_file(written)
+    replace(written, final)
+    sync_folder(final.parent)
 
 
 @contextmanager
@@ -169,13 +169,10 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         _remove_stale(final)
         try:
             yield partial
-            with open(partial, "rb") as handle:
-                os.fsync(handle.fileno())
-            os.replace(partial, final)
+            move_into_place(partial, final)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-        _sync_folder(final.parent)
 
 
 @contextmanager
@@ -221,11 +218,11 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.mkdir()
         try:
             yield partial
-            os.replace(partial, final)
+            replace(partial, final)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-        _sync_folder(final.parent)
+        sync_folder(final.parent)
 
 
 def remove_folder(path: str | os.PathLike[str]) -> None:
@@ -258,7 +255,7 @@ def remove_folder(path: str | os.PathLike[str]) -> None:
         if not final.is_dir():
             return
         partial = final.with_name(f".{final.name}.{os.getpid()}-{next(_numbers)}.partial")
-        os.replace(final, partial)
+        replace(final, partial)
         shutil.rmtree(partial)
 
 

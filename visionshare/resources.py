@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from visionshare.errors import InputError
+from visionshare.system import physical_memory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,6 @@ __all__ = [
     "available_memory",
     "cache_folder",
     "parse_size",
-    "peak_memory",
     "product",
     "resolve_jobs",
     "run_blocks",
@@ -407,10 +407,10 @@ def available_memory() -> int:
     >>> available_memory() > 1 << 28
     True
     """
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits = [physical_memory()]
     for file in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
-            limits.append(int(Path("/sys/fs/cgroup", file).read_text()))
+            limits.append(int(Path("/sys/fs/cgroup", file).read_text("ascii")))
         except (OSError, ValueError):
             # No such limit here, or "max".
             continue
@@ -430,17 +430,3 @@ def size_text(n_bytes: float) -> str:
             return f"{n_bytes:.1f} {unit}"
         n_bytes /= 1024
     return f"{n_bytes:.1f} PiB"
-
-
-def peak_memory() -> int:
-    """Return the largest resident size of this process so far, in bytes.
-
-    Examples
-    --------
-    >>> peak_memory() > 1 << 20
-    True
-    """
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)

@@ -21,7 +21,7 @@ from visionshare.recipes.stages.estimates import learning_bytes, tuning_bytes
 TWO_RUNS = """
 import sys
 from visionshare.recipes import load_recipe, train
-from visionshare.resources import peak_memory
+from visionshare.system import peak_memory
 
 folder = sys.argv[1]
 peaks = []

@@ -10,12 +10,12 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from visionshare.durable import make_folder, storage_errors, write_text
+from visionshare.durable import make_folder, move_into_place, storage_errors, write_text
 from visionshare.storage import check_takes_results, is_url, put_file
 from visionshare.store.writer_lock import writer_lock
 from visionshare.uploads import local_place, remove_empty_folders
@@ -125,10 +125,8 @@ class ResumedFile:
         """Give the file its name, or upload it to storage."""
         with storage_errors(self._path):
             if url is None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
                 self._file.close()
-                os.replace(_unfinished(self._path), self._path)
+                move_into_place(_unfinished(self._path), self._path)
             else:
                 # A stopped upload is repeated, and nothing else.
                 self._write_record()
@@ -142,6 +140,8 @@ class ResumedFile:
         if self._record.inputs:
             self._write_record()
         else:
+            # Windows removes no file that is open.
+            self._file.close()
             _unfinished(self._path).unlink(missing_ok=True)
 
     def _begun(self) -> _Record:
@@ -223,7 +223,9 @@ def resumed_file(
                 _keep(file, final)
                 raise
             file.finish(url)
-        final.with_name(lock).unlink(missing_ok=True)
+        # Windows removes no open file: there a lock that is released removes its own.
+        with suppress(PermissionError):
+            final.with_name(lock).unlink(missing_ok=True)
     if url is not None:
         remove_empty_folders(final.parent)
 

@@ -13,6 +13,7 @@ from visionshare.errors import ExportError
 from visionshare.export.c.program import CProgram, batch_source
 from visionshare.export.toolchain import FLAGS, compiler, run_compiler, target_macros
 from visionshare.resources import cache_folder
+from visionshare.system import belongs_to_others, replace, shared_library, user_label
 
 __all__ = ["cached_library", "library_folder"]
 
@@ -39,7 +40,8 @@ def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None =
     parts += [*compiler(), *FLAGS, target_macros()]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     folder = library_folder(cache_dir)
-    library = folder / f"{digest}.so"
+    suffix, options = shared_library()
+    library = folder / f"{digest}{suffix}"
     if library.is_file():
         return library
     try:
@@ -47,12 +49,15 @@ def cached_library(program: CProgram, cache_dir: str | os.PathLike[str] | None =
             for name in (header, source):
                 (Path(work) / name).write_text(program.files[name], encoding="ascii")
             # No program has a name with a capital letter.
-            together, made = Path(work) / "Batch.c", Path(work) / "made.so"
+            together, made = Path(work) / "Batch.c", Path(work) / f"made{suffix}"
             together.write_text(batch, encoding="ascii")
-            run_compiler([*FLAGS, "-shared", "-fPIC", together, "-o", made, "-lm"])
+            run_compiler([*FLAGS, together, "-o", made, *options])
             # Two processes may compile the same at once: either file is complete.
-            os.replace(made, library)
+            replace(made, library)
     except OSError as error:
+        if library.is_file():
+            # On Windows it is in use already.
+            return library
         raise ExportError(f"{folder}: {error.strerror}; name another folder (cache_dir)") from None
     return library
 
@@ -83,7 +88,7 @@ def library_folder(cache_dir: str | os.PathLike[str] | None = None) -> Path:
         return _made_for_one_user(cache_folder() / "compiled")
     except OSError:
         # Services and containers often run without a home that they can write to.
-        return _usable(Path(tempfile.gettempdir()) / f"visionshare-{os.getuid()}")
+        return _usable(Path(tempfile.gettempdir()) / f"visionshare-{user_label()}")
 
 
 def _usable(folder: Path) -> Path:
@@ -99,8 +104,7 @@ def _made_for_one_user(folder: Path) -> Path:
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
-    open_to_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or open_to_others:
+    if not stat.S_ISDIR(status.st_mode) or belongs_to_others(status):
         raise ExportError(f"{folder}: not a folder of this user alone; remove it")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "cannot be written to", str(folder))

@@ -15,6 +15,7 @@ from visionshare.export.c.program import CProgram
 from visionshare.export.onnx.model import OnnxProgram
 from visionshare.export.onnx.runtime import run_onnx
 from visionshare.export.toolchain import FLAGS, run_compiler
+from visionshare.system import shared_library
 
 __all__ = [
     "CompiledPreparation",
@@ -61,13 +62,15 @@ class CompiledPreparation:
     def __init__(self, classifier: CompactClassifier, program: CProgram) -> None:
         self._shape = classifier.image_shape
         prefix = program.name
-        with tempfile.TemporaryDirectory(prefix="visionshare-") as name:
+        # Windows removes no library that is loaded: there it stays with the temporary files.
+        with tempfile.TemporaryDirectory(prefix="visionshare-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             for file in (f"{prefix}.h", f"{prefix}_prepare.h", f"{prefix}_prepare.c"):
                 (folder / file).write_text(program.files[file], encoding="ascii")
-            library = folder / "prepare.so"
+            suffix, options = shared_library()
+            library = folder / f"prepare{suffix}"
             source = folder / f"{prefix}_prepare.c"
-            run_compiler([*FLAGS, "-shared", "-fPIC", source, "-o", library])
+            run_compiler([*FLAGS, source, "-o", library, *options])
             try:
                 loaded = ctypes.CDLL(str(library))
             except OSError as error:

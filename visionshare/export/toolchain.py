@@ -29,7 +29,8 @@ def compiler() -> list[str]:
         If there is none.
     """
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        words = shlex.split(name)
+        # A path of Windows has backslashes, which are none of a shell.
+        words = [name] if shutil.which(name) else shlex.split(name)
         if words and shutil.which(words[0]):
             return words
     raise ExportError("no C compiler: install gcc or clang, or name one in the variable CC")
@@ -49,7 +50,12 @@ def run_compiler(arguments: Sequence[str | Path]) -> str:
 def _output(command: list[str]) -> str:
     try:
         return subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=_SECONDS
+            command,
+            check=True,
+            capture_output=True,
+            timeout=_SECONDS,
+            encoding="utf-8",
+            errors="replace",
         ).stdout
     except subprocess.CalledProcessError as error:
         first = (error.stderr.strip() or "no message").splitlines()[0]
@@ -96,7 +102,7 @@ def section_sizes(path: Path) -> ObjectSize | None:
     """
     if shutil.which("size") is None:
         return None
-    result = subprocess.run(["size", str(path)], capture_output=True, text=True, check=False)
+    result = subprocess.run(["size", str(path)], capture_output=True, encoding="utf-8", check=False)
     lines = result.stdout.splitlines() if result.returncode == 0 else []
     words = lines[-1].split() if lines else []
     if len(words) < 3 or not all(word.isdigit() for word in words[:3]):

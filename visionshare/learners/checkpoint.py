@@ -67,7 +67,7 @@ class Checkpoint(Generic[R]):
             write_text(file, json.dumps(identity))
             return
         try:
-            written = json.loads(file.read_text())
+            written = json.loads(file.read_text("utf-8"))
         except (ValueError, RecursionError, OSError):
             written = None
         if written != identity:

@@ -167,8 +167,8 @@ def _of_target(target: Target) -> list[str]:
 def _run(command: list[str]) -> str:
     try:
         return subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=_SECONDS,
-            env={**os.environ, "NO_COLOR": "1"},
+            command, check=True, capture_output=True, timeout=_SECONDS,
+            encoding="utf-8", errors="replace", env={**os.environ, "NO_COLOR": "1"},
         ).stdout  # fmt: skip
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines() or ["no message"]

@@ -18,7 +18,7 @@ from visionshare.recipes.run import Run
 from visionshare.recipes.schema import as_settings
 from visionshare.recipes.stages.evaluation import Evaluation
 from visionshare.recipes.stages.images import RunImages
-from visionshare.resources import peak_memory
+from visionshare.system import peak_memory
 
 if TYPE_CHECKING:
     from visionshare.reports.figures import CurvePoint

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.attack.mutations import NUMBERS, Inputs, mutated
+from scripts.attack.damage import NUMBERS, Inputs, mutated
 
 __all__ = ["ARRAYS"]
 

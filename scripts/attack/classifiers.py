@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.attack.mutations import Inputs, mutated
+from scripts.attack.damage import Inputs, mutated
 
 _LARGEST_IMAGE = 1 << 20
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scripts.attack.damage import Inputs
 from scripts.attack.forked import Attempt, forked
-from scripts.attack.mutations import Inputs
 from scripts.attack.results import Ending
 from visionshare.errors import VisionshareError
 

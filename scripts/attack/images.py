@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scripts.attack.mutations import Inputs, mutated
+from scripts.attack.damage import Inputs, mutated
 
 
 @cache

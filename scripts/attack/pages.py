@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from scripts.attack.damage import Inputs
 from scripts.attack.images import mutated_image
-from scripts.attack.mutations import Inputs
 
 _CLASSES = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from scripts.attack.classifiers import change_json
-from scripts.attack.mutations import Inputs, mutated
+from scripts.attack.damage import Inputs, mutated
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from scripts.attack.classifiers import change_json, small_model
+from scripts.attack.damage import Inputs, mutated
 from scripts.attack.images import image_seeds
-from scripts.attack.mutations import Inputs, mutated
 from visionshare.errors import VisionshareError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from scripts.attack.mutations import Inputs, mutated
+from scripts.attack.damage import Inputs, mutated
 from scripts.attack.requests import mutated_request, request_seeds
 from scripts.attack.serving import Served
 from visionshare.errors import VisionshareError

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from scripts.attack.classifiers import absurd_json, change_json
-from scripts.attack.mutations import Inputs, mutated
+from scripts.attack.damage import Inputs, mutated
 from visionshare.errors import StoreError
 
 __all__ = ["STORES"]

@@ -78,7 +78,7 @@ class DataError(VisionshareError, ValueError):
     >>> load_dataset("mnits", "test")
     Traceback (most recent call last):
         ...
-    visionshare.errors.DataError: no data set 'mnits'; known: ...
+    visionshare.errors.DataError: no data set named 'mnits'. Did you mean 'mnist'?
     """
 
 
@@ -105,7 +105,7 @@ class StoreError(VisionshareError, RuntimeError):
     >>> open_store("nowhere")
     Traceback (most recent call last):
         ...
-    visionshare.errors.StoreError: nowhere: no store ...
+    visionshare.errors.StoreError: no folder of a store named 'nowhere'.
     """
 
 
@@ -122,7 +122,7 @@ class ClassifierFileError(VisionshareError, ValueError):
     >>> load("nothing")
     Traceback (most recent call last):
         ...
-    visionshare.errors.ClassifierFileError: nothing: No such file or directory
+    visionshare.errors.ClassifierFileError: no file named 'nothing'.
     """
 
 

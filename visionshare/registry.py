@@ -11,6 +11,7 @@ import numpy as np
 
 from visionshare.errors import InputError, VisionshareError
 from visionshare.fingerprints import array_fingerprint
+from visionshare.names import choices
 
 __all__ = ["Registry", "description", "fresh"]
 
@@ -64,7 +65,7 @@ class Registry(Mapping[str, Callable[..., T]]):
             self._check(given, options, names)
             return fresh(given)
         if given not in self._makers:
-            raise InputError(self.parameter, given, names)
+            raise InputError(self.parameter, given, choices(given, self))
         maker = self._makers[given]
         try:
             inspect.signature(maker).bind(**options)

@@ -18,6 +18,7 @@ import numpy as np
 from visionshare.durable import write_bytes
 from visionshare.errors import VisionshareError
 from visionshare.fingerprints import spec_fingerprint
+from visionshare.names import nothing_named
 
 __all__ = ["read_tensor_file", "tensor_file_format", "write_tensor_file"]
 
@@ -108,7 +109,7 @@ def read_tensor_file(
     >>> read_tensor_file(Path("nothing"), "example", {1, 2}, DataError)
     Traceback (most recent call last):
         ...
-    visionshare.errors.DataError: nothing: No such file or directory
+    visionshare.errors.DataError: no file named 'nothing'.
     """
     try:
         header, table, body = _header(path, max_bytes, max_header_bytes)
@@ -125,6 +126,8 @@ def read_tensor_file(
         if header.pop(_CHECKSUM, None) != spec_fingerprint(header, arrays):
             raise ValueError("its sha256 differs: the file is damaged")
         return header, arrays
+    except FileNotFoundError:
+        raise error(nothing_named(path, "file")) from None
     except OSError as problem:
         raise error(f"{path}: {problem.strerror or 'cannot be read'}") from None
     except _INVALID as problem:

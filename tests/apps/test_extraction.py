@@ -232,7 +232,7 @@ def test_family_files_come_back_and_are_checked(images, family, tmp_path):
     (tmp_path / "f.safetensors").write_bytes(content)
     with pytest.raises(DataError, match="sha256"):
         read_family(tmp_path / "f.safetensors")
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(DataError, match="no file named"):
         read_family(tmp_path / "none")
 
 

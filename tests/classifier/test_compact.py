@@ -245,7 +245,7 @@ def test_hostile_files_are_refused_in_one_line(name, saved, tmp_path):
 
 
 def test_missing_and_foreign_files(tmp_path):
-    with pytest.raises(ClassifierFileError, match="No such file"):
+    with pytest.raises(ClassifierFileError, match="no file named"):
         visionshare.load(tmp_path / "none")
     with pytest.raises(ClassifierFileError):
         visionshare.load(tmp_path)

@@ -211,10 +211,12 @@ def test_options_that_are_not_used_are_errors(photos, tmp_path, capsys):
         assert option[0] in said("digits", *option)
     assert "--color" in said("digits", "--color")
     assert "--test-fraction: got 2.0" in said(str(photos), "--test-fraction", "2")
-    assert "no such file or folder" in said("no/such/folder")
-    assert "none.toml: no such file" in said("none.toml")
-    assert "none.toml: no such file" in said(str(photos), "--recipe", "none.toml")
-    assert "did you mean 'photos'" in said("photoz")
+    assert "no folder, file or pipeline named 'no/such/folder'" in said("no/such/folder")
+    assert "no folder, file or pipeline named 'none.toml'" in said("none.toml")
+    assert "no recipe file or pipeline named 'none.toml'" in said(
+        str(photos), "--recipe", "none.toml"
+    )
+    assert "Did you mean 'photos'" in said("photoz")
     assert "--size: got '0x3'" in said(str(photos), "--size", "0x3")
     for option in (["--time", "5m"], ["--budget", "200k"]):
         assert "visionshare train FOLDER" in said("digits", *option)

@@ -123,7 +123,7 @@ def test_files_of_another_kind_are_typed_errors(tmp_path, suffix):
     with pytest.raises(DataError) as caught:
         load_images(path)
     assert "\n" not in str(caught.value)
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="no folder, file or data set named"):
         load_images(tmp_path / "nothing.npz")
 
 

@@ -165,7 +165,7 @@ def test_recipes_say_how_characters_are_rendered():
     recipe = load_recipe("ocr", ["data.fonts.classes=62", 'data.fonts.tests=["cmr10"]'])
     assert recipe.data.fonts.classes == 62
     assert recipe.data.fonts.build().tests == ("cmr10",)
-    with pytest.raises(RecipeError, match="did you mean 'per_class'"):
+    with pytest.raises(RecipeError, match="Did you mean 'per_class'"):
         load_recipe("ocr", ["data.fonts.per_clas=3"])
     with pytest.raises(RecipeError, match="classes"):
         load_recipe("ocr", ["data.fonts.classes=40"])

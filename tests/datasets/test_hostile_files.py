@@ -96,7 +96,7 @@ def test_an_entry_of_the_catalog_is_refused_in_one_line(text, message, tmp_path)
 
 
 def test_a_name_that_no_system_accepts_is_nowhere(tmp_path):
-    with pytest.raises(DataError, match="no such file or folder"):
+    with pytest.raises(DataError, match="no folder, file or data set named"):
         load_images("a" * 5000)
     (tmp_path / "a.toml").write_text(ENTRY + 'kind = "npz"\n' + FILE)
     assert dataset_info("a", tmp_path).files[0].path == "a" * 5000

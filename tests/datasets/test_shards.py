@@ -77,7 +77,7 @@ def test_files_that_cannot_be_read_are_skipped_and_named(folder):
     assert len(found.shards) == 2
     assert len(found.skipped) == 1
     assert "c.tar" in found.skipped[0]
-    with pytest.raises(DataError, match="no such files"):
+    with pytest.raises(DataError, match="no files match"):
         survey_shards(f"{folder}/*.parquet", (SIDE, SIDE))
 
 

@@ -191,7 +191,7 @@ def test_what_cannot_be_trained_on_is_named(tmp_path):
     write_digits(tmp_path / "d", classes="1")
     with pytest.raises(DataError, match=r"one class \(1\)"):
         recipe_for_pictures(str(tmp_path / "d"))
-    with pytest.raises(RecipeError, match="no pipeline 'nonsense'"):
+    with pytest.raises(RecipeError, match="no recipe file or pipeline named 'nonsense'"):
         recipe_for_pictures(str(tmp_path / "d"), PictureOptions(recipe="nonsense"))
     with pytest.raises(RecipeError, match="visionshare train FOLDER --recipe photos"):
         train(load_recipe("photos"), tmp_path / "out")

@@ -81,7 +81,7 @@ def test_files_of_one_name_get_that_of_their_folder(folder, tmp_path):
 
 
 def test_wrong_sources_say_what_to_do(folder, tmp_path, digits):
-    with pytest.raises(DataError, match=r"nothing: no such source; give classifier files"):
+    with pytest.raises(DataError, match="no classifier file or folder of them named"):
         read_sources([tmp_path / "nothing"])
     with pytest.raises(DataError, match=r"without classifiers .*visionshare train"):
         read_sources([tmp_path])
@@ -149,7 +149,7 @@ def test_one_class_is_learned_against_the_rest(sources, digits, tmp_path):
         (Task(positives=0), InputError, "^positives: got 0"),
         (Task(negatives=3), InputError, "^negatives: got 3"),
         (Task(positive="8", negatives=99999), InputError, "^negatives: got 99999"),
-        (Task(pool="pixles"), RecipeError, "did you mean 'pixels'"),
+        (Task(pool="pixles"), RecipeError, "Did you mean 'pixels'"),
     ],
 )
 def test_wrong_tasks_are_refused(task, error, message, sources, digits):
@@ -203,9 +203,9 @@ def test_the_pipeline_takes_files(folder, tmp_path):
         ("sources={}", "sources: give files"),
         ('sources.classes=["1"]', "sources: give files"),
         ('sources={files=["a"], classes=["1"]}', "sources: give files"),
-        ("sources.round=3", "unknown key 'sources.round'; did you mean 'rounds'"),
-        ("learner.round=3", "unknown key 'learner.round'; did you mean 'rounds'"),
-        ("learner.kind=greedyt", "no learner 'greedyt'; did you mean 'greedytl'"),
+        ("sources.round=3", "unknown key 'sources.round'. Did you mean 'rounds'"),
+        ("learner.round=3", "unknown key 'learner.round'. Did you mean 'rounds'"),
+        ("learner.kind=greedyt", "no learner 'greedyt'. Did you mean 'greedytl'"),
         ("sources.rounds=0", "sources.rounds: "),
         ('data.classes=["8"]', "data.classes: "),
     ],
@@ -220,8 +220,12 @@ def test_wrong_recipes_name_the_key(change, message):
     [
         ('sources.classes=["1", "x"]', DataError, "digits: classes x"),
         ('data.classes=["8", "y"]', DataError, "digits: classes y"),
-        ('sources.files=["nowhere"]', DataError, "nowhere: no such source"),
-        ("sources.pool=patchs", RecipeError, "did you mean 'patches'"),
+        (
+            'sources.files=["nowhere"]',
+            DataError,
+            "no classifier file or folder of them named 'nowhere'",
+        ),
+        ("sources.pool=patchs", RecipeError, "Did you mean 'patches'"),
         ("learner.alpha=0", RecipeError, "learner.alpha: got"),
     ],
 )
@@ -276,9 +280,15 @@ def test_the_matrix_alone(folder, photos, tmp_path, capsys):
     ("arguments", "words"),
     [
         (["{photos}", "{folder}"], "--out"),
-        (["{photos}", "nowhere", "--out", "x.safetensors"], "no such source"),
+        (
+            ["{photos}", "nowhere", "--out", "x.safetensors"],
+            "no classifier file or folder of them named 'nowhere'",
+        ),
         (["{photos}", "{photos}", "--out", "x.safetensors"], "without classifiers"),
-        (["nowhere", "{folder}", "--out", "x.safetensors"], "no such file or folder"),
+        (
+            ["nowhere", "{folder}", "--out", "x.safetensors"],
+            "no folder, file or data set named 'nowhere'",
+        ),
         (["{photos}", "{folder}", "--matrix", "m.jpg"], ".png"),
         (["{photos}", "{folder}", "--out", "x", "--random-candidates", "0"], "--random-candidates"),
         (["{photos}", "{folder}", "--matrix", "m.png", "--draws", "0"], "--draws"),
@@ -286,7 +296,7 @@ def test_the_matrix_alone(folder, photos, tmp_path, capsys):
         (["{photos}", "{folder}", "--out", "x", "--alpha", "-1"], "alpha"),
         (["{photos}", "{folder}", "--out", "x", "--positive-class", "y"], "no class 'y'"),
         (["{photos}", "{folder}", "--out", "x", "--negatives", "5"], "negatives"),
-        (["{photos}", "{folder}", "--out", "x", "--features", "pixles"], "did you mean"),
+        (["{photos}", "{folder}", "--out", "x", "--features", "pixles"], "Did you mean"),
         (["textures", "{folder}", "--out", "x"], "give a folder of images"),
         (["{photos}"], "sources"),
     ],

@@ -13,6 +13,7 @@ from visionshare.cli import (
     explanation,
     export,
     extraction,
+    listing,
     prediction,
     reading,
     samples,
@@ -22,33 +23,35 @@ from visionshare.cli import (
     training,
     transfer,
 )
+from visionshare.cli.commands import Commands, switched
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    name="visionshare",
-    help=(
+app = Commands(
+    "visionshare",
+    (
         "Train and use image classifiers of few shared features.\n\n"
         "Start: visionshare train digits, then look at out/digits/report.html\n\n"
         "Then: visionshare predict out/digits/classifier.safetensors IMAGE..."
     ),
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    add_completion=True,
 )
-training.register(app)
-samples.register(app)
-design.register(app)
-evaluation.register(app)
-prediction.register(app)
-explanation.register(app)
-extraction.register(app)
-segmentation.register(app)
-reading.register(app)
-transfer.register(app)
-export.register(app)
-serving.register(app)
+for part in (
+    training,
+    samples,
+    design,
+    evaluation,
+    prediction,
+    explanation,
+    extraction,
+    segmentation,
+    reading,
+    transfer,
+    export,
+    serving,
+    listing,
+):
+    part.register(app)
 app.add_typer(stores.app, name="store")
 app.add_typer(data.app, name="data")
 
@@ -66,11 +69,23 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log what is done.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", callback=switched, expose_value=False, help="Show tracebacks of errors."
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", callback=switched, expose_value=False, help="Log what is done."
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", callback=switched, expose_value=False, help="Show no progress."
+        ),
+    ] = False,
 ) -> None:
-    if verbose:
-        import logging
-
-        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    """Options of all commands; they may stand after the command as well."""

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.commands import Commands
 from visionshare.cli.images import files_of
+from visionshare.cli.listing import completes
 from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
 from visionshare.cli.outputs import check_file, check_not_inputs, is_our_png, write_png
 
@@ -18,9 +20,15 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Check pictures; list, verify and fetch data sets.", no_args_is_help=True)
+app = Commands("data", "Check pictures; list, verify and fetch data sets.")
 
-Name = Annotated[str, typer.Argument(help="Name of a data set, see `visionshare data list`.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        help="Name of a data set, see `visionshare data list`.",
+        autocompletion=completes("datasets", paths=False),
+    ),
+]
 
 
 @app.command("list")

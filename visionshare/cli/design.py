@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.listing import completes
 from visionshare.cli.options import DataFolder, Jobs, Json
 from visionshare.cli.quantities import count_of, seconds_of
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
+    from visionshare.cli.commands import Commands
     from visionshare.recipes import DesignResult
     from visionshare.recipes.design.trials import Trial
 
@@ -23,13 +25,19 @@ __all__ = ["register"]
 _SHOWN = 10
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(design)
 
 
 def design(
-    pipeline: Annotated[str, typer.Argument(help="Name of a pipeline, or a recipe file (.toml).")],
+    pipeline: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a pipeline, or a recipe file (.toml).",
+            autocompletion=completes("pipelines"),
+        ),
+    ],
     data: DataFolder = None,
     out: Annotated[
         Path | None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.images import labeled_images
+from visionshare.cli.listing import completes
 from visionshare.cli.options import (
     Classifier,
     DataFolder,
@@ -29,6 +30,7 @@ from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, ExitFigures
+    from visionshare.cli.commands import Commands
     from visionshare.reports import Results
 
 __all__ = ["register"]
@@ -42,7 +44,7 @@ _ALL_OF_IT = (
 )
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the commands to the application."""
     for command in (evaluate, inspect, bench):
         app.command()(command)
@@ -50,7 +52,12 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     classifier: Classifier,
-    dataset: Annotated[str, typer.Argument(help="Name of the catalog, a folder or a file.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="Name of the catalog, a folder or a file.", autocompletion=completes("datasets")
+        ),
+    ],
     data: DataFolder = None,
     split: Annotated[str, typer.Option(help="Split of the data set: test or train.")] = "test",
     report: Annotated[

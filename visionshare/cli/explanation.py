@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.cli.options import Classifier, Json
+from visionshare.cli.options import Classifier, Json, Picture
 from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.classifier import Explanation
+    from visionshare.cli.commands import Commands
 
 __all__ = ["register"]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(explain)
 
 
 def explain(
     classifier: Classifier,
-    picture: Annotated[Path, typer.Argument(help="A picture file.")],
+    picture: Picture,
     out: Annotated[
         Path | None, typer.Option("--out", help="Picture to write (.png): where features counted.")
     ] = None,

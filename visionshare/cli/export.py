@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from visionshare.cli.images import labeled_images
+from visionshare.cli.listing import completes
 from visionshare.cli.options import Classifier, DataFolder, Json
 from visionshare.cli.targets import (
     CheckedTarget,
@@ -20,11 +21,13 @@ from visionshare.cli.targets import (
     report_target,
 )
 from visionshare.errors import ExportError, InputError
+from visionshare.names import choices
 
 if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.classifier import CompactClassifier
+    from visionshare.cli.commands import Commands
     from visionshare.export import CProgram, OnnxProgram
 
 __all__ = ["register"]
@@ -34,7 +37,7 @@ _FORMS = ("c", "onnx")
 _OF_SELFTEST = 4
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(export)
 
@@ -59,7 +62,8 @@ def export(
         str | None,
         typer.Option(
             help="Training images on which int8 and int4 round; layers of templates compute in "
-            "integers with them. A name of the catalog, a folder or a file."
+            "integers with them. A name of the catalog, a folder or a file.",
+            autocompletion=completes("datasets"),
         ),
     ] = None,
     pixel: Annotated[
@@ -93,6 +97,7 @@ def export(
             "--measure",
             help="Count errors of the export on labeled images: a name of the catalog, a folder "
             "or a file.",
+            autocompletion=completes("datasets"),
         ),
     ] = None,
     data: DataFolder = None,
@@ -101,14 +106,16 @@ def export(
         str | None,
         typer.Option(
             help="Write a package with a self-test: arduino, platformio, zephyr, esp-idf, "
-            "micropython or npm."
+            "micropython or npm.",
+            autocompletion=completes("packages", paths=False),
         ),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
             help="Measure flash, memory, stack and instructions on a core: cortex-m0plus, "
-            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc, wasm or host."
+            "cortex-m4, cortex-m7, cortex-m33, esp32, rv32imc, wasm or host.",
+            autocompletion=completes("targets", paths=False),
         ),
     ] = None,
     optimize: Annotated[
@@ -122,7 +129,8 @@ def export(
         str | None,
         typer.Option(
             help="Labeled images that the core classifies: a name of the catalog, a folder or a "
-            "file; bundled digits when omitted."
+            "file; bundled digits when omitted.",
+            autocompletion=completes("datasets"),
         ),
     ] = None,
     count: Annotated[int, typer.Option(help="How many of them at most.")] = 100,
@@ -155,7 +163,7 @@ def export(
     from visionshare.export.packages import PACKAGES
 
     if to not in _FORMS:
-        raise InputError("--to", to, " or ".join(map(repr, _FORMS)))
+        raise InputError("--to", to, choices(to, _FORMS))
     for_device = target is not None or package is not None
     quantize = _checked_quantize(quantize, calibrate, to, for_device)
     if preparation and package is not None:
@@ -166,7 +174,7 @@ def export(
         raise InputError("--out", None, "a folder, or --target")
     if package is not None:
         if package not in PACKAGES:
-            raise InputError("--package", package, ", ".join(PACKAGES))
+            raise InputError("--package", package, choices(package, PACKAGES))
         if out is None or to != "c":
             raise InputError("--package", package, "--out FOLDER, and --to c")
     limits = (max_flash, max_ram, max_instructions)

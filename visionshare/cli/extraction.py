@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.bundled import bundled
 from visionshare.cli.images import Images, image_paths
-from visionshare.cli.options import Jobs, Scheduler, Workers
+from visionshare.cli.listing import completes
+from visionshare.cli.options import Jobs, Scheduler, Workers, classifier_file
 from visionshare.cli.text import portable
-from visionshare.errors import DataError, InputError
+from visionshare.errors import DataError, InputError, RecipeError
+from visionshare.names import nothing_named
 
 if TYPE_CHECKING:
+    from visionshare.cli.commands import Commands
     from visionshare.datasets import Preprocessing
     from visionshare.datasets.folders import Fit
 
 __all__ = ["register"]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(extract)
 
@@ -29,7 +33,10 @@ def register(app: typer.Typer) -> None:
 def extract(
     features: Annotated[
         str,
-        typer.Argument(help="A pool (name or .toml), a classifier, or a features.safetensors."),
+        typer.Argument(
+            help="A pool (name or .toml), a classifier, or a features.safetensors.",
+            autocompletion=completes("pools"),
+        ),
     ],
     images: Images,
     out: Annotated[
@@ -120,9 +127,15 @@ def _family(
     from visionshare.apps import FEATURES_FILE
     from visionshare.apps.extraction import check_extraction_folder
     from visionshare.generators.family_file import FORMAT, read_family, write_family
+    from visionshare.recipes.pools import LISTED_POOLS
     from visionshare.tensor_file import tensor_file_format
 
     path = Path(features)
+    if path.is_dir():
+        path = classifier_file(path)
+    elif not path.is_file() and features not in bundled("features"):
+        kind = "pool of features, classifier or file of features"
+        raise RecipeError(nothing_named(features, kind, bundled("features"), LISTED_POOLS))
     if path.is_file() and path.suffix != ".toml":
         if tensor_file_format(path) == FORMAT:
             return read_family(path), "resize"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from visionshare.errors import DataError, InputError
+from visionshare.names import nothing_named
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
@@ -65,7 +66,7 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
                 raise InputError("images", entry, "files of this machine")
             matches = matching_files(entry)
             if not matches:
-                raise DataError(f"{entry}: no such file, folder or pattern")
+                raise DataError(nothing_named(entry, "file, folder or pattern"))
             sources.append(matches)
     return chain.from_iterable(sources)
 

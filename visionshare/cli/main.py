@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from visionshare.errors import VisionshareError
@@ -61,8 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return its exit code.
 
     Errors that the library raises on purpose are one line on standard error and exit code 2;
-    ``--debug`` before the command shows their traceback; ``--quiet`` shows no progress. Ctrl-C and
-    SIGTERM end it in order, with exit codes 130 and 143.
+    ``--debug`` shows their traceback; ``--quiet`` shows no progress. Ctrl-C and SIGTERM end it in
+    order, with exit codes 130 and 143.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def main(arguments: list[str] | None = None) -> int:
     0
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in arguments
     with _interrupts_end_it():
         import typer
 
         from visionshare.cli.application import app
+        from visionshare.cli.commands import Switches
         from visionshare.cli.text import accept_every_name, one_line
-        from visionshare.progress import shown
     accept_every_name()
+    switches = Switches()
 
     def failed(message: str) -> int:
         typer.echo(f"error: {one_line(message)}", err=True)
@@ -91,34 +91,57 @@ def main(arguments: list[str] | None = None) -> int:
 
     ended: list[int] = []
     try:
-        with _terminations_interrupt(ended, arguments), shown("--quiet" not in arguments):
-            result = app(arguments, "visionshare", standalone_mode=False)
+        with _terminations_interrupt(ended, arguments):
+            result = app(arguments, "visionshare", standalone_mode=False, obj=switches)
         code = result if isinstance(result, int) else 0
         # Some versions of typer return this code after an interrupt.
         return _stopped(arguments, ended) if code == _INTERRUPTED else code
     except VisionshareError as error:
-        if debug:
+        if switches.debug:
             raise
         return failed(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _stopped(arguments, ended)
     except BrokenPipeError:
-        return 1
+        return _cut_off()
     except Exception as error:
         # What typer raises for wrong options.
         if hasattr(error, "format_message"):
-            return failed(error.format_message())
-        if debug:
+            return failed(_usage(error))
+        if switches.debug:
             raise
         return failed(f"{type(error).__name__}: {error} (--debug shows where)")
 
 
+def _usage(error: Any) -> str:
+    """Return what is wrong with the options, and where their help is."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    return message if context is None else f"{message} Help: {context.command_path} -h"
+
+
+def _cut_off() -> int:
+    """Return the exit code where the reader of the output has gone: head has seen enough.
+
+    What is left in the buffer has no place to go to, and would raise once more at the end.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    return 1
+
+
+def _command_of(arguments: list[str]) -> str:
+    """Return the name of the command; options before it take no values."""
+    return next((text for text in arguments if not text.startswith("-")), "")
+
+
 def _stopped(arguments: list[str], ended: list[int]) -> int:
-    hint = ""
-    if "train" in arguments[:3]:
-        hint = "; the same command with --resume resumes it"
-    elif "design" in arguments[:3]:
-        hint = "; the same command resumes it"
+    hints = {
+        "train": "; the same command with --resume resumes it",
+        "design": "; the same command resumes it",
+    }
+    hint = hints.get(_command_of(arguments), "")
     sys.stderr.write(f"stopped{hint}\n")
     return _TERMINATED if ended else _INTERRUPTED
 
@@ -129,7 +152,8 @@ def _terminations_interrupt(ended: list[int], arguments: list[str]) -> Iterator[
 
     A service ends in order itself.
     """
-    is_ours = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL and "serve" not in arguments[:3]
+    is_free = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    is_ours = is_free and _command_of(arguments) != "serve"
     if not is_ours or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from visionshare.errors import InputError
+from visionshare.errors import ClassifierFileError, DataError, InputError
+from visionshare.names import nothing_named
 
 __all__ = [
-    "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Scheduler",
-    "SkipPreprocessing", "Workers", "image_size",
+    "Classifier", "Color", "DataFolder", "ImageSize", "Jobs", "Json", "Picture", "Scheduler",
+    "SkipPreprocessing", "Workers", "classifier_file", "image_size",
 ]  # fmt: skip
 
 _FILE = "classifier.safetensors"
 
 
-def _classifier_file(path: Path) -> Path:
-    """Return the classifier file of a run's folder, and any other path as it is."""
+def classifier_file(path: Path) -> Path:
+    """Return the classifier file of a path: a file, or the folder of a run.
+
+    Raises
+    ------
+    ClassifierFileError
+        If there is none.
+    """
+    if not os.path.exists(path):
+        runs = map(str, Path("out").glob("*/"))
+        raise ClassifierFileError(nothing_named(path, "classifier file or folder of a run", runs))
+    if not path.is_dir():
+        return path
     file = path / _FILE
-    return file if path.is_dir() and file.is_file() else path
+    if not file.is_file():
+        raise ClassifierFileError(f"{path}: a folder without {_FILE}; a finished run has one")
+    return file
+
+
+def _existing(path: Path) -> Path:
+    """Return the path of a file.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    """
+    if not os.path.exists(path):
+        raise DataError(nothing_named(path, "picture"))
+    return path
 
 
 Classifier = Annotated[
     Path,
-    typer.Argument(help="A classifier file, or the folder of a run.", callback=_classifier_file),
+    typer.Argument(help="A classifier file, or the folder of a run.", callback=classifier_file),
 ]
+Picture = Annotated[Path, typer.Argument(help="A picture file.", callback=_existing)]
 Color = Annotated[
     bool | None,
     typer.Option("--color/--gray", help="Images in color, or gray; default: as the pictures are."),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from visionshare.apps import Classified
     from visionshare.apps.resumed_file import ResumedFile
     from visionshare.classifier import CompactClassifier
+    from visionshare.cli.commands import Commands
 
 __all__ = ["register"]
 
@@ -51,7 +52,7 @@ _BEGINS = {**_HEADERS, ".jsonl": '{"image": '}
 _SKIPPED = 1
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the commands to the application."""
     app.command()(predict)
     app.command()(prepare)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from visionshare.cli.images import Images, image_paths
-from visionshare.cli.options import Jobs
+from visionshare.cli.options import Jobs, classifier_file
 from visionshare.cli.outputs import (
     check_file,
     check_free,
@@ -25,17 +25,20 @@ if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.apps.ocr import Page
+    from visionshare.cli.commands import Commands
 
 __all__ = ["register"]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(read)
 
 
 def read(
-    classifier: Annotated[Path, typer.Argument(help="A classifier of characters.")],
+    classifier: Annotated[
+        Path, typer.Argument(help="A classifier of characters.", callback=classifier_file)
+    ],
     pages: Images,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for .txt, .json, .hocr and .png of each.")

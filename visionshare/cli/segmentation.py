@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from visionshare.cli.options import Classifier, Jobs, Json
+from visionshare.cli.options import Classifier, Jobs, Json, Picture
 from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from visionshare.cli.commands import Commands
 
 __all__ = ["register"]
 
@@ -21,14 +23,14 @@ __all__ = ["register"]
 _MOST_CLASSES = 256
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(segment)
 
 
 def segment(
     classifier: Classifier,
-    image: Annotated[Path, typer.Argument(help="An image, larger than those it classifies.")],
+    image: Picture,
     out: Annotated[Path, typer.Option("--out", help="The map, a .png; a pixel is its class.")],
     step: Annotated[int, typer.Option(help="Distance of the pixels that are classified.")] = 1,
     overlay: Annotated[

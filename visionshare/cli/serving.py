@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from visionshare.cli.options import Classifier
 from visionshare.errors import InputError, ServiceError
 
+if TYPE_CHECKING:
+    from visionshare.cli.commands import Commands
+
 __all__ = ["register"]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(serve)
 

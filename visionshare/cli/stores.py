@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from visionshare.cli.commands import Commands
+
 __all__ = ["app"]
 
-app = typer.Typer(help="Inspect, verify and repair column stores.", no_args_is_help=True)
+app = Commands("store", "Inspect, verify and repair column stores.")
 
 Folder = Annotated[Path, typer.Argument(help="Folder of a store.")]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from visionshare.errors import InputError
+from visionshare.names import choices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +57,7 @@ def checked_target(options: TargetOptions) -> CheckedTarget:
     from visionshare.resources import parse_size
 
     if options.optimize not in OPTIMIZATIONS:
-        raise InputError("--optimize", options.optimize, " or ".join(map(repr, OPTIMIZATIONS)))
+        raise InputError("--optimize", options.optimize, choices(options.optimize, OPTIMIZATIONS))
     if options.most_images < 1:
         raise InputError("--count", options.most_images, "an integer of at least 1")
     flash, ram, instructions = options.max_flash, options.max_ram, options.max_instructions

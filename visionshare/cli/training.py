@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.listing import completes
 from visionshare.cli.options import (
     Color,
     DataFolder,
@@ -19,18 +20,20 @@ from visionshare.cli.options import (
 )  # fmt: skip
 from visionshare.cli.searching import SearchOptions, chosen_recipe
 from visionshare.errors import DataError, InputError, RecipeError
+from visionshare.names import nothing_named
 
 if TYPE_CHECKING:
     import numpy as np
 
     from visionshare.classifier import CompactClassifier
+    from visionshare.cli.commands import Commands
     from visionshare.recipes import Recipe
     from visionshare.recipes.own_pictures import OwnPictures, PictureOptions
 
 __all__ = ["register"]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the commands to the application."""
     app.command()(train)
     app.command()(warmup)
@@ -44,6 +47,7 @@ def train(
             '"s3://bucket/*.tar" and other patterns of files, .zarr); '
             "or the name of a pipeline, or a recipe file (.toml).",
             metavar="PICTURES|PIPELINE",
+            autocompletion=completes("pipelines"),
         ),
     ],
     data: DataFolder = None,
@@ -59,7 +63,9 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            "--recipe", help="Train your pictures by this recipe (photos, glyphs, …); no search."
+            "--recipe",
+            help="Train your pictures by this recipe (photos, glyphs, …); no search.",
+            autocompletion=completes("pipelines"),
         ),
     ] = None,
     budget: Annotated[
@@ -226,9 +232,11 @@ def _pipeline(
     """Return the recipe of a name or a file; options of pictures are refused."""
     from visionshare.recipes import list_pipelines, load_recipe
     from visionshare.recipes.own_pictures import PictureOptions, check_data_folder
+    from visionshare.recipes.reading import LISTED_PIPELINES
 
-    if name not in list_pipelines() and not name.lower().endswith(".toml") and _is_path(name):
-        raise DataError(f"{name}: no such file or folder")
+    known = list_pipelines()
+    if name not in known and not os.path.isfile(name):
+        raise DataError(nothing_named(name, "folder, file or pipeline", known, LISTED_PIPELINES))
     recipe = load_recipe(name, changes)
     if options != PictureOptions() or search.given:
         named = {**_OPTIONS, "color": "--color" if options.color else "--gray"}
@@ -251,10 +259,6 @@ _OPTIONS = {
     "balanced": "--balanced",
     "skip_broken": "--skip-broken",
 }
-
-
-def _is_path(name: str) -> bool:
-    return os.sep in name or "/" in name or bool(os.path.splitext(name)[1])
 
 
 def _show(figures: dict[str, Any], place: str) -> None:

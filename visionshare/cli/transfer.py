@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from visionshare.cli.images import files_of
+from visionshare.cli.listing import completes
 from visionshare.cli.options import DataFolder, Jobs, Json
 from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
+    from visionshare.cli.commands import Commands
     from visionshare.datasets import ImageSet
     from visionshare.generators.sources.scores import LinearSource
     from visionshare.recipes.transfer import Task
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 
-def register(app: typer.Typer) -> None:
+def register(app: Commands) -> None:
     """Add the command to the application."""
     app.command()(transfer)
 
@@ -30,7 +32,8 @@ def transfer(
     dataset: Annotated[
         str,
         typer.Argument(
-            help="The new images: a folder with one folder per class, a data set or a file."
+            help="The new images: a folder with one folder per class, a data set or a file.",
+            autocompletion=completes("datasets"),
         ),
     ],
     sources: Annotated[
@@ -62,7 +65,11 @@ def transfer(
         typer.Option(help="Try this number of random candidates per round (59), not all."),
     ] = None,
     features: Annotated[
-        str, typer.Option(help="Features of the images: a pool, or none for sources alone.")
+        str,
+        typer.Option(
+            help="Features of the images: a pool, or none for sources alone.",
+            autocompletion=completes("pools"),
+        ),
     ] = "pixels",
     draws: Annotated[int, typer.Option(help="Repetitions that the matrix is the mean of.")] = 10,
     split: Annotated[str, typer.Option(help="Split of a data set: train or test.")] = "train",

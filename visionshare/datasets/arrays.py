@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import DataError
+from visionshare.names import nothing_named
 
 __all__ = ["hdf5_array", "read_hdf5", "read_npz"]
 
@@ -104,7 +105,7 @@ def read_hdf5(
 
     path = Path(path)
     if not os.path.isfile(path):
-        raise DataError(f"{path}: no such file")
+        raise DataError(nothing_named(path, "file"))
     try:
         with h5py.File(path, "r", locking="best-effort") as file:
             arrays = {}

@@ -22,9 +22,11 @@ from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
+from visionshare.names import did_you_mean
 from visionshare.resources import cache_folder
 
 __all__ = [
+    "LISTED_DATASETS",
     "Catalog",
     "DataSetInfo",
     "data_roots",
@@ -37,6 +39,8 @@ __all__ = [
     "verify_dataset",
 ]
 
+#: Where an error without a nearer hint sends its reader.
+LISTED_DATASETS = "`visionshare data list` lists the data sets"
 # A folder with a TOML file for each data set; the bundled ones when it is None.
 Catalog: TypeAlias = "str | os.PathLike[str] | None"
 Folder: TypeAlias = "str | os.PathLike[str] | None"
@@ -100,7 +104,8 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
         import tomli as tomllib
     path = _entries(catalog).get(name)
     if path is None:
-        raise DataError(f"no data set {name!r}; known: {', '.join(list_datasets(catalog))}")
+        near = did_you_mean(name, list_datasets(catalog), LISTED_DATASETS)
+        raise DataError(f"no data set named {name!r}{near}")
     try:
         return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
     except ValidationError as error:

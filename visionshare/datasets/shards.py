@@ -340,7 +340,7 @@ def survey_shards(
     names = stored_files(pattern) if isinstance(pattern, str) else list(pattern)
     names = [part for name in names for part in partitions_of(name)]
     if not names:
-        raise DataError(f"{pattern}: no such files")
+        raise DataError(f"no files match {pattern!r}")
     if mode not in ("gray", "color"):
         raise InputError("mode", mode, "'gray' or 'color'")
     height, width = map(int, size)

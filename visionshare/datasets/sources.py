@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from visionshare.datasets.catalog import Catalog, list_datasets, load_dataset
+from visionshare.datasets.catalog import LISTED_DATASETS, Catalog, list_datasets, load_dataset
 from visionshare.datasets.folders import Fit, as_preprocessing
 from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
@@ -17,6 +17,7 @@ from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
 from visionshare.errors import DataError, InputError
+from visionshare.names import nothing_named
 
 __all__ = ["load_images"]
 
@@ -78,7 +79,8 @@ def load_images(
         plates = read_plates(path, mode or "gray")
         return replace(texture_patches(plates, split, cut, path.name), split=split)
     if not os.path.exists(path):
-        raise DataError(f"{source}: no such file or folder, and no data set of the catalog")
+        known, kind = list_datasets(catalog), "folder, file or data set"
+        raise DataError(nothing_named(source, kind, known, LISTED_DATASETS))
     if path.suffix == ".parquet":
         return read_parquet(path, None, size, mode or "gray", fit)
     folder = inner if (inner := path / split).is_dir() else path

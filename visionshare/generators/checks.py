@@ -11,6 +11,7 @@ import numpy as np
 from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
 from visionshare.memory import memory_room
+from visionshare.names import choices
 from visionshare.resources import size_text
 
 __all__ = [
@@ -82,7 +83,7 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> None:
     >>> check_choice("pooling", "max", ("sum", "max"))
     """
     if not isinstance(value, str) or value not in known:
-        raise InputError(name, value, " or ".join(map(repr, known)))
+        raise InputError(name, value, choices(value, known))
 
 
 def check_fraction(name: str, value: Any) -> None:

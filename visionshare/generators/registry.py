@@ -20,6 +20,7 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.fingerprints import spec_fingerprint
 from visionshare.generators.base import FeatureFamily
+from visionshare.names import choices
 
 __all__ = [
     "FAMILIES",
@@ -90,7 +91,7 @@ def family_class(name: str) -> type[FeatureFamily]:
     """
     homes = _homes()
     if not isinstance(name, str) or name not in homes:
-        raise InputError("family", name, " or ".join(map(repr, sorted(homes))))
+        raise InputError("family", name, choices(name, sorted(homes)))
     family: type[FeatureFamily] = EntryPoint(name, homes[name], _GROUP).load()
     return family
 

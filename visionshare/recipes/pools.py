@@ -12,12 +12,15 @@ from pydantic import ValidationError
 from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
 from visionshare.generators import FeatureFamily, family_class, family_names
-from visionshare.recipes.reading import first_problem, hint, read_toml
+from visionshare.names import did_you_mean, nothing_named
+from visionshare.recipes.reading import first_problem, read_toml
 from visionshare.recipes.schema import FeaturePart, PoolFile, PoolPart
 
-__all__ = ["read_pool"]
+__all__ = ["LISTED_POOLS", "read_pool"]
 
 _DEEPEST_POOL = 8
+#: Where an error without a nearer hint sends its reader.
+LISTED_POOLS = "`visionshare list pools` lists them"
 
 
 def read_pool(part: FeaturePart, seed: int) -> FeatureFamily:
@@ -41,17 +44,15 @@ def _family(
     known = bundled("features")
     path = known.get(pool, folder / pool)
     if not os.path.isfile(path):
-        raise RecipeError(
-            f"no pool of features {pool!r}{hint(pool, known)} Known: {', '.join(known)}"
-        )
+        raise RecipeError(nothing_named(pool, "pool of features", known, LISTED_POOLS))
     try:
         file = PoolFile(**read_toml(path))
     except ValidationError as error:
         raise RecipeError(f"{path}: {first_problem(error, PoolFile)}") from None
     names = family_names()
     if file.family not in names:
-        near = hint(file.family, names)
-        raise RecipeError(f"{path}: no family {file.family!r}{near} Known: {', '.join(names)}")
+        near = did_you_mean(file.family, names)
+        raise RecipeError(f"{path}: no family {file.family!r}{near}")
     family, parameters = family_class(file.family), {**file.parameters, **changes}
     n = len(file.parts)
     fits, takes = {
@@ -84,8 +85,8 @@ def _plain(
     names = list(family().get_params())
     for key in parameters:
         if key not in names:
-            near = hint(key, names)
-            raise RecipeError(f"{path}: unknown parameter {key!r}{near} Known: {', '.join(names)}")
+            near = did_you_mean(key, names)
+            raise RecipeError(f"{path}: unknown parameter {key!r}{near}")
     drawn = {"random_state": seed} if "random_state" in names else {}
     return family(**{**drawn, **parameters})
 
@@ -99,8 +100,8 @@ def _parts(
     names = [part.name or part.pool for part in parts]
     for name, change in changes.items():
         if name not in names:
-            near = hint(name, names)
-            raise RecipeError(f"{path}: unknown part {name!r}{near} Known: {', '.join(names)}")
+            near = did_you_mean(name, names)
+            raise RecipeError(f"{path}: unknown part {name!r}{near}")
         if names.count(name) > 1:
             raise RecipeError(f"{path}: parts: several have the name {name!r}; give each its own")
         if not isinstance(change, dict):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from visionshare.bundled import bundled
 from visionshare.errors import RecipeError
+from visionshare.names import did_you_mean, nothing_named
 from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
 from visionshare.recipes.schema import Recipe, recipe_model
 from visionshare.recipes.sections import INVALID
@@ -24,14 +24,17 @@ else:
     import tomli as tomllib
 
 __all__ = [
+    "LISTED_PIPELINES",
     "first_problem",
-    "hint",
     "list_pipelines",
     "load_recipe",
     "parse_recipe",
     "parse_setting",
     "read_toml",
 ]
+
+#: Where an error without a nearer hint sends its reader.
+LISTED_PIPELINES = "`visionshare list` lists the pipelines"
 
 
 def list_pipelines() -> list[str]:
@@ -121,13 +124,8 @@ def load_recipe(
     known = bundled("pipelines")
     path = known.get(str(name_or_path), Path(name_or_path))
     if not os.path.isfile(path):
-        if str(name_or_path).lower().endswith(".toml"):
-            raise RecipeError(f"{name_or_path}: no such file")
-        near = hint(str(name_or_path), known)
-        names = ", ".join(sorted(known))
-        raise RecipeError(
-            f"no pipeline {str(name_or_path)!r}{near} Known: {names}; or a .toml file"
-        )
+        kind = "recipe file or pipeline"
+        raise RecipeError(nothing_named(name_or_path, kind, known, LISTED_PIPELINES))
     values = _merged(read_toml(path), changes or {})
     for text in settings:
         keys, value = parse_setting(text)
@@ -140,8 +138,8 @@ def load_recipe(
     learner = values.get("learner", {})
     kind = learner.get("kind", DEFAULT_LEARNER) if isinstance(learner, dict) else DEFAULT_LEARNER
     if kind not in (kinds := learner_kinds()):
-        near, names = hint(str(kind), kinds), ", ".join(kinds)
-        raise RecipeError(f"{path}: learner.kind: no learner {str(kind)!r}{near} Known: {names}")
+        near = did_you_mean(str(kind), kinds, f"Known: {', '.join(kinds)}.")
+        raise RecipeError(f"{path}: learner.kind: no learner {str(kind)!r}{near}")
     model = recipe_model(kind)
     try:
         return model(**values)
@@ -163,12 +161,6 @@ def _merged(values: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     return merged
 
 
-def hint(name: str, known: Iterable[str]) -> str:
-    """Return a question that names what is spelled nearly so, or a full stop."""
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else "."
-
-
 def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     """Return what is wrong with a file in one line: where, what was given, what is accepted."""
     problems = error.errors()
@@ -184,7 +176,8 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> str:
     if problem["type"] != "extra_forbidden":
         return f"{where}: {problem['msg']} (got {problem['input']!r})"
     names = list(table.model_fields)
-    return f"unknown key {where!r}{hint(keys[-1], names)} Known: {', '.join(names)}"
+    known = f"Known: {', '.join(names)}."
+    return f"unknown key {where!r}{did_you_mean(keys[-1], names, known)}"
 
 
 def _keys(loc: tuple[Any, ...], model: type[BaseModel]) -> tuple[list[str], type[BaseModel]]:

@@ -12,6 +12,7 @@ import numpy as np
 from visionshare.datasets import ImageSet
 from visionshare.errors import DataError
 from visionshare.generators.sources.scores import LinearSource
+from visionshare.names import nothing_named
 from visionshare.recipes.pools import read_pool
 from visionshare.recipes.schema import FeaturePart, SourcesPart
 
@@ -80,10 +81,8 @@ def _files(path: Path) -> list[Path]:
             )
         return files
     if not os.path.isfile(path):
-        raise DataError(
-            f"{path}: no such source; give classifier files (*{_SUFFIX}) or folders of them, "
-            "such as `visionshare train digits --out sources/digits` writes"
-        )
+        otherwise = "Train one: visionshare train digits --out sources/digits"
+        raise DataError(nothing_named(path, "classifier file or folder of them", (), otherwise))
     return [path]
 
 

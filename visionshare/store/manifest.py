@@ -11,6 +11,7 @@ from typing import Any
 from visionshare.durable import write_text
 from visionshare.errors import StoreError
 from visionshare.fingerprints import spec_fingerprint
+from visionshare.names import nothing_named
 
 __all__ = [
     "MANIFEST",
@@ -125,13 +126,17 @@ def read_manifest(folder: Path) -> Manifest:
     >>> read_manifest(Path("nowhere"))
     Traceback (most recent call last):
         ...
-    visionshare.errors.StoreError: nowhere: no store (No such file or directory for manifest.json)
+    visionshare.errors.StoreError: no folder of a store named 'nowhere'.
     """
     path = folder / MANIFEST
     try:
         if path.stat().st_size > _LARGEST:
             raise StoreError(f"{path}: too large for a manifest")
         values = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        if not folder.is_dir():
+            raise StoreError(nothing_named(folder, "folder of a store")) from None
+        raise StoreError(f"{folder}: a folder without {MANIFEST}, so no store") from None
     except OSError as error:
         raise StoreError(f"{folder}: no store ({error.strerror} for {MANIFEST})") from None
     except (ValueError, RecursionError):

@@ -323,7 +323,7 @@ def test_parquet_files_with_and_without_parts(tmp_path):
 
 
 def test_what_is_no_source_is_named(tmp_path):
-    with pytest.raises(DataError, match="no such file or folder"):
+    with pytest.raises(DataError, match="no folder or file named"):
         find_pictures(tmp_path / "none")
     (tmp_path / "a.doc").touch()
     with pytest.raises(DataError, match="unknown kind of data file"):

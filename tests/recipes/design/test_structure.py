@@ -145,7 +145,7 @@ def test_budgets_that_nothing_fits_are_refused():
         ("held_out=1.0", r"design\.held_out: got 1\.0"),
         ("reduction=1", r"design\.reduction: got 1"),
         ("n_rungs=0", r"design\.n_rungs: got 0"),
-        ("n_map=[3]", r"unknown key 'design\.n_map'; did you mean 'n_maps'"),
+        ("n_map=[3]", r"unknown key 'design\.n_map'. Did you mean 'n_maps'"),
     ],
 )
 def test_wrong_settings_name_the_key(setting, message):

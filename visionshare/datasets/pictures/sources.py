@@ -24,6 +24,7 @@ from visionshare.datasets.pictures.tables import TABLES, find_table, table_pictu
 from visionshare.datasets.pictures.tars import find_tars, is_tar, tar_pictures
 from visionshare.datasets.pictures.value_ranges import are_pictures, as_bytes, value_range
 from visionshare.errors import DataError
+from visionshare.names import nothing_named
 
 __all__ = ["KINDS", "find_pictures", "labeled_arrays"]
 
@@ -66,7 +67,7 @@ def find_pictures(source: str | os.PathLike[str]) -> PictureSet:
     if os.path.isdir(path):
         return _in_folder(path)
     if not os.path.isfile(path):
-        raise DataError(f"{source}: no such file or folder")
+        raise DataError(nothing_named(source, "folder or file"))
     suffix = path.suffix.lower()
     if suffix in TABLES:
         return table_pictures(path)

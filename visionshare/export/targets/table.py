@@ -6,6 +6,7 @@ import platform
 from dataclasses import dataclass
 
 from visionshare.errors import InputError
+from visionshare.names import choices
 
 __all__ = ["TARGETS", "Target", "find_target"]
 
@@ -110,5 +111,5 @@ def find_target(name: str, argument: str = "target") -> Target:
     'riscv32-freestanding-none'
     """
     if name not in TARGETS:
-        raise InputError(argument, name, ", ".join(TARGETS))
+        raise InputError(argument, name, choices(name, TARGETS))
     return TARGETS[name]

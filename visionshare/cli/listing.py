@@ -1,0 +1,106 @@
+"""The command that lists names, and the same names for the completion of shells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from visionshare.bundled import bundled
+from visionshare.errors import InputError
+from visionshare.names import choices
+
+if TYPE_CHECKING:
+    from visionshare.cli.commands import Commands
+
+__all__ = ["completes", "register"]
+
+# What has names that users type, and where they are found.
+_BUNDLED = {"pipelines": "pipelines", "pools": "features", "datasets": "data"}
+_KINDS = (*_BUNDLED, "targets")
+
+
+def register(app: Commands) -> None:
+    """Add the command to the application."""
+    app.command("list")(list_names)
+
+
+def list_names(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help=f"What to list: {', '.join(_KINDS)}.", autocompletion=lambda: list(_KINDS)
+        ),
+    ] = "pipelines",
+) -> None:
+    """List the names that other commands take: pipelines, pools of features, and more.
+
+    Example: visionshare list
+
+    Example: visionshare list pools
+    """
+    if kind not in _KINDS:
+        raise InputError("KIND", kind, choices(kind, _KINDS))
+    described = _described(kind)
+    width = max(map(len, described))
+    for name, text in described.items():
+        typer.echo(f"{name:{width}}  {text}")
+
+
+def _described(kind: str) -> dict[str, str]:
+    """Return what each name of a kind stands for."""
+    if kind == "targets":
+        from visionshare.export.targets import TARGETS
+
+        return {name: target.description for name, target in TARGETS.items()}
+    from visionshare.recipes.reading import read_toml
+
+    key = "title" if kind == "datasets" else "description"
+    files = bundled(_BUNDLED[kind])
+    return {name: str(read_toml(files[name]).get(key, "")) for name in sorted(files)}
+
+
+def completes(kind: str, paths: bool = True) -> Callable[[str], list[str]]:
+    """Return a function that completes names of a kind, and paths where these are taken too.
+
+    Examples
+    --------
+    >>> completes("pipelines")("mnist-q")
+    ['mnist-quick']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        found = [name for name in _names(kind) if name.startswith(incomplete)]
+        # Where no name fits, the shell completes paths itself, and better.
+        return found + _paths(incomplete) if found and paths else found
+
+    return complete
+
+
+def _names(kind: str) -> list[str]:
+    """Return the names of a kind, with few imports: a shell waits for them."""
+    if kind == "targets":
+        from visionshare.export.targets.table import TARGETS
+
+        return list(TARGETS)
+    if kind == "packages":
+        from visionshare.export.packages import PACKAGES
+
+        return list(PACKAGES)
+    return sorted(bundled(_BUNDLED[kind]))
+
+
+def _paths(incomplete: str) -> list[str]:
+    """Return the paths that begin as a text does; folders end with a separator."""
+    folder, name = os.path.split(incomplete)
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            return sorted(
+                os.path.join(folder, entry.name) + (os.sep if entry.is_dir() else "")
+                for entry in entries
+                if entry.name.startswith(name) and (name or not entry.name.startswith("."))
+            )
+    except OSError:
+        return []

@@ -1,0 +1,149 @@
+"""Names that nobody knows, and those that were probably meant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
+from pathlib import Path
+
+__all__ = ["choices", "did_you_mean", "near_names", "near_paths", "nothing_named"]
+
+# Names that a message suggests, or lists where none is near, at most.
+_SUGGESTED, _LISTED = 2, 8
+# A second name is suggested where it is about as near as the first.
+_AS_NEAR = 0.1
+# Characters of a name that a message repeats.
+_REPEATED = 200
+# Entries of a folder that are compared with a misspelled name.
+_COMPARED = 5000
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return the end of a message about an unknown name: the nearest names, or all of a few.
+
+    Parameters
+    ----------
+    name : str
+        What was given.
+    known : iterable of str
+        What is accepted.
+    otherwise : str, optional
+        The sentence to end with where no name is near and there are many.
+
+    Examples
+    --------
+    >>> did_you_mean("photo", ["photos", "glyphs"])
+    ". Did you mean 'photos'?"
+    >>> did_you_mean("x", ["photos", "glyphs"]), did_you_mean("x", map(str, range(99)))
+    ('. Known: photos, glyphs.', '.')
+    """
+    names = list(known)
+    near = near_names(name, names)
+    if near:
+        return f". Did you mean {' or '.join(map(repr, near))}?"
+    if 0 < len(names) <= _LISTED:
+        return f". Known: {', '.join(names)}."
+    return f". {otherwise}" if otherwise else "."
+
+
+def nothing_named(
+    name: str | os.PathLike[str], kind: str, known: Iterable[str] = (), otherwise: str = ""
+) -> str:
+    """Return the message of an error: there is no such path or name, and which is the nearest.
+
+    Parameters
+    ----------
+    name : str or path-like
+        What was given.
+    kind : str
+        What it could have been, such as "file or folder".
+    known : iterable of str, optional
+        Names that are accepted beside paths.
+    otherwise : str, optional
+        The sentence to end with where nothing is near.
+
+    Examples
+    --------
+    >>> nothing_named("photo", "folder, file or pipeline", ["photos"])
+    "no folder, file or pipeline named 'photo'. Did you mean 'photos'?"
+    """
+    text = os.fspath(name)
+    near = did_you_mean(text, [*known, *near_paths(text)], otherwise)
+    shown = text if len(text) <= _REPEATED else f"{text[:_REPEATED]}…"
+    return f"no {kind} named {shown!r}{near}"
+
+
+def choices(name: object, known: Iterable[str]) -> str:
+    """Return what is accepted instead of a name, for an InputError.
+
+    Examples
+    --------
+    >>> choices("onx", ["c", "onnx"])
+    "'c' or 'onnx' (did you mean 'onnx'?)"
+    """
+    names = list(known)
+    near = near_names(name, names) if isinstance(name, str) else []
+    accepted = " or ".join(map(repr, names))
+    return f"{accepted} (did you mean {near[0]!r}?)" if near else accepted
+
+
+def near_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are spelled nearly like one, the nearest first, in any case.
+
+    Examples
+    --------
+    >>> near_names("MNIST", ["mnist", "digits"])
+    ['mnist']
+    """
+    by_folded: dict[str, str] = {}
+    for one in known:
+        by_folded.setdefault(one.casefold(), one)
+    given = name.casefold()[:_REPEATED]
+    close = get_close_matches(given, by_folded, _SUGGESTED)
+    ratios = [SequenceMatcher(None, near, given).ratio() for near in close]
+    return [
+        by_folded[near]
+        for near, ratio in zip(close, ratios, strict=True)
+        if ratio > ratios[0] - _AS_NEAR
+    ]
+
+
+def near_paths(path: str | os.PathLike[str]) -> list[str]:
+    """Return existing paths that are spelled nearly like a missing one, the nearest first.
+
+    Each name on the way that is missing is replaced by the nearest one of its folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "photos").mkdir()
+    ...     [Path(near).name for near in near_paths(f"{folder}/photo")]
+    ['photos']
+    """
+    parts = Path(path).parts
+    if not parts:
+        return []
+    *way, last = parts
+    folder = Path()
+    for name in way:
+        if not os.path.isdir(folder / name):
+            near = near_names(name, _entries(folder))
+            if not near:
+                return []
+            name = near[0]
+        folder /= name
+    if os.path.lexists(folder / last):
+        return [str(folder / last)]
+    return [str(folder / name) for name in near_names(last, _entries(folder))]
+
+
+def _entries(folder: Path) -> list[str]:
+    """Return the names in a folder; none of one that cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in islice(entries, _COMPARED)]
+    except (OSError, ValueError):
+        return []

@@ -171,3 +171,16 @@ def test_a_folder_of_a_family_imports_nothing_private_of_another():
         used = {"part_", "parts_", "base_"}
         private = [use for use in _private_of_families(path) if use.split(".")[0] in used]
         assert not private, f"{path}: {private}"
+
+
+def test_no_kernel_has_threads_of_its_own():
+    """They do not survive a fork: ``resources.run_kernel`` divides the work of all kernels."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword):
+                own = node.arg == "parallel" or (
+                    node.arg == "target" and getattr(node.value, "value", None) == "parallel"
+                )
+                assert not own, f"{path}, line {node.value.lineno}"
+            if isinstance(node, ast.ImportFrom) and node.module == "numba":
+                assert "prange" not in [alias.name for alias in node.names], path

@@ -1,11 +1,12 @@
 """Sizes, threads and folders."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from visionshare.errors import InputError
-from visionshare.resources import cache_folder, parse_size, resolve_jobs, thread_limit
+from visionshare.resources import cache_folder, parse_size, resolve_jobs, run_kernel, thread_limit
 
 
 @pytest.mark.parametrize(
@@ -42,15 +43,36 @@ def test_threads_are_counted_as_scikit_learn_does():
             resolve_jobs(wrong, "--jobs")
 
 
-def test_thread_limits_nest_and_end():
-    import numba
+def _threads_of_a_kernel():
+    """Return how many parts a kernel's work of 1000 numbers is divided into: 1 on one thread."""
+    parts = []
+    run_kernel(lambda first, last: parts.append((first, last)), 1000)
+    covered = sorted(parts)
+    assert [first for first, _ in covered] == [0, *(last for _, last in covered[:-1])]
+    assert covered[-1][1] == 1000
+    return len(parts)
 
-    before = numba.get_num_threads()
-    with thread_limit(1) as outer:
+
+def test_thread_limits_nest_and_end():
+    assert _threads_of_a_kernel() == 1
+    with thread_limit(2) as outer:
+        two = _threads_of_a_kernel()
         with thread_limit(1) as inner:
-            assert (outer, inner, numba.get_num_threads()) == (1, 1, 1)
-        assert numba.get_num_threads() == 1
-    assert numba.get_num_threads() == before
+            assert (outer, inner, _threads_of_a_kernel()) == (2, 1, 1)
+        assert _threads_of_a_kernel() == two > 1
+    assert _threads_of_a_kernel() == 1
+
+
+def test_a_thread_limit_holds_in_its_own_thread_alone():
+    with ThreadPoolExecutor(1) as pool, thread_limit(2):
+        assert pool.submit(_threads_of_a_kernel).result() == 1
+        assert _threads_of_a_kernel() > 1
+
+
+def test_a_kernel_without_work_is_called_for_nothing():
+    for threads in (1, 2):
+        with thread_limit(threads):
+            run_kernel(lambda first, last: pytest.fail("called") if first < last else None, 0)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other platforms have folders of their own")

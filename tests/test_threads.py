@@ -1,4 +1,4 @@
-"""Predictions have the same bits for any number of threads and callers, and after a fork."""
+"""Predictions have the same bits for any number of threads and callers; limits are counted."""
 
 import hashlib
 import json
@@ -88,64 +88,6 @@ def test_threads_of_blas_and_of_calls_do_not_change_bits():
     for blas, n_jobs in (("1", 1), ("2", 2), ("3", 3)):
         code = f"{HEAD}print(json.dumps(threads.digests({n_jobs})))"
         assert run_python(code, OPENBLAS_NUM_THREADS=blas) == expected
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
-@pytest.mark.parametrize("layer", ["omp", "workqueue"])
-def test_a_forked_child_predicts_the_same(layer):
-    # The parent has predicted on threads, and ran kernels of training on threads of numba.
-    code = f"""{HEAD}
-import numpy as np
-from visionshare import ShareBoost
-before = threads.digests(2)
-rng = np.random.default_rng(0)
-try:
-    ShareBoost(rounds=3, n_jobs=2).fit(rng.standard_normal((200, 20)), np.arange(200) % 3)
-except ValueError:
-    pass  # a threading layer that this machine does not have
-read, write = os.pipe()
-child = os.fork()
-if child == 0:
-    both = [threads.digests(n) for n in (1, 2)]
-    os.write(write, json.dumps(both).encode())
-    os._exit(0)
-os.close(write)
-with os.fdopen(read) as pipe:
-    given = pipe.read()
-status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-print(json.dumps([status, json.loads(given or "[]"), before, threads.digests(2)]))
-"""
-    status, of_child, before, after = run_python(code, NUMBA_THREADING_LAYER=layer)
-    assert status == 0
-    assert of_child == [before, before]
-    assert after == before
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
-def test_a_forked_child_trains_where_the_parent_only_predicted():
-    code = f"""{HEAD}
-import numpy as np
-from visionshare import ShareBoost
-made, images = threads.classifiers(["patches", "union"])
-for model in made.values():
-    model.decision_function(images, 2)
-X, y = np.random.default_rng(0).standard_normal((200, 20)), np.arange(200) % 3
-def scores():
-    return ShareBoost(rounds=3, n_jobs=2).fit(X, y).decision_function(X).tolist()
-read, write = os.pipe()
-child = os.fork()
-if child == 0:
-    os.write(write, json.dumps(scores()[:20]).encode())
-    os._exit(0)
-os.close(write)
-with os.fdopen(read) as pipe:
-    given = pipe.read()
-status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-print(json.dumps([status, json.loads(given or "[]"), scores()[:20]]))
-"""
-    status, of_child, of_parent = run_python(code)
-    assert status == 0
-    assert of_child == of_parent
 
 
 def test_limits_of_blas_are_counted():

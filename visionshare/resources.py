@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ __all__ = [
     "product",
     "resolve_jobs",
     "run_blocks",
+    "run_kernel",
     "single_threaded_blas",
     "size_text",
     "thread_limit",
@@ -33,6 +34,10 @@ __all__ = [
 
 # Multiply-accumulates that take less time than to wake a thread: no library divides them.
 _NO_THREADS = 4096
+# Parts that a kernel's work is divided into, for each thread: what is left at the end is short.
+_PARTS_A_THREAD = 4
+# Threads that the kernels of this context may use, see ``thread_limit``.
+_kernel_threads: ContextVar[int] = ContextVar("kernel_threads", default=1)
 
 
 def parse_size(size: str | int, argument: str = "memory") -> int:
@@ -222,6 +227,7 @@ class _Workers:
         """Start a function up to ``n`` times; less often where the interpreter is ending."""
         with self._lock:
             if self._pool is None:
+                # The calling thread works too.
                 most = max(1, resolve_jobs(-1) - 1)
                 self._pool = ThreadPoolExecutor(most, thread_name_prefix="visionshare")
         try:
@@ -286,9 +292,9 @@ def run_blocks(
 ) -> None:
     """Call ``function(start, stop)`` for blocks of a fixed size that cover the numbers below ``n``.
 
-    For kernels that release the interpreter's lock and were compiled without threads of their
-    own: such threads end a process that forked, or is forked. The calling thread takes part; the
-    others belong to the library and serve all callers.
+    For kernels that release the interpreter's lock. The calling thread takes part; the others
+    belong to the library, serve all callers, and are started anew in a child that was forked. No
+    kernel is compiled with threads of its own (``parallel=True``): these would not survive a fork.
 
     Parameters
     ----------
@@ -345,15 +351,49 @@ def run_blocks(
             raise error
 
 
+def run_kernel(kernel: Callable[..., object], n: int, *args: Any) -> None:
+    """Call ``kernel(first, last, *args)`` for parts that cover the numbers below ``n``.
+
+    It runs on as many threads as the :class:`thread_limit` around it says.
+
+    Parameters
+    ----------
+    kernel : callable
+        Compiled with ``nogil=True`` and without ``parallel=True``. Each number must have a result
+        of its own that does not depend on what else the same call computes.
+    n : int
+    *args
+        Further arguments of the kernel, among them the arrays that it writes to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from numba import njit
+    >>> @njit(nogil=True)
+    ... def square(first, last, out):
+    ...     for i in range(first, last):
+    ...         out[i] = i * i
+    >>> squares = np.empty(5)
+    >>> with thread_limit(2):
+    ...     run_kernel(square, 5, squares)
+    >>> squares.tolist()
+    [0.0, 1.0, 4.0, 9.0, 16.0]
+    """
+    threads = _kernel_threads.get()
+    if threads <= 1:
+        # One call: it costs less than many.
+        kernel(0, n, *args)
+        return
+    block = max(1, -(-n // (_PARTS_A_THREAD * threads)))
+    run_blocks(lambda first, last: kernel(first, last, *args), n, block, threads)
+
+
 @contextmanager
 def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
-    """Run parallel numba kernels of this thread on ``n_jobs`` threads, and BLAS on one.
+    """Run kernels (:func:`run_kernel`) on ``n_jobs`` threads, and BLAS on one.
 
-    Every parallel loop of the library is over blocks of a fixed size, each computed by one
-    thread with a single-threaded BLAS, so that results do not depend on ``n_jobs``.
-
-    This is for training. It starts numba's threads, which do not survive a fork; prediction uses
-    :func:`run_blocks` and :class:`single_threaded_blas`.
+    Parts of a kernel's work have results of their own, computed by one thread with a
+    single-threaded BLAS, so that results do not depend on ``n_jobs``.
 
     Parameters
     ----------
@@ -363,7 +403,7 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
     Yields
     ------
     int
-        The number of numba threads in force (never more than numba was started with).
+        The number of threads in force; where there are fewer cores, fewer run at once.
 
     Examples
     --------
@@ -371,17 +411,14 @@ def thread_limit(n_jobs: int | None = 1) -> Iterator[int]:
     ...     threads
     1
     """
-    import numba
-
-    # Numba counts threads per calling thread.
-    before = numba.get_num_threads()
-    threads = min(resolve_jobs(n_jobs), int(numba.config.NUMBA_NUM_THREADS))
+    before = _kernel_threads.get()
+    threads = resolve_jobs(n_jobs)
     with single_threaded_blas():
-        numba.set_num_threads(threads)
+        _kernel_threads.set(threads)
         try:
             yield threads
         finally:
-            numba.set_num_threads(before)
+            _kernel_threads.set(before)
 
 
 def cache_folder() -> Path:

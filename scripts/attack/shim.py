@@ -187,14 +187,11 @@ def _together(
 
 
 def _keep_to_files() -> None:
-    """Leave out what touches no file: drawing takes longer than all else, threads do not fork."""
-    import numba
-
+    """Leave out what touches no file: drawing takes longer than all else."""
     from visionshare.reports import figures
 
     for name in figures.__all__:
         setattr(figures, name, lambda *_: "")
-    numba.get_num_threads, numba.set_num_threads = (lambda: 1), (lambda n: None)
 
 
 def _warmed(argv: Sequence[str]) -> str:

@@ -3,13 +3,16 @@
 A buffer is a one-dimensional array of float64, float32, or float16 seen as uint16; column j is
 ``buffer[offsets[j] : offsets[j] + m]``. Memory, memory-mapped shards and subsets of columns are
 then all the same to a kernel. Tiles of a fixed size go through single-threaded BLAS, one thread a
-tile, so that a column's result depends on nothing but the column.
+tile, so that a column's result depends on nothing but the column. Private kernels compute the
+tiles, or columns, from ``first`` to ``last``; public functions divide them among threads.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from visionshare.resources import run_kernel
 
 __all__ = ["correlate", "correlate_sparse", "gather", "moments", "moments_sparse", "pick"]
 
@@ -33,13 +36,18 @@ def _expand(half: np.ndarray, bits: np.ndarray) -> None:
         )
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _correlate_half(
-    buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, units: np.ndarray
-) -> np.ndarray:
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    R: np.ndarray,
+    units: np.ndarray,
+    G: np.ndarray,
+) -> None:
     n, (m, k) = offsets.shape[0], R.shape
-    G = np.empty((n, k), np.float64)
-    for block in prange((n + _COLUMNS - 1) // _COLUMNS):
+    for block in range(first, last):
         bits = np.zeros((_COLUMNS, _ROWS), np.uint32)
         tile = bits.view(np.float32)
         total = np.zeros((_COLUMNS, k), np.float64)
@@ -57,14 +65,14 @@ def _correlate_half(
         for j in range(count):
             for q in range(k):
                 G[lowest + j, q] = total[j, q] * units[q]
-    return G
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _correlate_full(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def _correlate_full(
+    first: int, last: int, buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray, G: np.ndarray
+) -> None:
     n, (m, k) = offsets.shape[0], R.shape
-    G = np.empty((n, k), np.float64)
-    for block in prange((n + _COLUMNS - 1) // _COLUMNS):
+    for block in range(first, last):
         tile = np.zeros((_COLUMNS, _ROWS), buffer.dtype)
         total = np.zeros((_COLUMNS, k), np.float64)
         lowest = block * _COLUMNS
@@ -81,7 +89,6 @@ def _correlate_full(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> n
         for j in range(count):
             for q in range(k):
                 G[lowest + j, q] = total[j, q]
-    return G
 
 
 def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndarray:
@@ -97,12 +104,18 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
     >>> correlate(buffer, np.array([0, 2]), np.ones((2, 1))).ravel().tolist()
     [3.0, 7.0]
     """
+    n_tiles = -(-len(offsets) // _COLUMNS)
+    G = np.empty((len(offsets), R.shape[1]), np.float64)
     if buffer.dtype != np.uint16:
         full = np.float64 if buffer.dtype == np.float64 else np.float32
-        return _correlate_full(buffer, offsets, np.ascontiguousarray(R, full))
+        exact = np.ascontiguousarray(R, full)
+        run_kernel(_correlate_full, n_tiles, buffer, offsets, exact, G)
+        return G
     exponents = _exponents(R)
     raised = np.ascontiguousarray(np.ldexp(R, exponents), np.float32)
-    return _correlate_half(buffer, offsets, raised, np.ldexp(1.0, 112 - exponents))
+    units = np.ldexp(1.0, 112 - exponents)
+    run_kernel(_correlate_half, n_tiles, buffer, offsets, raised, units, G)
+    return G
 
 
 def _exponents(R: np.ndarray) -> np.ndarray:
@@ -115,21 +128,28 @@ def _exponents(R: np.ndarray) -> np.ndarray:
     return np.where(usable, np.maximum(_RESIDUAL_EXPONENT - exponents, -800), 0).astype(np.int32)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def _gather_half(
-    buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray, bits: np.ndarray
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    out: np.ndarray,
+    bits: np.ndarray,
 ) -> None:
     m = out.shape[1]
-    for j in prange(out.shape[0]):
+    for j in range(first, last):
         _expand(buffer[offsets[j] : offsets[j] + m], bits[j])
         for i in range(m):
             out[j, i] *= _HALF_SCALE
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _gather_full(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
+@njit(cache=True, nogil=True)
+def _gather_full(
+    first: int, last: int, buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray
+) -> None:
     m = out.shape[1]
-    for j in prange(out.shape[0]):
+    for j in range(first, last):
         out[j] = buffer[offsets[j] : offsets[j] + m]
 
 
@@ -144,12 +164,27 @@ def gather(buffer: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
     [[3.0, 4.0]]
     """
     if buffer.dtype == np.uint16:
-        _gather_half(buffer, offsets, out, out.view(np.uint32))
+        run_kernel(_gather_half, len(out), buffer, offsets, out, out.view(np.uint32))
     else:
-        _gather_full(buffer, offsets, out)
+        run_kernel(_gather_full, len(out), buffer, offsets, out)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _pick(
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    rows: np.ndarray,
+    targets: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    for j in range(first, last):
+        begin, row = offsets[j], out[targets[j]]
+        for i in range(rows.shape[0]):
+            row[i] = buffer[begin + rows[i]]
+
+
 def pick(
     buffer: np.ndarray, offsets: np.ndarray, rows: np.ndarray, targets: np.ndarray, out: np.ndarray
 ) -> None:
@@ -171,17 +206,20 @@ def pick(
     >>> out.tolist()
     [[3.0]]
     """
-    for j in prange(offsets.shape[0]):
-        begin, row = offsets[j], out[targets[j]]
-        for i in range(rows.shape[0]):
-            row[i] = buffer[begin + rows[i]]
+    run_kernel(_pick, len(offsets), buffer, offsets, rows, targets, out)
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _moments_half(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def _moments_half(
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    omega: np.ndarray,
+    out: np.ndarray,
+) -> None:
     m = omega.shape[0]
-    out = np.zeros((offsets.shape[0], 3), np.float64)
-    for j in prange(offsets.shape[0]):
+    for j in range(first, last):
         bits = np.zeros(_ROWS, np.uint32)
         values = bits.view(np.float32)
         for row in range(0, m, _ROWS):
@@ -189,19 +227,23 @@ def _moments_half(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) ->
             start = offsets[j] + row
             _expand(buffer[start : start + size], bits)
             _add_moments(values, omega[row : row + size], 2.0**112, out[j])
-    return out
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _moments_full(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.ndarray:
+@njit(cache=True, nogil=True)
+def _moments_full(
+    first: int,
+    last: int,
+    buffer: np.ndarray,
+    offsets: np.ndarray,
+    omega: np.ndarray,
+    out: np.ndarray,
+) -> None:
     m = omega.shape[0]
-    out = np.zeros((offsets.shape[0], 3), np.float64)
-    for j in prange(offsets.shape[0]):
+    for j in range(first, last):
         for row in range(0, m, _ROWS):
             size = min(_ROWS, m - row)
             start = offsets[j] + row
             _add_moments(buffer[start : start + size], omega[row : row + size], 1.0, out[j])
-    return out
 
 
 @njit(cache=True, nogil=True)
@@ -229,10 +271,30 @@ def moments(buffer: np.ndarray, offsets: np.ndarray, omega: np.ndarray) -> np.nd
     """
     omega = np.ascontiguousarray(omega, np.float64)
     kernel = _moments_half if buffer.dtype == np.uint16 else _moments_full
-    return kernel(buffer, offsets, omega)
+    out = np.zeros((len(offsets), 3), np.float64)
+    run_kernel(kernel, len(offsets), buffer, offsets, omega, out)
+    return out
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _correlate_sparse(
+    first: int,
+    last: int,
+    starts: np.ndarray,
+    rows: np.ndarray,
+    values: np.ndarray,
+    ids: np.ndarray,
+    R: np.ndarray,
+    G: np.ndarray,
+) -> None:
+    k = R.shape[1]
+    for j in range(first, last):
+        for entry in range(starts[ids[j]], starts[ids[j] + 1]):
+            x, i = np.float64(values[entry]), rows[entry]
+            for q in range(k):
+                G[j, q] += x * R[i, q]
+
+
 def correlate_sparse(
     starts: np.ndarray, rows: np.ndarray, values: np.ndarray, ids: np.ndarray, R: np.ndarray
 ) -> np.ndarray:
@@ -253,17 +315,30 @@ def correlate_sparse(
     >>> correlate_sparse(np.array([0, 1]), np.array([1]), np.array([5.0]), np.array([0]), one)
     array([[15.]])
     """
-    k = R.shape[1]
-    G = np.zeros((ids.shape[0], k))
-    for j in prange(ids.shape[0]):
-        for entry in range(starts[ids[j]], starts[ids[j] + 1]):
-            x, i = np.float64(values[entry]), rows[entry]
-            for q in range(k):
-                G[j, q] += x * R[i, q]
+    G = np.zeros((len(ids), R.shape[1]))
+    run_kernel(_correlate_sparse, len(ids), starts, rows, values, ids, R, G)
     return G
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _moments_sparse(
+    first: int,
+    last: int,
+    starts: np.ndarray,
+    rows: np.ndarray,
+    values: np.ndarray,
+    omega: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    for j in range(first, last):
+        for entry in range(starts[j], starts[j + 1]):
+            x, weight = np.float64(values[entry]), omega[rows[entry]]
+            out[j, 0] += weight * x
+            out[j, 1] += weight * x * x
+            if weight > 0 and abs(x) > out[j, 2]:
+                out[j, 2] = abs(x)
+
+
 def moments_sparse(
     starts: np.ndarray, rows: np.ndarray, values: np.ndarray, omega: np.ndarray
 ) -> np.ndarray:
@@ -281,13 +356,6 @@ def moments_sparse(
     >>> moments_sparse(np.array([0, 1]), np.array([1]), np.array([-5.0]), ones).tolist()
     [[-5.0, 25.0, 5.0]]
     """
-    d = starts.shape[0] - 1
-    out = np.zeros((d, 3))
-    for j in prange(d):
-        for entry in range(starts[j], starts[j + 1]):
-            x, weight = np.float64(values[entry]), omega[rows[entry]]
-            out[j, 0] += weight * x
-            out[j, 1] += weight * x * x
-            if weight > 0 and abs(x) > out[j, 2]:
-                out[j, 2] = abs(x)
+    out = np.zeros((len(starts) - 1, 3))
+    run_kernel(_moments_sparse, len(out), starts, rows, values, omega, out)
     return out

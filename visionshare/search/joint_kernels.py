@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from visionshare.resources import run_kernel
 
 __all__ = ["best_shared_stumps", "grown_subset"]
 
@@ -95,7 +97,61 @@ def grown_subset(
     return best, size
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _add_whole(
+    w: np.ndarray, positive: np.ndarray, whole: np.ndarray, whole_positive: np.ndarray
+) -> None:
+    """Add up each class's weights, and those of its own examples."""
+    for i in range(w.shape[0]):
+        for q in range(w.shape[1]):
+            whole[q] += w[i, q]
+        if positive[i] >= 0:
+            whole_positive[positive[i]] += w[i, positive[i]]
+
+
+@njit(cache=True, nogil=True)
+def _best_shared_stumps(
+    first: int,
+    last: int,
+    order: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    looked_at: np.ndarray,
+    w: np.ndarray,
+    positive: np.ndarray,
+    whole: np.ndarray,
+    whole_positive: np.ndarray,
+    number: np.ndarray,
+    score: np.ndarray,
+) -> None:
+    k = w.shape[1]
+    for r in range(first, last):
+        if not looked_at[r]:
+            continue
+        row = order[r]
+        below, below_positive = np.zeros(k), np.zeros(k)
+        weight, signed = np.empty((2, k)), np.empty((2, k))
+        members = np.empty(k, np.int64)
+        at, best, chosen = 0, -np.inf, -1
+        for s in range(starts[r], starts[r + 1]):
+            for t in range(at, counts[s]):
+                i = row[t]
+                for q in range(k):
+                    below[q] += w[i, q]
+                if positive[i] >= 0:
+                    below_positive[positive[i]] += w[i, positive[i]]
+            at = counts[s]
+            for q in range(k):
+                weight[0, q] = below[q]
+                weight[1, q] = max(whole[q] - below[q], 0.0)
+                signed[0, q] = 2 * below_positive[q] - below[q]
+                signed[1, q] = 2 * whole_positive[q] - whole[q] - signed[0, q]
+            gain, size = grown_subset(weight, signed, best, members)
+            if size > 0 and _above(gain, best):
+                best, chosen = gain, s
+        number[r], score[r] = chosen, best
+
+
 def best_shared_stumps(
     order: np.ndarray,
     starts: np.ndarray,
@@ -121,37 +177,10 @@ def best_shared_stumps(
     positive : ndarray of int64, shape (m,)
         The class for which the example counts as +1, −1 for none; for all others it is −1.
     """
-    p, k = order.shape[0], w.shape[1]
+    p, k = len(order), w.shape[1]
     whole, whole_positive = np.zeros(k), np.zeros(k)
-    for i in range(w.shape[0]):
-        for q in range(k):
-            whole[q] += w[i, q]
-        if positive[i] >= 0:
-            whole_positive[positive[i]] += w[i, positive[i]]
+    _add_whole(w, positive, whole, whole_positive)
     number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
-    for r in prange(p):
-        if not looked_at[r]:
-            continue
-        row = order[r]
-        below, below_positive = np.zeros(k), np.zeros(k)
-        weight, signed = np.empty((2, k)), np.empty((2, k))
-        members = np.empty(k, np.int64)
-        at, best, chosen = 0, -np.inf, -1
-        for s in range(starts[r], starts[r + 1]):
-            for t in range(at, counts[s]):
-                i = row[t]
-                for q in range(k):
-                    below[q] += w[i, q]
-                if positive[i] >= 0:
-                    below_positive[positive[i]] += w[i, positive[i]]
-            at = counts[s]
-            for q in range(k):
-                weight[0, q] = below[q]
-                weight[1, q] = max(whole[q] - below[q], 0.0)
-                signed[0, q] = 2 * below_positive[q] - below[q]
-                signed[1, q] = 2 * whole_positive[q] - whole[q] - signed[0, q]
-            gain, size = grown_subset(weight, signed, best, members)
-            if size > 0 and _above(gain, best):
-                best, chosen = gain, s
-        number[r], score[r] = chosen, best
+    held = order, starts, counts, looked_at, w, positive
+    run_kernel(_best_shared_stumps, p, *held, whole, whole_positive, number, score)
     return number, score

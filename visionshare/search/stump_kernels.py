@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from visionshare.generators.stumps.kernels import share_scale
+from visionshare.resources import run_kernel
 
 __all__ = ["best_stumps"]
 
@@ -16,11 +17,17 @@ _ROUNDING = 1e-9
 
 @njit(cache=True, nogil=True)
 def _size(values: np.ndarray) -> float:
-    # One after the other: in a parallel function np.sum would add in an order of the threads'.
     size = 0.0
     for value in values:
         size += abs(value)
     return size
+
+
+@njit(cache=True, nogil=True)
+def _sizes(first: int, last: int, R: np.ndarray, sizes: np.ndarray) -> None:
+    """Write Σ_q |R_iq| of each row."""
+    for i in range(first, last):
+        sizes[i] = _size(R[i])
 
 
 @njit(cache=True, nogil=True)
@@ -31,7 +38,51 @@ def _norm(total: np.ndarray, share: float, offset_sum: np.ndarray) -> float:
     return norm
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _best_stumps(
+    first: int,
+    last: int,
+    order: np.ndarray,
+    starts: np.ndarray,
+    counts: np.ndarray,
+    share: np.ndarray,
+    excluded: np.ndarray,
+    R: np.ndarray,
+    sizes: np.ndarray,
+    margin: float,
+    offset_sum: np.ndarray,
+    offset_size: float,
+    noise: float,
+    centered: bool,
+    number: np.ndarray,
+    score: np.ndarray,
+) -> None:
+    k = R.shape[1]
+    for r in range(first, last):
+        row = order[r]
+        total = np.zeros(k, np.float64)
+        at, best, chosen = 0, -np.inf, -1
+        # No norm is above this plus what the share has moved since it was last formed.
+        bound, formed_at = margin, 0.0
+        for s in range(starts[r], starts[r + 1]):
+            for t in range(at, counts[s]):
+                # Unsigned, so that no index can count from the end: that would cost a check.
+                i = np.uint32(row[t])
+                bound += sizes[i]
+                for q in range(k):
+                    total[q] += R[i, q]
+            at = counts[s]
+            scale = share_scale(share[s], noise, centered)
+            moved = (share[s] - formed_at) * offset_size
+            if excluded[s] or (bound + moved) * scale < best:
+                continue
+            norm = _norm(total, share[s], offset_sum)
+            bound, formed_at = norm + margin, share[s]
+            if norm * scale > best:
+                best, chosen = norm * scale, s
+        number[r], score[r] = chosen, best
+
+
 def best_stumps(
     order: np.ndarray,
     starts: np.ndarray,
@@ -62,34 +113,13 @@ def best_stumps(
     offset_sum : ndarray of shape (k,), float64
         Σ_i R_iq where columns are centered, else zero.
     """
-    p, k = order.shape[0], R.shape[1]
-    number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
-    sizes = np.empty(R.shape[0], np.float64)
-    for i in prange(R.shape[0]):
-        sizes[i] = _size(R[i])
+    p = len(order)
+    sizes = np.empty(len(R))
+    run_kernel(_sizes, len(R), R, sizes)
     margin, offset_size = _ROUNDING * _size(sizes), _size(offset_sum)
-    for r in prange(p):
-        row = order[r]
-        total = np.zeros(k, np.float64)
-        at, best, chosen = 0, -np.inf, -1
-        # No norm is above this plus what the share has moved since it was last formed.
-        bound, formed_at = margin, 0.0
-        for s in range(starts[r], starts[r + 1]):
-            for t in range(at, counts[s]):
-                # Unsigned, so that no index can count from the end: that would cost a check.
-                i = np.uint32(row[t])
-                example = R[i]
-                bound += sizes[i]
-                for q in range(k):
-                    total[q] += example[q]
-            at = counts[s]
-            scale = share_scale(share[s], noise, centered)
-            moved = (share[s] - formed_at) * offset_size
-            if excluded[s] or (bound + moved) * scale < best:
-                continue
-            norm = _norm(total, share[s], offset_sum)
-            bound, formed_at = norm + margin, share[s]
-            if norm * scale > best:
-                best, chosen = norm * scale, s
-        number[r], score[r] = chosen, best
+    number, score = np.full(p, -1, np.int64), np.full(p, -np.inf)
+    run_kernel(
+        _best_stumps, p, order, starts, counts, share, excluded, R, sizes, margin,
+        offset_sum, offset_size, noise, centered, number, score,
+    )  # fmt: skip
     return number, score

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from visionshare.resources import run_kernel
 
 __all__ = ["multiplied", "pair_products", "weighted_products"]
 
@@ -89,20 +91,26 @@ def weighted_products(
                 out[begin + i, k] = sums[k, i]
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _pair_products(
+    first: int, last: int, columns: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray
+) -> None:
+    for p in range(first, last):
+        a, b, product = columns[left[p]], columns[right[p]], out[p]
+        for i in range(product.shape[0]):
+            product[i] = a[i] * b[i]
+
+
 def pair_products(
-    columns: np.ndarray, first: np.ndarray, second: np.ndarray, out: np.ndarray
+    columns: np.ndarray, left: np.ndarray, right: np.ndarray, out: np.ndarray
 ) -> None:
     """Write the products of pairs of columns.
 
     Parameters
     ----------
     columns : ndarray of shape (n_columns, m), float32
-    first, second : ndarray of shape (n,), int64
+    left, right : ndarray of shape (n,), int64
         Rows of ``columns``: the two factors of each product.
     out : ndarray of shape (n, m), float32
     """
-    for p in prange(first.shape[0]):
-        a, b, product = columns[first[p]], columns[second[p]], out[p]
-        for i in range(product.shape[0]):
-            product[i] = a[i] * b[i]
+    run_kernel(_pair_products, len(left), columns, left, right, out)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+
+from visionshare.resources import run_kernel
 
 __all__ = ["form_matrices", "pair_weights", "quadratic_forms", "quadratic_gradients"]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def form_matrices(Q: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
-    """Write the symmetric matrices of Σ_{i≤j} Q_ij s_ij x_i x_j.
-
-    Parameters
-    ----------
-    Q : ndarray of shape (k, n(n+1)/2), float32
-        In the order of ``np.triu_indices``.
-    scale : ndarray of shape (n(n+1)/2,), float32
-    out : ndarray of shape (k, n, n), float32
-    """
+@njit(cache=True, nogil=True)
+def _form_matrices(
+    first: int, last: int, Q: np.ndarray, scale: np.ndarray, out: np.ndarray
+) -> None:
     n = out.shape[1]
-    for q in prange(Q.shape[0]):
+    for q in range(first, last):
         p = 0
         for i in range(n):
             out[q, i, i] = Q[q, p] * scale[p]
@@ -32,7 +27,32 @@ def form_matrices(Q: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
                 p += 1
 
 
-@njit(cache=True, nogil=True, parallel=True)
+def form_matrices(Q: np.ndarray, scale: np.ndarray, out: np.ndarray) -> None:
+    """Write the symmetric matrices of Σ_{i≤j} Q_ij s_ij x_i x_j.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (k, n(n+1)/2), float32
+        In the order of ``np.triu_indices``.
+    scale : ndarray of shape (n(n+1)/2,), float32
+    out : ndarray of shape (k, n, n), float32
+    """
+    run_kernel(_form_matrices, len(Q), Q, scale, out)
+
+
+@njit(cache=True, nogil=True)
+def _quadratic_forms(
+    first: int, last: int, X: np.ndarray, A: np.ndarray, Y: np.ndarray, out: np.ndarray
+) -> None:
+    for q in range(first, last):
+        np.dot(X, A[q], Y[q])
+        for i in range(X.shape[0]):
+            x, y, total = X[i], Y[q, i], np.float32(0)
+            for j in range(x.shape[0]):
+                total += x[j] * y[j]
+            out[q, i] += total
+
+
 def quadratic_forms(X: np.ndarray, A: np.ndarray, Y: np.ndarray, out: np.ndarray) -> None:
     """Write Y_q = X A_q and add x_iᵀ A_q x_i to ``out``.
 
@@ -44,16 +64,31 @@ def quadratic_forms(X: np.ndarray, A: np.ndarray, Y: np.ndarray, out: np.ndarray
     A, Y : ndarray of shape (k, n, n) and (k, m, n), float32
     out : ndarray of shape (k, m), float32
     """
-    for q in prange(A.shape[0]):
-        np.dot(X, A[q], Y[q])
+    run_kernel(_quadratic_forms, len(A), X, A, Y, out)
+
+
+@njit(cache=True, nogil=True)
+def _example_gradients(first: int, last: int, Y: np.ndarray, R: np.ndarray, G: np.ndarray) -> None:
+    for i in range(first, last):
+        for q in range(R.shape[0]):
+            g, y, twice = G[i], Y[q, i], np.float32(2) * R[q, i]
+            for j in range(g.shape[0]):
+                g[j] += twice * y[j]
+
+
+@njit(cache=True, nogil=True)
+def _form_gradients(
+    first: int, last: int, X: np.ndarray, Y: np.ndarray, R: np.ndarray, D: np.ndarray
+) -> None:
+    for q in range(first, last):
+        weighted = Y[q]
         for i in range(X.shape[0]):
-            x, y, total = X[i], Y[q, i], np.float32(0)
+            x, y, r = X[i], weighted[i], R[q, i]
             for j in range(x.shape[0]):
-                total += x[j] * y[j]
-            out[q, i] += total
+                y[j] = r * x[j]
+        np.dot(X.T, weighted, D[q])
 
 
-@njit(cache=True, nogil=True, parallel=True)
 def quadratic_gradients(
     X: np.ndarray, Y: np.ndarray, R: np.ndarray, G: np.ndarray, D: np.ndarray
 ) -> None:
@@ -67,21 +102,30 @@ def quadratic_gradients(
     R : ndarray of shape (k, m), float32
     D : ndarray of shape (k, n, n), float32
     """
-    for i in prange(X.shape[0]):
-        for q in range(R.shape[0]):
-            g, y, twice = G[i], Y[q, i], np.float32(2) * R[q, i]
-            for j in range(g.shape[0]):
-                g[j] += twice * y[j]
-    for q in prange(R.shape[0]):
-        weighted = Y[q]
-        for i in range(X.shape[0]):
-            x, y, r = X[i], weighted[i], R[q, i]
-            for j in range(x.shape[0]):
-                y[j] = r * x[j]
-        np.dot(X.T, weighted, D[q])
+    run_kernel(_example_gradients, len(X), Y, R, G)
+    # From here on Y is written over.
+    run_kernel(_form_gradients, len(R), X, Y, R, D)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
+def _pair_weights(
+    first: int,
+    last: int,
+    D: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray,
+    total: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    n = D.shape[1]
+    for q in range(first, last):
+        p = 0
+        for i in range(n):
+            for j in range(i, n):
+                out[q, p] = scale[p] * (D[q, i, j] - offset[p] * total[q])
+                p += 1
+
+
 def pair_weights(
     D: np.ndarray, scale: np.ndarray, offset: np.ndarray, total: np.ndarray, out: np.ndarray
 ) -> None:
@@ -94,10 +138,4 @@ def pair_weights(
     total : ndarray of shape (k,), float32
     out : ndarray of shape (k, n(n+1)/2), float32
     """
-    n = D.shape[1]
-    for q in prange(D.shape[0]):
-        p = 0
-        for i in range(n):
-            for j in range(i, n):
-                out[q, p] = scale[p] * (D[q, i, j] - offset[p] * total[q])
-                p += 1
+    run_kernel(_pair_weights, len(D), D, scale, offset, total, out)

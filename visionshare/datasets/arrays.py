@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 import zlib
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.hdf5 import hdf5_array
 from visionshare.errors import DataError
 from visionshare.names import nothing_named
 
-__all__ = ["hdf5_array", "read_hdf5", "read_npz"]
+__all__ = ["read_hdf5", "read_npz"]
 
 _MAX_BYTES = 8 << 30
 
@@ -107,48 +108,17 @@ def read_hdf5(
     if not os.path.isfile(path):
         raise DataError(nothing_named(path, "file"))
     try:
-        with h5py.File(path, "r", locking="best-effort") as file:
+        with open(path, "rb") as handle, h5py.File(handle, "r") as file:
             arrays = {}
             for name in names:
-                node = hdf5_array(file, name, str(path))
-                if node.dtype.kind not in "fiubSO":
-                    raise DataError(f"{path}: {name} is of {node.dtype}: no numbers or text")
-                if node.size * node.dtype.itemsize > max_bytes:
+                array = hdf5_array(file, handle, name, str(path))
+                if math.prod(array.shape) * array.dtype.itemsize > max_bytes:
                     raise DataError(f"{path}: {name} is larger than {max_bytes} bytes")
-                arrays[name] = node[()]
+                arrays[name] = array[:]
             return arrays
     except DataError:
         raise
-    except (OSError, RuntimeError, ValueError, TypeError) as error:
+    except (OSError, RuntimeError, ValueError, TypeError, OverflowError, zlib.error) as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise DataError(f"{path}: {error.strerror}") from None
         raise DataError(f"{path}: invalid HDF5 file ({_first_line(error)})") from None
-
-
-def hdf5_array(file: Any, name: str, where: str) -> Any:
-    """Return a dataset of an open HDF5 file whose values are in this file; none is read.
-
-    Parameters
-    ----------
-    file : h5py.File
-    name : str
-        Of a dataset at the root.
-    where : str
-        What an error calls the file.
-
-    Raises
-    ------
-    DataError
-        If there is no such dataset, or it leads to other files, as strangers' could: by a link,
-        as a view of them, or as values outside.
-    """
-    import h5py
-
-    links = file.id.links
-    # Nothing is opened to see of what kind a link is.
-    if links.exists(name.encode()) and links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
-        raise DataError(f"{where}: {name} is a link, which may lead to another file")
-    node = file.get(name)
-    if not isinstance(node, h5py.Dataset):
-        raise DataError(f"{where}: no array {name!r}; it has {sorted(file)[:10]}")
-    if node.is_virtual or node.external:
-        raise DataError(f"{where}: the values of {name} are in other files")
-    return node

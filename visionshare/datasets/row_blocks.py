@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.datasets.arrays import hdf5_array
+from visionshare.datasets.hdf5 import hdf5_array
 from visionshare.errors import DataError, InputError
 from visionshare.memory import check_fits
 from visionshare.storage import open_file
@@ -96,7 +96,11 @@ def read_rows(block: str) -> tuple[np.ndarray, np.ndarray]:
         try:
             found = np.asarray(labels[start:stop])
             if found.dtype == object:
-                found = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in found])
+                texts = [v.decode() if isinstance(v, bytes) else str(v) for v in found]
+                # An array of texts is as wide as the longest of them, for each.
+                width = 4 * max(map(len, texts), default=0)
+                check_fits(f"{block}: labels", len(texts) * width, "shorter labels")
+                found = np.array(texts, str)
             return np.asarray(images[start:stop]), found
         except DataError:
             raise
@@ -148,4 +152,7 @@ def _hdf5_arrays(name: str) -> Iterator[tuple[Any, Any]]:
         except _BROKEN as error:
             raise DataError(f"{name}: invalid HDF5 file ({str(error)[:200]})") from None
         with file:
-            yield hdf5_array(file, "images", name), hdf5_array(file, "labels", name)
+            yield (
+                hdf5_array(file, handle, "images", name),
+                hdf5_array(file, handle, "labels", name),
+            )

@@ -117,7 +117,6 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
     kinds = sorted({str(part.images.dtype.newbyteorder("=")) for part in sets})
     if len(kinds) > 1:
         raise DataError(f"{path}: images of several types ({', '.join(kinds)}); one is needed")
-    names = [np.asarray(part.classes, object)[part.labels] for part in sets]
     given = [role for (role, *_), part in zip(parts, sets, strict=True) for _ in range(len(part))]
     roles, notes = roles_of(given, str(path))
     if len({part.images.shape[1:] for part in sets}) > 1:
@@ -126,7 +125,11 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
     if values is not None:
         low, high = values
         notes += (f"{kinds[0]} images become bytes: {low:g} is 0, {high:g} is 255",)
-    classes, labels = np.unique(np.concatenate(names).astype(str), return_inverse=True)
+    # Labels of two parts with the same name mean the same class.
+    classes = sorted({name for part in sets for name in part.classes})
+    place = {name: number for number, name in enumerate(classes)}
+    tables = [np.array([place[name] for name in part.classes], np.int64) for part in sets]
+    labels = np.concatenate([table[part.labels] for table, part in zip(tables, sets, strict=True)])
 
     def contents() -> Iterator[Content]:
         for (role, *_), part in zip(parts, sets, strict=True):
@@ -134,9 +137,7 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
             for number, pixels in enumerate(part.images):
                 yield Content(f"{where} {number}", pixels)
 
-    found = tuple(str(name) for name in classes)
-    numbers = labels.astype(np.int64)
-    return PictureSet(path.stem, found, numbers, roles, contents, notes, kind, values)
+    return PictureSet(path.stem, tuple(classes), labels, roles, contents, notes, kind, values)
 
 
 def _in_bytes(
@@ -205,11 +206,20 @@ def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageS
     if images.dtype.kind not in "fiu":
         raise DataError(f"{path}: images of {images.dtype} are not numbers")
     try:
-        if labels.dtype.kind in "SO":
-            labels = np.array([v.decode() if isinstance(v, bytes) else str(v) for v in labels])
-        classes, index = np.unique(labels, return_inverse=True)
-        names = tuple(str(c) for c in classes)
+        names, numbers = _classes_of(labels)
     except (ValueError, TypeError, SystemError) as error:
         # Bytes that are no text, or numbers that are no characters.
         raise DataError(f"{path}: labels that are no text ({error})") from None
-    return ImageSet(images, index.astype(np.int64), names, path.stem)
+    return ImageSet(images, numbers, names, path.stem)
+
+
+def _classes_of(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+    """Return the names of the classes in order, and the number of each label."""
+    if labels.dtype.kind not in "SUO":
+        classes, index = np.unique(labels, return_inverse=True)
+        return tuple(map(str, classes)), index.astype(np.int64)
+    # An array of texts would be as wide as the longest of them, for each.
+    texts = [v.decode() if isinstance(v, bytes) else str(v) for v in labels.tolist()]
+    names = sorted(set(texts))
+    numbers = {name: number for number, name in enumerate(names)}
+    return tuple(names), np.array([numbers[text] for text in texts], np.int64)

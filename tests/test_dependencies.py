@@ -34,6 +34,7 @@ def _declared():
         *extras["parquet"],
         *extras["edge"],
         *extras["hub"],
+        *extras["heic"],
         "onnxruntime",
     ]
     return {re.match(r"[\w-]+", line)[0].lower() for line in lines}

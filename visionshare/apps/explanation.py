@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 
 from visionshare.classifier import CompactClassifier, Explanation, explain
-from visionshare.datasets.decoding import MAX_PIXELS, decode_image
+from visionshare.datasets.decoding import decode_image
+from visionshare.datasets.opening import MAX_PIXELS, Source, open_picture
 from visionshare.errors import InputError
 
 __all__ = ["ExplainedPicture", "explain_picture"]
@@ -36,7 +35,7 @@ class ExplainedPicture:
 
 def explain_picture(
     classifier: CompactClassifier,
-    source: str | os.PathLike[str] | BinaryIO,
+    source: Source,
     max_pixels: int = MAX_PIXELS,
 ) -> ExplainedPicture:
     """Return what each feature of a picture file said, and where in the picture it responded.
@@ -44,7 +43,7 @@ def explain_picture(
     Parameters
     ----------
     classifier : CompactClassifier
-    source : path-like or binary file
+    source : path-like, bytes or binary file
     max_pixels : int, default 67108864
         Larger pictures are refused before they are decoded.
 
@@ -71,12 +70,11 @@ def explain_picture(
     if size is None or shape[2:] not in ((), (1,), (3,)):
         raise InputError("classifier", f"shape {shape}", "one of gray or RGB images")
     steps = classifier.preprocessing
-    shown = decode_image(source, "color", steps, max_pixels=max_pixels)
+    opened = open_picture(source, max_pixels)
+    shown = decode_image(opened, "color", steps)
     taken = shown
     if classifier.picture_mode == "gray":
-        if not isinstance(source, (str, os.PathLike)):
-            source.seek(0)
-        taken = decode_image(source, "gray", steps, max_pixels=max_pixels)
+        taken = decode_image(opened, "gray", steps)
     raster, placement = steps.place(taken, size)
     image = raster.reshape(shape)
     said = explain(classifier, image)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from typing import BinaryIO
-
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.folders import read_image
+from visionshare.datasets.opening import Source
 from visionshare.errors import InputError
 
 __all__ = ["read_picture"]
@@ -16,7 +14,7 @@ __all__ = ["read_picture"]
 
 def read_picture(
     classifier: CompactClassifier,
-    source: str | os.PathLike[str] | BinaryIO,
+    source: Source,
     max_pixels: int | None = None,
 ) -> np.ndarray:
     """Return the image of a picture file, preprocessed as the classifier takes it.
@@ -24,7 +22,7 @@ def read_picture(
     Parameters
     ----------
     classifier : CompactClassifier
-    source : path-like or binary file
+    source : path-like, bytes or binary file
     max_pixels : int, optional
         Larger pictures are refused before they are decoded.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain, islice
 from numbers import Integral
 
@@ -19,6 +18,7 @@ from visionshare.apps.mapping import Mapper, itself
 from visionshare.apps.pictures import read_picture
 from visionshare.apps.worker_processes import DeadProcess, WorkerProcesses, worker_processes
 from visionshare.classifier import CompactClassifier
+from visionshare.datasets.opening import open_picture
 from visionshare.datasets.pictures.labeled import Content
 from visionshare.datasets.pictures.tars import is_tar, tar_contents
 from visionshare.errors import DataError, InputError
@@ -59,10 +59,10 @@ class BatchLimits:
     sequential: int = 2048
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise InputError(field.name, value, "an integer of at least 1")
+                raise InputError(limit.name, value, "an integer of at least 1")
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,15 @@ class Classified:
         Why a picture cannot be read.
     files : int
         Of the paths that were given, how many end with this batch: a tar has many pictures.
+    left_out : dict
+        Pages and frames that were not used, by the names of pictures.
     """
 
     paths: tuple[str, ...]
     probabilities: np.ndarray
     problems: tuple[str | None, ...]
     files: int
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
 def classify_files(
@@ -269,15 +272,19 @@ def _classified_pictures(
     threads: ThreadPoolExecutor | None,
     files: int,
 ) -> Classified:
+    left_out: dict[str, int] = {}
+
     def read(picture: Content) -> np.ndarray | str:
-        name, data = picture
+        name = picture.name
+        data: str | bytes = picture.data if isinstance(picture.data, bytes) else name
         try:
-            if isinstance(data, bytes):
-                return read_picture(classifier, io.BytesIO(data))
-            if is_url(name):
+            if data is name and is_url(name):
                 with open_file(name) as file:
-                    return read_picture(classifier, io.BytesIO(file.read()))
-            return read_picture(classifier, name)
+                    data = file.read()
+            opened = open_picture(data, name=name)
+            if opened.n_pages > 1:
+                left_out[name] = opened.n_pages - 1
+            return read_picture(classifier, opened)
         except DataError as error:
             return str(error) if str(error).startswith(name) else f"{name}: {error}"
         except MemoryError:
@@ -289,7 +296,7 @@ def _classified_pictures(
     if images:
         probabilities[list(images)] = classifier.predict_proba(np.stack(list(images.values())))
     problems = tuple(result if isinstance(result, str) else None for result in results)
-    return Classified(tuple(p.name for p in pictures), probabilities, problems, files)
+    return Classified(tuple(p.name for p in pictures), probabilities, problems, files, left_out)
 
 
 @contextmanager

@@ -118,16 +118,19 @@ def check(
     """
     from PIL import Image
 
+    from visionshare.datasets.notices import collect_notices
     from visionshare.datasets.pictures.checking import check_pictures, contact_sheet
     from visionshare.datasets.pictures.sources import find_pictures
     from visionshare.resources import resolve_jobs
 
     path = sheet if sheet is not None else Path(f"{Path(pictures).resolve().name}-check.png")
     check_file("--sheet", path)
-    if not is_our_png(path):
-        check_not_inputs("--sheet", [path], files_of(pictures))
-    found = find_pictures(pictures)
-    made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
+    # The notes say what is left out.
+    with collect_notices(pass_on=False):
+        if not is_our_png(path):
+            check_not_inputs("--sheet", [path], files_of(pictures))
+        found = find_pictures(pictures)
+        made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
     write_png(path, Image.fromarray(contact_sheet(made.images, made.labels, found.classes)))
     if as_json:
         typer.echo(json.dumps(_values(made, path), indent=2))

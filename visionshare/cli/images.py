@@ -45,6 +45,7 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
         If an entry stands for no file.
     """
     from visionshare.datasets.folders import iter_images
+    from visionshare.datasets.notices import collect_notices, kinds_sentence
     from visionshare.datasets.pictures.tars import find_tars
     from visionshare.storage import is_url, matching_files
 
@@ -54,10 +55,12 @@ def image_paths(entries: list[str], tars: bool = False) -> Iterator[str]:
             sources.append(line.rstrip("\r\n") for line in sys.stdin if line.strip())
         elif os.path.isdir(entry):
             images = iter_images(entry)
-            first = next(images, None)
+            with collect_notices() as seen:
+                first = next(images, None)
             shards = find_tars(Path(entry)) if tars and first is None else []
             if first is None and not shards:
-                raise DataError(f"{entry}: a folder without images")
+                others = kinds_sentence(seen.kinds.values())
+                raise DataError(f"{entry}: a folder without images{others and '; '}{others}")
             sources.append(map(str, shards) if first is None else chain([first], images))
         elif os.path.isfile(entry):
             sources.append([entry])

@@ -91,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     ended: list[int] = []
     try:
-        with _terminations_interrupt(ended, arguments):
+        with _terminations_interrupt(ended, arguments), _notices_told():
             result = app(arguments, "visionshare", standalone_mode=False, obj=switches)
         code = result if isinstance(result, int) else 0
         # Some versions of typer return this code after an interrupt.
@@ -134,6 +134,22 @@ def _cut_off() -> int:
 def _command_of(arguments: list[str]) -> str:
     """Return the name of the command; options before it take no values."""
     return next((text for text in arguments if not text.startswith("-")), "")
+
+
+@contextmanager
+def _notices_told() -> Iterator[None]:
+    """Say at the end what was left out while pictures were read."""
+    import typer
+
+    from visionshare.cli.text import portable
+    from visionshare.datasets.notices import collect_notices
+
+    with collect_notices() as notices:
+        try:
+            yield
+        finally:
+            for sentence in notices.sentences():
+                typer.echo(f"note: {portable(sentence)}", err=True)
 
 
 def _stopped(arguments: list[str], ended: list[int]) -> int:

@@ -130,10 +130,15 @@ def _write_classes(
     show_progress: bool,
 ) -> None:
     """Write the results, and name on standard error what could not be read."""
+    from visionshare.datasets.notices import note_pages
+
     # Where results are lines on the terminal, they say themselves how far it is.
     progress = stage("classifying pictures") if show_progress else nullcontext(_nothing)
     with progress as advance:
         for part in parts:
+            for name, n_pages in part.left_out.items():
+                # Another process may have read the picture.
+                note_pages(name, n_pages)
             problems = [problem for problem in part.problems if problem is not None]
             read = len(part.paths) - len(problems)
             file.add(_LINES[form](part, classes), part.files, read=read, broken=len(problems))

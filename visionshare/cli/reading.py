@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,6 +59,8 @@ def read(
 ) -> None:
     """Read pages of print: text on standard output, or files in a folder.
 
+    Of files with several pages (TIFF) or frames all are read.
+
     Example: visionshare read out/ocr/classifier.safetensors page.png --picture boxes.png
 
     Example: visionshare read out/ocr/classifier.safetensors scans/ --out read/
@@ -69,52 +72,67 @@ def read(
     from visionshare.apps.ocr.reading import check_reader, read_page
     from visionshare.apps.ocr.writers import as_hocr
     from visionshare.apps.ocr.writers import as_json as to_json
-    from visionshare.datasets.folders import read_image
+    from visionshare.datasets.decoding import decode_pages
+    from visionshare.datasets.opening import open_picture
     from visionshare.resources import resolve_jobs
 
     threads = resolve_jobs(jobs, "--jobs")
     if picture is not None and picture.suffix.lower() != ".png":
         raise InputError("--picture", str(picture), "a .png file")
     paths = list(image_paths(pages))
-    for name, value in (("--hocr", hocr), ("--picture", picture)):
-        if value is not None and len(paths) != 1:
-            raise InputError(name, f"{len(paths)} pages", "one page; --out takes any number")
-    names = _names(paths) if out is not None else []
+    numbers = [open_picture(path).n_pages for path in paths]
+    for option, value in (("--hocr", hocr), ("--picture", picture)):
+        if value is not None and sum(numbers) != 1:
+            raise InputError(option, f"{sum(numbers)} pages", "one page; --out takes any number")
+    names = [Path(path).stem for path in paths]
     inputs: list[str | Path] = [classifier, *paths]
     if out is not None:
-        _check_files(out, names, inputs)
+        names_of_pages = [
+            _name_of_page(name, number, n)
+            for name, n in zip(names, numbers, strict=True)
+            for number in range(1, n + 1)
+        ]
+        _check_names(names_of_pages)
+        _check_files(out, names_of_pages, inputs)
     for option, file in (("--hocr", hocr), ("--picture", picture)):
         if file is not None:
             check_file(option, file)
             check_not_inputs(option, [file], inputs)
     model = load(classifier)
     check_reader(model)
-    for i, path in enumerate(paths):
-        gray = read_image(path, background=255)
-        page = read_page(model, gray, deskew, context, threads)
-        if out is not None:
-            _write_all(out, names[i], path, gray, page)
-        if hocr is not None:
-            _write(hocr, as_hocr(page, Path(path).name))
-        if picture is not None:
-            _write_picture(picture, gray, page)
-        if as_json:
-            typer.echo(to_json(page, path), nl=False)
-        elif out is None:
-            if len(paths) > 1:
-                typer.echo(f"# {path}")
-            typer.echo(page.text)
-        else:
-            typer.echo(f"{out / names[i]}.txt  {len(page.characters)} characters")
+    for path, n_pages, name in zip(paths, numbers, names, strict=True):
+        pages_of_file = decode_pages(path, background=255)
+        for number, gray in enumerate(pages_of_file, 1):
+            page = read_page(model, gray, deskew, context, threads)
+            several = n_pages > 1
+            shown = f"{path} page {number}" if several else path
+            if out is not None:
+                _write_all(out, _name_of_page(name, number, n_pages), shown, gray, page)
+            if hocr is not None:
+                _write(hocr, as_hocr(page, Path(path).name))
+            if picture is not None:
+                _write_picture(picture, gray, page)
+            if as_json:
+                typer.echo(to_json(page, shown), nl=False)
+            elif out is None:
+                if several or len(paths) > 1:
+                    typer.echo(f"# {shown}")
+                typer.echo(page.text)
+            else:
+                text = out / _name_of_page(name, number, n_pages)
+                typer.echo(f"{text}.txt  {len(page.characters)} characters")
 
 
-def _names(paths: list[str]) -> list[str]:
-    """Return the names of the pages' files; images of one name would overwrite each other's."""
-    names = [Path(path).stem for path in paths]
-    for name in names:
-        if names.count(name) > 1:
+def _name_of_page(name: str, number: int, n_pages: int) -> str:
+    """Return the name of a page's files: the picture's, with a number where it has several."""
+    return f"{name}-{number}" if n_pages > 1 else name
+
+
+def _check_names(names: list[str]) -> None:
+    """Check that pages differ in their names; otherwise one would overwrite another's files."""
+    for name, n in Counter(names).items():
+        if n > 1:
             raise InputError("--out", f"several pages named {name!r}", "pages of different names")
-    return names
 
 
 def _files(out: Path, name: str) -> list[Path]:

@@ -9,6 +9,9 @@ from .catalog import list_datasets as list_datasets
 from .catalog import load_dataset as load_dataset
 from .catalog import load_plates as load_plates
 from .catalog import verify_dataset as verify_dataset
+from .decoding import decode_image as decode_image
+from .decoding import decode_pages as decode_pages
+from .decoding import picture_header as picture_header
 from .glyphs import Fonts as Fonts
 from .imageset import ImageSet as ImageSet
 from .pictures.preparation import Preparation as Preparation

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import threading
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from visionshare.datasets.jpeg_scans import check_scans
+from visionshare.datasets.containers.container import TURNED
+from visionshare.datasets.notices import note_pages
+from visionshare.datasets.opening import DEEP, MAX_PIXELS, OpenedPicture, Source, open_picture
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 
@@ -23,25 +21,24 @@ __all__ = [
     "MODES",
     "decode_array",
     "decode_image",
+    "decode_pages",
     "decode_picture",
+    "free_range",
+    "known_range",
     "picture_header",
+    "upright_picture",
 ]
 
 MODES = ("gray", "color")
-MAX_PIXELS = 1 << 26
-# Formats that Pillow may try: it knows others that start programs.
-_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-# Width and height change places in these EXIF orientations.
-_TURNED = (5, 6, 7, 8)
-_ORIENTATION = 0x0112
-# Formats whose integers of mode "I" have 16 bits.
-_DEEP = ("PNG", "PPM")
 # Pixels that are converted together.
 _STRIP = 1 << 20
+_ORIENTATION = 0x0112
+# Ranges that mean the same in every file.
+_KNOWN = (1.0, 255.0, 65535.0)
 
 
 def decode_image(
-    source: str | os.PathLike[str] | BinaryIO,
+    source: Source,
     mode: str = "gray",
     steps: Preprocessing | None = None,
     background: int | None = None,
@@ -49,15 +46,20 @@ def decode_image(
 ) -> np.ndarray:
     """Return the pixels of a picture's file, before any step of its preparation.
 
-    The EXIF orientation is respected; of an animated picture this is the first frame; 16 bits
-    become 8 by one measure for all pictures, 65535 becomes 255; and palettes and CMYK colors.
+    The array is the same for a path, an open file and bytes. The picture stands upright, as its
+    EXIF orientation says. Of several pages or frames this is the first; :func:`decode_pages`
+    returns all. Palettes and CMYK become colors. 16 bits become 8 by one measure for all
+    pictures: 65535 becomes 255. Integers of 32 bits and floats go by the range that the steps
+    name; otherwise from 0 to 1, 255 or 65535, whichever holds the picture's values.
 
     Parameters
     ----------
-    source : path-like or binary file
+    source : path-like, bytes or binary file
+        Of PNG, JPEG, BMP, GIF, TIFF, WebP, PBM, PGM, PPM, JPEG 2000, AVIF or HEIC; the last
+        three where the installation has their decoders (HEIC: the extra ``heic``).
     mode : {"gray", "color"}, default "gray"
     steps : Preprocessing, optional
-        Say on what transparent pixels are laid.
+        Say on what transparent pixels are laid, and which values become 0 and 255.
     background : int, optional
         Gray value on which transparent pixels are laid, whatever the steps say.
     max_pixels : int, default 67108864
@@ -70,7 +72,8 @@ def decode_image(
     Raises
     ------
     DataError
-        If the file is not an image, broken, too large, or a JPEG of very many scans.
+        If the file is not an image, broken, too large, or would take much longer to decode than
+        its size tells.
 
     Examples
     --------
@@ -83,11 +86,117 @@ def decode_image(
     """
     if mode not in MODES:
         raise InputError("mode", mode, "'gray' or 'color'")
-    steps = Preprocessing() if steps is None else steps
-    with _opened(source, max_pixels) as opened:
-        check_scans(opened, _name_of(source))
-        _turn_upright(opened)
-        return _pixels(opened, mode, steps, background)
+    picture = open_picture(source, max_pixels)
+    note_pages(picture.name, picture.n_pages - 1)
+    return _decoded(picture, mode, steps, background)
+
+
+def decode_pages(
+    source: Source,
+    mode: str = "gray",
+    steps: Preprocessing | None = None,
+    background: int | None = None,
+    max_pixels: int = MAX_PIXELS,
+) -> Iterator[np.ndarray]:
+    """Yield the pixels of each page or frame of a picture's file.
+
+    Parameters
+    ----------
+    source, mode, steps, background, max_pixels
+        As in :func:`decode_image`.
+
+    Raises
+    ------
+    DataError
+        As :func:`decode_image`.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> pages = [Image.new("L", (2, 1), value) for value in (7, 9)]
+    >>> pages[0].save(file, "tiff", save_all=True, append_images=pages[1:])
+    >>> [page.tolist() for page in decode_pages(file)]
+    [[[7, 7]], [[9, 9]]]
+    """
+    first = open_picture(source, max_pixels, all_pages=True)
+    for page in range(first.n_pages):
+        picture = first
+        if page > 0:
+            with first.errors():
+                if first.container.page is None:
+                    first.image.seek(page)
+                else:
+                    other = first.container.page(page)
+                    picture = OpenedPicture(first.name, other, max_pixels)
+        yield _decoded(picture, mode, steps, background)
+
+
+def _decoded(
+    picture: OpenedPicture, mode: str, steps: Preprocessing | None, background: int | None
+) -> np.ndarray:
+    with picture.errors():
+        image = picture.image
+        image.load()
+        pixels = _pixels(image, mode, steps or Preprocessing(), background)
+    return np.ascontiguousarray(_upright(pixels, picture.orientation))
+
+
+def _upright(pixels: np.ndarray, orientation: int) -> np.ndarray:
+    """Return pixels as they are seen, from those that lie as EXIF's number says."""
+    if orientation in TURNED:
+        # Rows become columns; the rest is a reflection of these.
+        pixels = pixels.swapaxes(0, 1)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return pixels
+
+
+def free_range(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[float, float] | None:
+    """Return the lowest and highest value of a picture of floats or of integers of 32 bits.
+
+    None for pictures of other kinds, whose range is known.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.fromarray(np.array([[0.5, 4.0]], np.float32)).save(file, "tiff")
+    >>> free_range(file)
+    (0.5, 4.0)
+    """
+    picture = open_picture(source, max_pixels)
+    if not picture.has_free_range:
+        return None
+    with picture.errors():
+        return _limits(np.asarray(picture.image))
+
+
+def known_range(low: float, high: float) -> tuple[float, float]:
+    """Return what becomes 0 and 255 of values from ``low`` to ``high``.
+
+    Examples
+    --------
+    >>> known_range(0.1, 0.9), known_range(0, 4000), known_range(-1, 70_000)
+    ((0.0, 1.0), (0.0, 65535.0), (-1, 70000))
+    """
+    tops = [top for top in _KNOWN if high <= top]
+    if low >= 0 and tops:
+        return 0.0, tops[0]
+    return min(0.0, low), max(high, low + 1)
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """Return the lowest and the highest finite value; zeros where there is none."""
+    finite = np.isfinite(values)
+    if not finite.any():
+        return 0.0, 0.0
+    low = values.min(initial=np.inf, where=finite)
+    return float(low), float(values.max(initial=-np.inf, where=finite))
 
 
 def decode_picture(
@@ -106,24 +215,48 @@ def decode_picture(
     >>> decode_picture(Image.new("1", (2, 1), 1)).tolist()
     [[255, 255]]
     """
-    from PIL import ImageOps
+    return _pixels(upright_picture(picture), mode, steps or Preprocessing(), None)
+
+
+def upright_picture(picture: Image.Image) -> Image.Image:
+    """Return a picture of Pillow that stands upright; a copy where it has to be turned.
+
+    Raises
+    ------
+    DataError
+        If its file is broken.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> lying = Image.new("L", (2, 1))
+    >>> lying.getexif()[0x0112] = 6
+    >>> upright_picture(lying).size
+    (1, 2)
+    """
+    from PIL import Image, ImageOps
 
     try:
-        # A copy where it is turned: the picture is the caller's.
-        upright = ImageOps.exif_transpose(picture)
-        return _pixels(upright, mode, steps or Preprocessing(), None)
+        name = getattr(picture, "filename", "")
+        if name and picture.format == "TIFF" and picture.getexif().get(_ORIENTATION) in TURNED:
+            # Not yet loaded. Pillow would map the file, and scramble rows of pixels.
+            with open(name, "rb") as file, Image.open(file) as again:
+                again.seek(picture.tell())
+                return ImageOps.exif_transpose(again)
+        picture.load()
+        return ImageOps.exif_transpose(picture)
     except OSError as error:
         raise DataError(f"image: cannot be read as an image ({error})") from None
 
 
-def picture_header(
-    source: str | os.PathLike[str] | BinaryIO, max_pixels: int = MAX_PIXELS
-) -> tuple[int, int, str, str]:
+def picture_header(source: Source, max_pixels: int = MAX_PIXELS) -> tuple[int, int, str, str]:
     """Return a picture's height, width, mode and format; no pixel is decoded.
+
+    Height and width are those of :func:`decode_image`'s array.
 
     Parameters
     ----------
-    source : path-like or binary file
+    source : path-like, bytes or binary file
     max_pixels : int, default 67108864
 
     Raises
@@ -140,16 +273,8 @@ def picture_header(
     >>> picture_header(file)
     (5, 9, 'RGB', 'PNG')
     """
-    with _opened(source, max_pixels) as opened:
-        height, width = opened.height, opened.width
-        # Of a PNG this would decode the picture, as its EXIF data may stand at its end.
-        exif = opened.getexif() if opened.format != "PNG" or "exif" in opened.info else {}
-        if exif.get(_ORIENTATION) in _TURNED:
-            height, width = width, height
-        mode = opened.mode
-        if "transparency" in opened.info:
-            mode += " with transparency"
-        return height, width, mode, str(opened.format)
+    picture = open_picture(source, max_pixels)
+    return *picture.shape, picture.mode, picture.format
 
 
 def decode_array(
@@ -192,44 +317,12 @@ def decode_array(
     return _pixels(Image.fromarray(pixels), mode, steps or Preprocessing(), None)
 
 
-@contextmanager
-def _opened(source: str | os.PathLike[str] | BinaryIO, max_pixels: int) -> Iterator[Image.Image]:
-    """Open a picture; what goes wrong inside of the block is a DataError."""
-    from PIL import Image, UnidentifiedImageError
-
-    name = _name_of(source)
-    try:
-        with _quiet, Image.open(source, formats=_FORMATS) as opened:
-            if opened.width * opened.height > max_pixels:
-                raise DataError(f"{name}: {opened.width}×{opened.height} pixels are too many")
-            yield opened
-    except (DataError, MemoryError):
-        raise
-    except UnidentifiedImageError:
-        raise DataError(f"{name}: cannot be read as an image (unknown format)") from None
-    except Exception as error:  # decoders raise anything for broken files
-        line = " ".join(str(error).split())
-        raise DataError(f"{name}: cannot be read as an image ({line})") from None
-
-
-def _name_of(source: str | os.PathLike[str] | BinaryIO) -> str:
-    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
-
-
-def _turn_upright(opened: Image.Image) -> None:
-    from PIL import ImageOps
-
-    opened.load()
-    # A copy would take as much as the picture, also where nothing is turned.
-    ImageOps.exif_transpose(opened, in_place=True)
-
-
 def _pixels(
     image: Image.Image, mode: str, steps: Preprocessing, background: int | None
 ) -> np.ndarray:
     ground = None
     if image.mode.startswith("I") or image.mode == "F":
-        image = _to_bytes(image)
+        image = _to_bytes(image, steps.values)
     elif image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
         image = image if image.mode == "RGBA" else image.convert("RGBA")
         ground = _ground(image, steps, background)
@@ -245,22 +338,21 @@ def _pixels(
     return out
 
 
-def _to_bytes(image: Image.Image) -> Image.Image:
-    """Return 8 bits of integers of 16 bits, or of floats from 0 to 1, 255 or 65535."""
+def _to_bytes(image: Image.Image, values: tuple[float, float] | None) -> Image.Image:
+    """Return 8 bits of integers of 16 or 32 bits, or of floats."""
     from PIL import Image
 
-    values = np.asarray(image)
-    largest = values.max(initial=0, where=np.isfinite(values))
+    numbers = np.asarray(image)
     # Of 16 bits the measure is known, however dark a picture is; Pillow has some as 32.
-    is_deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in _DEEP)
-    top = 65535.0 if is_deep or largest > 255 else 255.0
-    if values.dtype.kind == "f" and largest <= 1:
-        top = 1.0
-    scaled = np.empty(values.shape, np.uint8)
+    is_deep = image.mode.startswith("I;16") or (image.mode == "I" and image.format in DEEP)
+    if is_deep:
+        values = (0.0, _KNOWN[-1])
+    low, high = values or known_range(*_limits(numbers))
+    scaled = np.empty(numbers.shape, np.uint8)
     # Some rows at a time: floats of a large picture would fill the memory.
-    for i in range(0, len(values), 256):
-        rows = np.nan_to_num(values[i : i + 256].astype(np.float64))
-        scaled[i : i + 256] = np.clip(rows / top * 255, 0, 255)
+    for i in range(0, len(numbers), 256):
+        rows = np.nan_to_num(numbers[i : i + 256].astype(np.float64))
+        scaled[i : i + 256] = np.clip((rows - low) / (high - low) * 255, 0, 255)
     return Image.fromarray(scaled)
 
 
@@ -292,33 +384,3 @@ def _has_dark_ink(image: Image.Image) -> bool:
 
     ink = ImageStat.Stat(image.convert("L"), image.getchannel("A"))
     return bool(ink.count[0] > 0 and ink.mean[0] < 127.5)
-
-
-class _Quiet:
-    """Silences warnings while any thread decodes.
-
-    ``warnings.catch_warnings`` is not made for threads that enter and leave in any order: the
-    first one in saves the filters, the last one out restores them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._filters: warnings.catch_warnings[Any] | None = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
-                warnings.simplefilter("ignore")
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._filters is not None:
-                self._filters.__exit__(None, None, None)
-
-
-_quiet = _Quiet()

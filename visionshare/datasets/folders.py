@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from visionshare.datasets.containers.formats import extensions
 from visionshare.datasets.decoding import MAX_PIXELS, decode_image
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.notices import note_kind
+from visionshare.datasets.opening import Source
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 from visionshare.memory import check_fits
@@ -18,11 +21,10 @@ from visionshare.progress import track
 from visionshare.resources import resolve_jobs
 
 __all__ = [
-    "EXTENSIONS", "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images",
-    "is_left_behind", "iter_images", "read_folder", "read_image", "read_images",
+    "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images",
+    "is_left_behind", "is_picture_name", "iter_images", "read_folder", "read_image", "read_images",
 ]  # fmt: skip
 
-EXTENSIONS = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm"}
 _WAYS_OUT = "a smaller size, fewer images, or gray ones"
 Fit: TypeAlias = "str | Preprocessing"
 NAMED_FITS = ("resize", "center")
@@ -31,7 +33,7 @@ _LEFT_BEHIND = ("__MACOSX",)
 
 
 def read_image(
-    source: str | os.PathLike[str] | BinaryIO,
+    source: Source,
     size: tuple[int, int] | None = None,
     mode: str = "gray",
     fit: Fit = "resize",
@@ -42,7 +44,7 @@ def read_image(
 
     Parameters
     ----------
-    source : path-like or binary file
+    source : path-like, bytes or binary file
     size : tuple of int, optional
         Height and width of the result; the image's own when omitted.
     mode : {"gray", "color"}, default "gray"
@@ -130,8 +132,23 @@ def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from iter_images(entry.path)
-        elif os.path.splitext(entry.name)[1].lower() in EXTENSIONS and entry.is_file():
+        elif not entry.is_file():
+            continue
+        elif is_picture_name(entry.name):
             yield entry.path
+        else:
+            note_kind(entry.path)
+
+
+def is_picture_name(name: str) -> bool:
+    """Return whether a file is named as pictures are that this installation reads.
+
+    Examples
+    --------
+    >>> is_picture_name("cat.PNG"), is_picture_name("cat.txt")
+    (True, False)
+    """
+    return os.path.splitext(name)[1].lower() in extensions()
 
 
 def is_left_behind(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import re
@@ -389,6 +388,6 @@ def _image(
     if content is None:
         raise DataError(f"{where}: no picture (its bytes are not in the file)")
     try:
-        return read_image(io.BytesIO(content), size, mode, fit)
+        return read_image(content, size, mode, fit)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -75,6 +76,9 @@ class Preprocessing:
         Whether numbers on the way are floats, or whole numbers alone. The rasters look the same
         and differ in single values; those in whole numbers are what exported C computes on a
         small core, to the bit. Not for the fit "character".
+    values : tuple of float, optional
+        What becomes 0 and 255 in files of floats or of integers of 32 bits. Training takes it
+        from all of its pictures; without it each picture goes by its own range.
 
     Raises
     ------
@@ -111,6 +115,7 @@ class Preprocessing:
     center: str = "box"
     ground: str = "ink"
     arithmetic: str = "float"
+    values: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for name, known in (
@@ -129,6 +134,8 @@ class Preprocessing:
         if not is_share and (type(self.margin) is not int or not 0 <= self.margin <= _MAX_SIDE):
             accepted = f"a number of pixels from 0 to {_MAX_SIDE}, or a share (a float) below 0.5"
             raise InputError("margin", self.margin, accepted)
+        if self.values is not None:
+            object.__setattr__(self, "values", _given_range(self.values))
         self._check_together()
 
     def _check_together(self) -> None:
@@ -168,13 +175,15 @@ class Preprocessing:
     def to_values(self) -> dict[str, Any]:
         """Return plain values that JSON and TOML hold.
 
-        What transparent pixels are laid on, and the arithmetic, are left out where they are the
-        default: versions that do not know of them read the rest.
+        What transparent pixels are laid on, the arithmetic and the range of values are left out
+        where they are the default: versions that do not know of them read the rest.
         """
         values = asdict(self)
-        for name, default in (("ground", "ink"), ("arithmetic", "float")):
+        for name, default in (("ground", "ink"), ("arithmetic", "float"), ("values", None)):
             if values[name] == default:
                 del values[name]
+        if self.values is not None:
+            values["values"] = list(self.values)
         return values
 
     def whole_steps(self, size: tuple[int, int] | None) -> WholeSteps:
@@ -423,6 +432,17 @@ _POLARITY_IN_WORDS: dict[str, list[str]] = {
         "than to its darkest: ink becomes light on dark"
     ],
 }
+
+
+def _given_range(values: Any) -> tuple[float, float]:
+    """Return a range of values, once it is one."""
+    try:
+        low, high = map(float, values)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError("values", values, "two finite numbers, the lower one first")
+    return low, high
 
 
 def _in_new_words(values: Mapping[str, Any]) -> dict[str, Any]:

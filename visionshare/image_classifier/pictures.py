@@ -11,11 +11,14 @@ import numpy as np
 
 from visionshare.datasets import Preprocessing
 from visionshare.datasets.canvas import to_gray
-from visionshare.datasets.decoding import decode_picture, picture_header
-from visionshare.datasets.folders import read_image
+from visionshare.datasets.containers.formats import readable_formats
+from visionshare.datasets.decoding import decode_picture, picture_header, upright_picture
+from visionshare.datasets.folders import is_picture_name, read_image
+from visionshare.datasets.notices import kinds_sentence
+from visionshare.datasets.opening import open_picture
 from visionshare.datasets.pictures.preparation import propose_preparation
 from visionshare.datasets.pictures.value_ranges import range_around
-from visionshare.errors import InputError
+from visionshare.errors import DataError, InputError
 
 __all__ = ["LEAST_SIDE", "MOST_SIDE", "Intake", "as_array", "is_vectors"]
 
@@ -29,8 +32,6 @@ _LOOKED_AT = 200
 _BYTE, _FRACTION = (0.0, 255.0), (0.0, 1.0)
 # Floats up to it may be fractions that something has overshot.
 _OVERSHOT = 2.0
-# Width and height change places in these EXIF orientations.
-_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 # What changes nothing, but says what is ink: it can be drawn, and alpha is laid on dark.
 _LIGHT_INK = Preprocessing("light_on_dark")
 
@@ -138,6 +139,7 @@ class Intake:
             raise InputError("color", color, "'auto', True or False")
         given = None if size is None else _given_size(size)
         listed = _listed(images)
+        _check_kinds(listed)
         shapes = [_shape_of(entry) for entry in listed]
         counts = {shape[2] for shape in shapes}
         if len(counts - {1, 3}) > 0 and len(counts) > 1:
@@ -175,6 +177,7 @@ class Intake:
         """
         shape = self.size if self.n_channels == 1 else (*self.size, self.n_channels)
         listed = _listed(images)
+        _check_kinds(listed)
         if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim > 2:
             one = images[..., 0] if images.shape[3:] == (1,) else images
             as_is = self.values == _BYTE and self.preprocessing in (Preprocessing(), _LIGHT_INK)
@@ -285,6 +288,31 @@ def _listed(images: Any) -> Sequence[Any]:
     return images
 
 
+def _check_kinds(images: Sequence[Any]) -> None:
+    """Refuse files of kinds that are not read, and say how many there are of each."""
+    if isinstance(images, np.ndarray) and images.dtype.kind in "fiub":
+        return
+    paths = [os.fspath(entry) for entry in images if isinstance(entry, (str, os.PathLike))]
+    others = [path for path in paths if not is_picture_name(path) and os.path.isfile(path)]
+    # A picture may have any name.
+    unread = [path for path in others if not _has_header(path)]
+    if unread:
+        kinds = kinds_sentence(os.path.splitext(path)[1].lower() or path for path in unread)
+        accepted = ", ".join(format_.name for format_ in readable_formats())
+        raise DataError(
+            f"images: {kinds}; accepted: files of {accepted}. Leave the others out of the list, "
+            "and their labels"
+        )
+
+
+def _has_header(path: str) -> bool:
+    try:
+        open_picture(path)
+    except DataError:
+        return False
+    return True
+
+
 def _shape_of(entry: Any) -> tuple[int, int, int]:
     """Return height, width and values a pixel of an image or of a picture file."""
     if isinstance(entry, (str, os.PathLike)):
@@ -304,9 +332,7 @@ def _shape_of_file(path: str | os.PathLike[str]) -> tuple[int, int, int]:
 
 
 def _shape_of_picture(picture: Any) -> tuple[int, int, int]:
-    width, height = picture.size
-    if picture.getexif().get(_ORIENTATION) in _TURNED:
-        height, width = width, height
+    width, height = upright_picture(picture).size
     return height, width, 3 if "transparency" in picture.info else _values_of_mode(picture.mode)
 
 

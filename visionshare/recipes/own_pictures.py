@@ -13,6 +13,7 @@ from visionshare.bundled import bundled
 from visionshare.datasets.catalog import list_datasets, uses_folder
 from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
+from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.survey import survey_pictures
 from visionshare.datasets.shards import local_copy, partitions_of
@@ -163,11 +164,8 @@ def _prepared(
     """Return how pictures are prepared; None where they are arrays to be taken as they are."""
     survey = survey_pictures(pictures, jobs)
     if survey.broken and not options.skip_broken:
-        first = next(iter(survey.broken.values()))
-        raise DataError(
-            f"{len(survey.broken)} of {len(pictures)} pictures cannot be read, the first: {first}. "
-            f"--skip-broken leaves them out; `visionshare data check {source}` lists them"
-        )
+        # Some headers are broken: reading all pictures counts those of broken pixels as well.
+        read_pictures(pictures, (1, 1), n_jobs=jobs)
     try:
         return propose_preparation(
             pictures, size=options.size, color=options.color, sizes=survey.sizes

@@ -65,7 +65,8 @@ def service(
     limits : Limits, optional
         What a client may ask for.
     reader : callable, optional
-        Makes an image of a classifier, a binary file and the most pixels that it may have;
+        Makes an image of a classifier, an opened picture (see
+        :class:`visionshare.datasets.opening.OpenedPicture`) and the most pixels it may have;
         :func:`visionshare.apps.pictures.read_picture` when omitted.
     name : str, default "classifier"
         Of the model, in the Open Inference Protocol.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
@@ -29,14 +28,15 @@ from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import trim_memory
 from visionshare.apps.service.pictures import is_large, reduced_picture
 from visionshare.classifier import CompactClassifier, EarlyExit, explain
+from visionshare.datasets.opening import OpenedPicture, open_picture
 from visionshare.errors import DataError
 from visionshare.scores import predict_labels
 
 __all__ = ["Prediction", "Reader", "Served", "Worker"]
 
 T = TypeVar("T")
-# Makes an image of a picture file: classifier, file, most pixels.
-Reader = Callable[[CompactClassifier, BinaryIO, int], np.ndarray]
+# Makes an image of a picture: classifier, the picture as it was opened, most pixels.
+Reader = Callable[[CompactClassifier, OpenedPicture, int], np.ndarray]
 
 
 class Prediction(BaseModel):
@@ -116,13 +116,12 @@ class _Large(Exception):
 
     Parameters
     ----------
-    body : bytes
-        The file.
+    picture : OpenedPicture
     """
 
-    def __init__(self, body: bytes) -> None:
-        super().__init__(f"a picture of {len(body)} bytes")
-        self.body = body
+    def __init__(self, picture: OpenedPicture) -> None:
+        super().__init__("a large picture")
+        self.picture = picture
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class _Question(Generic[T]):
     """What is to be known of an image, and of a picture file."""
 
     of_image: Callable[[Served, np.ndarray], T]
-    of_picture: Callable[[Served, BinaryIO], T]
+    of_picture: Callable[[Served, OpenedPicture], T]
 
 
 class Worker:
@@ -228,8 +227,8 @@ class Worker:
         def of_image(served: Served, image: np.ndarray) -> Prediction:
             return _answer(served, image, with_raster)
 
-        def of_picture(served: Served, file: BinaryIO) -> Prediction:
-            image = _read(self.reader, served.classifier, file, self.limits.max_pixels)
+        def of_picture(served: Served, picture: OpenedPicture) -> Prediction:
+            image = _read(self.reader, served.classifier, picture, self.limits.max_pixels)
             return of_image(served, image)
 
         return await self._ask(kind, body, headers or {}, _Question(of_image, of_picture))
@@ -255,8 +254,8 @@ class Worker:
         def of_image(served: Served, image: np.ndarray) -> ExplanationAnswer:
             return explanation_answer(explain(served.classifier, image), name, top)
 
-        def of_picture(served: Served, file: BinaryIO) -> ExplanationAnswer:
-            explained = _read(explain_picture, served.classifier, file, self.limits.max_pixels)
+        def of_picture(served: Served, picture: OpenedPicture) -> ExplanationAnswer:
+            explained = _read(explain_picture, served.classifier, picture, self.limits.max_pixels)
             return explanation_answer(explained.explanation, name, top)
 
         return await self._ask(kind, body, headers or {}, _Question(of_image, of_picture))
@@ -270,12 +269,13 @@ class Worker:
             try:
                 return await self._on(self._pool, self._answered, *arguments)
             except _Large as large:
-                body = large.body
+                picture = large.picture
             if self._n_large > self.limits.max_queue // 4:
                 raise _busy()
             self._n_large += 1
             try:
-                return await self._on(self._one, self._answered_large, self._served, body, question)
+                given = (self._served, picture, question)
+                return await self._on(self._one, self._answered_large, *given)
             finally:
                 self._n_large -= 1
 
@@ -320,16 +320,18 @@ class Worker:
         if classifier.picture_size is None:
             raise Refusal(415, "unsupported_type", "this classifier takes vectors: send JSON")
         try:
-            if _read(is_large, body, limits.max_pixels, limits.max_decoded_pixels):
-                raise _Large(body)
-            return question.of_picture(served, io.BytesIO(body))
+            picture = _read(open_picture, body, limits.max_pixels)
+            if _read(is_large, picture, limits.max_decoded_pixels):
+                raise _Large(picture)
+            return question.of_picture(served, picture)
         finally:
             self._trim()
 
-    def _answered_large(self, served: Served, body: bytes, question: _Question[T]) -> T:
+    def _answered_large(self, served: Served, picture: OpenedPicture, question: _Question[T]) -> T:
         limits = self.limits
-        small = _read(reduced_picture, body, limits.max_decoded_pixels, limits.max_decode_memory)
-        return question.of_picture(served, io.BytesIO(small))
+        most, memory = limits.max_decoded_pixels, limits.max_decode_memory
+        small = _read(reduced_picture, picture, most, memory)
+        return question.of_picture(served, open_picture(small))
 
     def _trim(self) -> None:
         """Give memory back, once a second at most: it takes milliseconds."""

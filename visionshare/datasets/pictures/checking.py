@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from visionshare.datasets.notices import pages_sentence
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
@@ -131,7 +132,7 @@ def check_pictures(
         named(copies),
         named([m for m in copies if {TRAIN, TEST} <= set(kept[m].tolist())]),
         named([m for m in copies if len(set(labels[m].tolist())) > 1]),
-        (*pictures.notes, *_shortages(counts)),
+        (*pictures.notes, *filter(None, [pages_sentence(read.left_out)]), *_shortages(counts)),
         read.images,
         labels,
     )

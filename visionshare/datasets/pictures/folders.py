@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from visionshare.datasets.folders import EXTENSIONS, file_text, is_left_behind, iter_images
+from visionshare.datasets.folders import (
+    file_text,
+    is_left_behind,
+    is_picture_name,
+    iter_images,
+)
+from visionshare.datasets.notices import collect_notices, kinds_sentence
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, Content, PictureSet
 from visionshare.errors import DataError
 
@@ -112,18 +118,20 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     names: list[str] = []
     given: list[str | None] = []
     empty: list[str] = []
-    for role, homes in parts:
-        for home in homes:
-            found = list(iter_images(home))
-            paths += found
-            names += [file_text(home.name)] * len(found)
-            given += [role] * len(found)
-            empty += [] if found else [str(home)]
+    with collect_notices() as notices:
+        for role, homes in parts:
+            for home in homes:
+                found = list(iter_images(home))
+                paths += found
+                names += [file_text(home.name)] * len(found)
+                given += [role] * len(found)
+                empty += [] if found else [str(home)]
+    others = kinds_sentence(notices.kinds.values())
     if not paths:
         raise DataError(
             f"{root}: no folders with images; it needs one for each class, such as "
             f"{root.name or root}/cat and {root.name or root}/dog, or a table labels.csv of "
-            "columns 'path' and 'label'"
+            "columns 'path' and 'label'" + (f"; {others}" if others else "")
         )
     roles, notes = roles_of(given, str(root))
     if empty:
@@ -131,6 +139,7 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     if ignored:
         some = ", ".join(home.name for home in ignored[:5])
         notes += (f"{len(ignored)} folders beside those of train and test are not used: {some}",)
+    notes += (others,) if others else ()
     classes, labels = classes_of(names, given, str(root))
     return PictureSet(
         file_text(root.resolve().name), classes, labels, roles, lambda: _contents(paths), notes
@@ -179,7 +188,7 @@ def _is_part(home: Path) -> bool:
 
 
 def _is_picture(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in EXTENSIONS and not is_left_behind(name)
+    return is_picture_name(name) and not is_left_behind(name)
 
 
 def _has_pictures(home: Path) -> bool:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from visionshare.datasets.decoding import decode_array, decode_image, picture_header
-from visionshare.datasets.preprocessing import Preprocessing
-from visionshare.errors import DataError
+from visionshare.datasets.opening import open_picture
 
-__all__ = ["TEST", "TRAIN", "UNUSED", "Content", "Header", "PictureSet", "decode", "header"]
+__all__ = ["TEST", "TRAIN", "UNUSED", "Content", "Header", "PictureSet", "header"]
 
 # What a picture is for, as its source says.
 TRAIN, TEST, UNUSED = 0, 1, 2
@@ -65,7 +62,7 @@ class PictureSet:
     >>> def contents():
     ...     return (Content(f"image {i}", image) for i, image in enumerate(pixels))
     >>> pets = PictureSet("pets", ("cat", "dog"), np.array([0, 1]), None, contents)
-    >>> [header(picture.data).height for picture in pets.contents()]
+    >>> [header(picture).height for picture in pets.contents()]
     [4, 4]
     """
 
@@ -107,7 +104,7 @@ class PictureSet:
             yield numbers, waiting
 
 
-def header(data: Data) -> Header:
+def header(content: Content) -> Header:
     """Return what a picture's header tells; no pixel is decoded.
 
     Raises
@@ -115,6 +112,7 @@ def header(data: Data) -> Header:
     DataError
         If it is no picture, or too large.
     """
+    name, data = content
     if isinstance(data, np.ndarray):
         # A vector is a row of values.
         height, width = data.shape[:2] if data.ndim > 1 else (1, len(data))
@@ -122,24 +120,5 @@ def header(data: Data) -> Header:
         mode = {1: "L", 3: "RGB", 4: "RGBA"}.get(channels, f"{channels} channels")
         mode = mode if data.dtype == np.uint8 else f"{mode} {data.dtype}"
         return Header(int(height), int(width), mode, "array")
-    return Header(*picture_header(io.BytesIO(data) if isinstance(data, bytes) else data))
-
-
-def decode(content: Content, mode: str, steps: Preprocessing) -> np.ndarray | DataError:
-    """Return the pixels of a picture, or the error that says why there are none.
-
-    Parameters
-    ----------
-    content : Content
-    mode, steps
-        As in :func:`visionshare.datasets.decoding.decode_image`.
-    """
-    name, data = content
-    try:
-        if isinstance(data, np.ndarray):
-            return decode_array(data, mode, steps)
-        if isinstance(data, bytes):
-            return decode_image(io.BytesIO(data), mode, steps)
-        return decode_image(data, mode, steps)
-    except DataError as error:
-        return error if isinstance(data, str) else DataError(f"{name}: {error}")
+    picture = open_picture(data, name=name)
+    return Header(*picture.shape, picture.mode, picture.format)

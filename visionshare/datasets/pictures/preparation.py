@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from visionshare.datasets.canvas import to_gray
 from visionshare.datasets.decoding import decode_array, decode_image
-from visionshare.datasets.pictures.labeled import Content, PictureSet, header
+from visionshare.datasets.opening import open_picture
+from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.survey import median_size
+from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError, InputError
 
@@ -166,18 +168,28 @@ def propose_preparation(
         raise InputError("max_side, n_pictures", (max_side, n_pictures), "numbers of at least 1")
     if size is not None and (len(size) != 2 or min(size) < 1):
         raise InputError("size", size, "a height and a width of at least 1")
-    looks = _Looks()
+    looks, values = _Looks(), _set_range(pictures)
     for data in _some(pictures, n_pictures):
-        _look(data, looks)
+        _look(data, looks, values)
     if not looks.sizes:
         first = looks.errors[0] if looks.errors else "there are none"
         raise DataError(f"no picture can be read: {first}")
     known = np.array(looks.sizes) if sizes is None or len(sizes) == 0 else np.asarray(sizes)
     mode, why_mode = _mode(looks, color)
     steps, kind, why_steps = _steps(looks)
+    if values.values is not None:
+        low, high = values.values
+        steps = replace(steps, values=values.values)
+        why_steps.append(f"made bytes: in files of floats or 32 bits {low:g} is 0, {high:g} is 255")
     crops = steps.fit == "box"
     made, why_size = _size(known, size, max_side, crops)
     return Preparation(made, mode, steps, kind, (why_size, why_mode, *why_steps))
+
+
+def _set_range(pictures: Pictures) -> SetRange:
+    if isinstance(pictures, PictureSet):
+        return SetRange.of(pictures)
+    return SetRange(lambda: _some(pictures, len(pictures)))
 
 
 def _some(pictures: Pictures, n: int) -> Iterator[Content]:
@@ -196,10 +208,8 @@ def _some(pictures: Pictures, n: int) -> Iterator[Content]:
         yield Content(f"picture {i}", data if array else os.fspath(data))  # type: ignore[arg-type]
 
 
-def _look(content: Content, looks: _Looks) -> None:
+def _look(content: Content, looks: _Looks, values: SetRange) -> None:
     """Note what a picture is like; nothing of one that cannot be read."""
-    import io
-
     data = content.data
     try:
         if isinstance(data, np.ndarray):
@@ -209,17 +219,19 @@ def _look(content: Content, looks: _Looks) -> None:
             if transparent:
                 grounds = [decode_array(data, "color", Preprocessing(ground=g)) for g in _GROUNDS]
         else:
-            mode = header(data).mode
+            picture = open_picture(data, name=content.name)
+            mode = picture.mode
             transparent = mode in ("LA", "PA", "RGBA") or "transparency" in mode
+            steps = values.steps_for(picture, Preprocessing())
 
             def decoded(ground: str) -> np.ndarray:
-                source = io.BytesIO(data) if isinstance(data, bytes) else data
-                return decode_image(source, "color", Preprocessing(ground=ground))
+                return decode_image(picture, "color", replace(steps, ground=ground))
 
             pixels = decoded("ink")
             grounds = [decoded(g) for g in _GROUNDS] if transparent else [pixels, pixels]
     except DataError as error:
-        looks.errors.append(f"{content.name}: {error}" if not isinstance(data, str) else str(error))
+        is_array = isinstance(data, np.ndarray)
+        looks.errors.append(f"{content.name}: {error}" if is_array else str(error))
         return
     looks.sizes.append((pixels.shape[0], pixels.shape[1]))
     # What large pictures are like shows in a part of their pixels.

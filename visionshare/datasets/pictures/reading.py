@@ -5,20 +5,24 @@ from __future__ import annotations
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 import numpy as np
 
+from visionshare.datasets.decoding import decode_array, decode_image
 from visionshare.datasets.folders import file_text
-from visionshare.datasets.pictures.labeled import Content, PictureSet, decode
+from visionshare.datasets.notices import collect_notices
+from visionshare.datasets.opening import open_picture
+from visionshare.datasets.pictures.labeled import Content, PictureSet
+from visionshare.datasets.pictures.value_ranges import SetRange
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError
 from visionshare.memory import check_fits
 from visionshare.progress import stage
 from visionshare.resources import resolve_jobs, size_text
 
-__all__ = ["ReadPictures", "read_pictures"]
+__all__ = ["ReadPictures", "broken_sentence", "read_pictures"]
 
 _MAX_BYTES = 8 << 30
 _DIGEST = 16
@@ -40,6 +44,8 @@ class ReadPictures:
         Of the pixels before any preparation: pictures that share one are the same.
     broken : list of str
         Why pictures could not be read.
+    left_out : dict
+        Pages and frames that were not used, by the names of pictures.
     """
 
     images: np.ndarray
@@ -47,6 +53,7 @@ class ReadPictures:
     names: list[str]
     digests: list[bytes]
     broken: list[str]
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def short_names(self) -> tuple[str, ...]:
@@ -116,21 +123,25 @@ def read_pictures(
     kept: list[int] = []
     broken: list[str] = []
 
+    values = SetRange.of(pictures)
+
     def one(content: Content) -> tuple[np.ndarray, bytes] | DataError:
-        pixels = _pixels(content, pictures.kind, mode, steps)
-        if isinstance(pixels, DataError):
-            return pixels
+        try:
+            pixels = _pixels(content, mode, steps, values)
+        except DataError as error:
+            return error
         digest = _digest(pixels)
         return images.fitted(pixels, steps, content.name), digest
 
-    with ThreadPoolExecutor(resolve_jobs(n_jobs)) as threads, stage("reading", n) as advance:
+    with (
+        collect_notices() as notices,
+        ThreadPoolExecutor(resolve_jobs(n_jobs)) as threads,
+        stage("reading", n) as advance,
+    ):
         for numbers, contents in pictures.batches(chosen):
             found = threads.map(one, contents)
             for number, content, result in zip(numbers, contents, found, strict=True):
                 if isinstance(result, DataError):
-                    if not skip_broken:
-                        way_out = "skip_broken (--skip-broken) leaves such pictures out"
-                        raise DataError(f"{result}; {way_out}")
                     broken.append(str(result))
                     continue
                 images.add(result[0], content.name)
@@ -138,24 +149,46 @@ def read_pictures(
                 digests.append(result[1])
                 kept.append(number)
             advance(len(numbers))
+    if broken and not skip_broken:
+        raise DataError(broken_sentence(broken, n))
     if n and not kept:
         raise DataError(f"{pictures.name}: no picture can be read; the first: {broken[0]}")
-    return ReadPictures(images.filled(), np.array(kept, np.int64), names, digests, broken)
+    numbers_kept = np.array(kept, np.int64)
+    return ReadPictures(images.filled(), numbers_kept, names, digests, broken, notices.pages)
+
+
+def broken_sentence(broken: list[str], n: int) -> str:
+    """Return how many of ``n`` pictures cannot be read, why the first cannot, and what to do.
+
+    Examples
+    --------
+    >>> broken_sentence(["a.png: no pixels"], 9)
+    '1 of 9 pictures cannot be read, the first: a.png: no pixels; skip_broken (--skip-broken)
+     leaves them out, and `visionshare data check` lists them'
+    """
+    return (
+        f"{len(broken)} of {n} pictures cannot be read, the first: {broken[0]}; skip_broken "
+        "(--skip-broken) leaves them out, and `visionshare data check` lists them"
+    )
 
 
 def _pixels(
-    content: Content, kind: str, mode: str | None, steps: Preprocessing
-) -> np.ndarray | DataError:
-    data = content.data
+    content: Content, mode: str | None, steps: Preprocessing, values: SetRange
+) -> np.ndarray:
+    name, data = content
     if not isinstance(data, np.ndarray):
-        return decode(content, mode or "gray", steps)
+        picture = open_picture(data, name=name)
+        return decode_image(picture, mode or "gray", values.steps_for(picture, steps))
     is_picture = data.ndim == 2 or (data.ndim == 3 and data.shape[2] in (1, 3, 4))
     if data.dtype not in (np.uint8, np.uint16) or not is_picture:
         # Vectors, floats and images of other channels are taken as they are.
         return data
     if mode is None:
         mode = "gray" if data.ndim == 2 or data.shape[2] == 1 else "color"
-    return decode(content, mode, steps)
+    try:
+        return decode_array(data, mode, steps)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
 
 
 def _digest(pixels: np.ndarray) -> bytes:

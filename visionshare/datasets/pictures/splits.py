@@ -9,6 +9,7 @@ import numpy as np
 
 from visionshare.datasets.copies import group_numbers
 from visionshare.datasets.imageset import ImageSet
+from visionshare.datasets.notices import pages_sentence
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, PictureSet
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
@@ -125,6 +126,7 @@ def split_pictures(
         training, origin = ~testing, HELD_OUT if testing.any() else NONE
         notes += _fraction_notes(fraction, testing)
     notes += _set_notes(pictures, labels, training, testing, groups)
+    notes += filter(None, [pages_sentence(read.left_out)])
     if read.broken:
         first = read.broken[0]
         notes.append(

@@ -70,10 +70,9 @@ def survey_pictures(pictures: PictureSet, n_jobs: int = 1) -> Survey:
 
 def _header(content: Content) -> Header | DataError:
     try:
-        return header(content.data)
+        return header(content)
     except DataError as error:
-        named = error if isinstance(content.data, str) else DataError(f"{content.name}: {error}")
-        return named
+        return error
 
 
 def median_size(sizes: np.ndarray) -> tuple[int, int]:

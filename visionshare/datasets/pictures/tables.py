@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from visionshare.datasets.folders import EXTENSIONS, is_left_behind
+from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.pictures.folders import ROLE_WORDS, classes_of, role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
@@ -146,7 +146,7 @@ def _columns(table: Path, row: list[str]) -> tuple[tuple[int, int, int | None], 
     if path is not None and label is not None:
         third = None if split is None else names.index(split)
         return (names.index(path), names.index(label), third), True
-    if len(row) >= 2 and os.path.splitext(row[0].strip())[1].lower() in EXTENSIONS:
+    if len(row) >= 2 and is_picture_name(row[0].strip()):
         return (0, 1, None), False
     raise DataError(f"{table}: no columns 'path' and 'label'; it has {', '.join(row[:10])}")
 

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from visionshare.datasets.folders import EXTENSIONS, is_left_behind
+from visionshare.datasets.folders import is_left_behind, is_picture_name
+from visionshare.datasets.notices import collect_notices, note_kind
 from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
 from visionshare.datasets.pictures.labeled import Content, PictureSet
 from visionshare.errors import DataError
@@ -82,8 +83,9 @@ def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureS
     tars = [Path(path) for path in paths]
     names: list[str] = []
     given: list[str | None] = []
-    for path in tars:
-        pictures, labels = _index(path)
+    with collect_notices() as notices:
+        indexes = [_index(path) for path in tars]
+    for path, (pictures, labels) in zip(tars, indexes, strict=True):
         for member in pictures:
             beside = labels.get(_key(member))
             label = beside or _folder_of(member)
@@ -97,6 +99,7 @@ def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureS
         raise DataError(f"{tars[0]}: no pictures")
     roles, notes = roles_of(given, str(tars[0]))
     classes, numbers = classes_of(names, given, str(tars[0]))
+    notes += tuple(notices.sentences())
     return PictureSet(name, classes, numbers, roles, lambda: _contents(tars), notes)
 
 
@@ -106,12 +109,14 @@ def _index(path: Path) -> tuple[list[str], dict[str, str]]:
     labels: dict[str, str] = {}
     for member, read in _members(path):
         suffix = os.path.splitext(member)[1].lower()
-        if suffix in EXTENSIONS:
+        if is_picture_name(member):
             pictures.append(member)
         elif suffix == ".cls":
             labels[_key(member)] = _text(path, member, read(_MAX_LABEL))
         elif suffix == ".json" and (label := _json_label(path, member, read(_MAX_LABEL))):
             labels.setdefault(_key(member), label)
+        else:
+            note_kind(f"{path}: {member}")
     return pictures, labels
 
 
@@ -134,7 +139,7 @@ def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
         If the tar is missing, broken or too large.
     """
     for member, read in _members(path):
-        if os.path.splitext(member)[1].lower() in EXTENSIONS:
+        if is_picture_name(member):
             yield Content(f"{path}: {member}", read(_MAX_MEMBER))
 
 

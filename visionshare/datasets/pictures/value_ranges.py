@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from visionshare.datasets.decoding import free_range, known_range
+from visionshare.datasets.opening import OpenedPicture
+from visionshare.datasets.pictures.labeled import TRAIN, Content, PictureSet
+from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.errors import DataError
 
-__all__ = ["KNOWN_RANGES", "are_pictures", "as_bytes", "range_around", "value_range"]
+__all__ = ["KNOWN_RANGES", "SetRange", "are_pictures", "as_bytes", "range_around", "value_range"]
 
 _FRACTIONS, _BYTE, _DEEP = (0.0, 1.0), (0.0, 255.0), (0.0, 65535.0)
 #: Ranges that mean the same in every file; others are those of the values that a file holds.
@@ -121,6 +127,57 @@ def as_bytes(name: str, images: np.ndarray, values: tuple[float, float]) -> np.n
         scaled = (images[i : i + step].astype(np.float64) - low) * (255 / (high - low))
         out[i : i + step] = np.rint(np.clip(scaled, 0, 255))
     return out
+
+
+class SetRange:
+    """One range of values for all files of floats, or of integers of 32 bits, in a set.
+
+    It is found when the first such file is read, in all of those that train.
+
+    Parameters
+    ----------
+    contents : callable
+        Returns an iterable of the pictures, those that do not train left out.
+
+    Attributes
+    ----------
+    values : tuple of float, optional
+        What becomes 0 and 255; None as long as no such file was read.
+    """
+
+    def __init__(self, contents: Callable[[], Iterable[Content]]) -> None:
+        self.values: tuple[float, float] | None = None
+        self._contents = contents
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, pictures: PictureSet) -> SetRange:
+        """Return the range of a set of labeled pictures."""
+        chosen = None if pictures.roles is None else pictures.roles == TRAIN
+        return cls(lambda: (content for _, some in pictures.batches(chosen) for content in some))
+
+    def steps_for(self, picture: OpenedPicture, steps: Preprocessing) -> Preprocessing:
+        """Return the steps of a picture, with the range where it needs one and has none."""
+        if steps.values is not None or not picture.has_free_range:
+            return steps
+        with self._lock:
+            if self.values is None:
+                self.values = self._found()
+        return replace(steps, values=self.values)
+
+    def _found(self) -> tuple[float, float]:
+        low, high = np.inf, -np.inf
+        for _, data in self._contents():
+            if isinstance(data, np.ndarray):
+                continue
+            try:
+                limits = free_range(data)
+            except DataError:
+                # Reading it says why.
+                continue
+            if limits is not None:
+                low, high = min(low, limits[0]), max(high, limits[1])
+        return known_range(low, high) if low <= high else (0.0, 1.0)
 
 
 def _limits(array: np.ndarray) -> tuple[float, float]:

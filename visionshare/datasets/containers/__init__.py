@@ -1,0 +1,1 @@
+"""Files of pictures: their structure, read in time that is linear in their bytes."""

@@ -1,0 +1,234 @@
+"""A picture's file, opened: its structure is read once, its pixels when they are asked for."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from visionshare.datasets.containers.container import TURNED, Container, exif_orientation
+from visionshare.datasets.containers.formats import Format, format_of, readable_formats
+from visionshare.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+__all__ = ["DEEP", "MAX_PIXELS", "OpenedPicture", "Source", "open_picture"]
+
+#: Pixels of a picture that are decoded at most, unless a caller says otherwise.
+MAX_PIXELS = 1 << 26
+# Decoders take time and memory for each row, however short it is.
+_MAX_SIDE = 1 << 17
+_MAX_FILE = 1 << 30
+#: Formats whose integers of mode "I" have 16 bits.
+DEEP = ("PNG", "PPM")
+Source: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | OpenedPicture"
+
+
+class OpenedPicture:
+    """A picture whose structure was read, and no pixel.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    container : Container
+        The file, reduced to what decoding needs.
+    max_pixels : int
+    """
+
+    def __init__(self, name: str, container: Container, max_pixels: int) -> None:
+        self.name, self.container, self.max_pixels = name, container, max_pixels
+        if container.size is not None:
+            self._check_size(*container.size)
+
+    @property
+    def format(self) -> str:
+        """Pillow's name of the format."""
+        return self.container.format
+
+    @property
+    def n_pages(self) -> int:
+        """Pages or frames of the file, of which one is used."""
+        if self.container.size is not None:
+            return self.container.n_pages
+        return int(getattr(self.image, "n_frames", 1))
+
+    @cached_property
+    def image(self) -> Image.Image:
+        """The picture as Pillow opens it: as stored, not turned upright."""
+        from PIL import Image
+
+        with self.errors():
+            data = io.BytesIO(self.container.data)
+            opened = Image.open(data, formats=(self.container.format,))
+            self._check_size(*opened.size)
+            return opened
+
+    @property
+    def stored_size(self) -> tuple[int, int]:
+        """Width and height, as stored."""
+        return self.container.size or self.image.size
+
+    @property
+    def orientation(self) -> int:
+        """How the stored picture lies, as EXIF counts; 1 is upright."""
+        if self.container.size is not None:
+            return self.container.orientation
+        # Pillow says so what a file's own properties tell.
+        return exif_orientation(self.image.info.get("exif") or b"")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Height and width, upright."""
+        width, height = self.stored_size
+        return (width, height) if self.orientation in TURNED else (height, width)
+
+    @property
+    def mode(self) -> str:
+        """Pillow's mode, and whether colors of it are transparent."""
+        image = self.image
+        return image.mode + (" with transparency" if "transparency" in image.info else "")
+
+    @property
+    def has_free_range(self) -> bool:
+        """Whether values may go from any number to any other: integers of 32 bits, and floats."""
+        if self.format not in ("TIFF", "PPM"):
+            return False
+        mode = self.image.mode
+        return mode == "F" or (mode == "I" and self.format not in DEEP)
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Make a DataError of what goes wrong inside of the block."""
+        with _quiet, _errors(self.name):
+            yield
+
+    def _check_size(self, width: int, height: int) -> None:
+        if width * height > self.max_pixels:
+            raise DataError(
+                f"{self.name}: {width}×{height} pixels are too many: at most {self.max_pixels} "
+                "are read; scale the picture down, or raise max_pixels"
+            )
+        if max(width, height) > _MAX_SIDE:
+            raise DataError(
+                f"{self.name}: {width}×{height} pixels: a side is too long: at most {_MAX_SIDE} "
+                "are read; cut the picture, or scale it down"
+            )
+
+
+def open_picture(
+    source: Source,
+    max_pixels: int = MAX_PIXELS,
+    all_pages: bool = False,
+    name: str | None = None,
+) -> OpenedPicture:
+    """Return a picture whose structure was read; no pixel is decoded.
+
+    Parameters
+    ----------
+    source : path-like, bytes, binary file or OpenedPicture
+        One that is open already is returned as it is.
+    max_pixels : int, default 67108864
+        Pixels that are accepted at most.
+    all_pages : bool, default False
+        Keep further pages and frames.
+    name : str, optional
+        What messages call it; its path when omitted.
+
+    Raises
+    ------
+    DataError
+        If the file is not an image, broken or too large.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (9, 5)).save(file, "png")
+    >>> picture = open_picture(file.getvalue())
+    >>> picture.shape, picture.mode
+    ((5, 9), 'RGB')
+    """
+    if isinstance(source, OpenedPicture):
+        return source
+    if name is None:
+        name = os.fspath(source) if isinstance(source, (str, os.PathLike)) else "image"
+    with _errors(name):
+        data = _bytes_of(source, name)
+        found = format_of(data)
+        readable = readable_formats()
+        if found not in readable:
+            raise DataError(f"{name}: cannot be read as an image ({_why_not(found, readable)})")
+        most = max_pixels if found.max_pixels is None else min(max_pixels, found.max_pixels)
+        return OpenedPicture(name, found.read(data, all_pages), most)
+
+
+def _bytes_of(source: str | os.PathLike[str] | bytes | BinaryIO, name: str) -> bytes:
+    """Return the bytes of a file, from its beginning."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(source)
+    elif isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as file:
+            data = file.read(_MAX_FILE + 1)
+    else:
+        # What cannot be wound back is read from where it is.
+        with suppress(AttributeError, OSError):
+            source.seek(0)
+        data = source.read(_MAX_FILE + 1)
+    if len(data) > _MAX_FILE:
+        raise DataError(f"{name}: larger than {_MAX_FILE} bytes")
+    return data
+
+
+def _why_not(found: Format | None, readable: tuple[Format, ...]) -> str:
+    if found is not None:
+        return f"{found.name} needs {found.needs}"
+    accepted = ", ".join(format_.name for format_ in readable)
+    return f"unknown format; accepted: {accepted}"
+
+
+@contextmanager
+def _errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (DataError, MemoryError):
+        raise
+    except Exception as error:  # decoders raise anything for broken files
+        line = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"{name}: cannot be read as an image ({line})") from None
+
+
+class _Quiet:
+    """Silences warnings while any thread decodes.
+
+    ``warnings.catch_warnings`` is not made for threads that enter and leave in any order: the
+    first one in saves the filters, the last one out restores them.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._filters: warnings.catch_warnings[Any] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
+                warnings.simplefilter("ignore")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._filters is not None:
+                self._filters.__exit__(None, None, None)
+
+
+_quiet = _Quiet()

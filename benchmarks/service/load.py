@@ -1,8 +1,9 @@
 """Clients of one kind of request, as a process: each has a connection and asks again and again.
 
-    python -m benchmarks.service.load PORT CONNECTIONS SECONDS < request > answers.json
+    python -m benchmarks.service.load PORT CONNECTIONS SECONDS [any] < request > answers.json
 
-They ask for a while before they are counted. An answer that is not 200 ends the process.
+They ask for a while before they are counted. An answer that is not 200 ends the process, unless
+any answer will do.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ async def exchange(
     return head, body
 
 
-async def _client(port: int, content: bytes, seconds: float) -> list[float]:
+async def _client(port: int, content: bytes, seconds: float, accepted: bytes) -> list[float]:
     """Return the seconds of the answers that were asked for within some seconds, or of one."""
     reader, writer = await asyncio.open_connection(HOST, port)
     taken: list[float] = []
     start = time.perf_counter() + _WARM_UP * seconds
     while (begun := time.perf_counter()) < start + seconds or not taken:
         head, body = await exchange(reader, writer, content)
-        if not head.startswith(b"HTTP/1.1 200"):
+        if not head.startswith(accepted):
             raise SystemExit(f"benchmarks.service: {head + body!r}")
         if begun >= start:
             taken.append(time.perf_counter() - begun)
@@ -48,11 +49,14 @@ async def _client(port: int, content: bytes, seconds: float) -> list[float]:
     return taken
 
 
-async def _load(port: int, n_connections: int, seconds: float, content: bytes) -> list[float]:
-    clients = (_client(port, content, seconds) for _ in range(n_connections))
+async def _load(
+    port: int, n_connections: int, seconds: float, content: bytes, accepted: bytes
+) -> list[float]:
+    clients = (_client(port, content, seconds, accepted) for _ in range(n_connections))
     return [taken for part in await asyncio.gather(*clients) for taken in part]
 
 
 if __name__ == "__main__":
-    given = (int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.stdin.buffer.read())
-    print(json.dumps(asyncio.run(_load(*given))))
+    numbers = (int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    accepted = b"HTTP/1.1 " if sys.argv[4:] == ["any"] else b"HTTP/1.1 200"
+    print(json.dumps(asyncio.run(_load(*numbers, sys.stdin.buffer.read(), accepted))))

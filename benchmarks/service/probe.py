@@ -20,6 +20,7 @@ __all__ = ["Samples"]
 
 Samples = dict[str, list[tuple[float, float]]]
 PAUSE = 0.01
+_LAST = 0.5
 
 
 async def _ask(port: int, content: bytes) -> None:
@@ -36,14 +37,17 @@ async def _ask(port: int, content: bytes) -> None:
 async def _sample(
     samples: list[tuple[float, float]], action: Callable[[], Awaitable[None]], nominal: float = 0.0
 ) -> None:
-    """Note when each action began and how long it took, -1 where it failed."""
+    """Note when each action began and how long it took: negative where it failed, or was cut."""
     while True:
         begun = time.monotonic()
+        sign = -1.0
         try:
             await asyncio.wait_for(action(), 30)
-            samples.append((begun, time.monotonic() - begun - nominal))
+            sign = 1.0
         except (OSError, asyncio.TimeoutError):
-            samples.append((begun, -1.0))
+            pass
+        finally:
+            samples.append((begun, sign * (time.monotonic() - begun - nominal)))
         await asyncio.sleep(PAUSE)
 
 
@@ -62,8 +66,11 @@ async def _probe(port: int, echo_port: int, picture: bytes) -> Samples:
         )
     ]
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.read)
+    # Those that are being answered get a moment, so that each is known to be late or not at all.
+    await asyncio.sleep(_LAST)
     for task in tasks:
         task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     return samples
 
 

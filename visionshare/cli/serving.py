@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from visionshare.cli.options import Classifier
-from visionshare.errors import InputError, ServiceError
+from visionshare.errors import InputError
 
 if TYPE_CHECKING:
     from visionshare.cli.commands import Commands
@@ -45,8 +44,8 @@ def serve(
         float, typer.Option(help="Seconds within which a request's headers must arrive.")
     ] = 10.0,
     max_connections: Annotated[
-        int, typer.Option(help="Connections of a worker; the longest idle ones give way.")
-    ] = 256,
+        int, typer.Option(help="Connections of a worker; further ones wait.")
+    ] = 4096,
     max_body_memory: Annotated[
         str, typer.Option(help="Memory for all request bodies of a worker together.")
     ] = "64MiB",
@@ -80,17 +79,15 @@ def serve(
 
     require_service()
     from visionshare.apps.service.access import default_host_names, host_of, read_token
-    from visionshare.apps.service.rehearsal import rehearse
-    from visionshare.apps.service.server import BACKLOG, Settings, run, run_workers
+    from visionshare.apps.service.server import Settings, end, reserved, run
+    from visionshare.apps.service.workers import check_workers, run_workers
 
     if not 0 <= port < 1 << 16:
         raise InputError("--port", port, "a number from 0 to 65535")
-    if not 1 <= workers <= 256:
-        raise InputError("--workers", workers, "a number of processes from 1 to 256")
+    check_workers(workers)
     for given in host_name or []:
         if given != "*" and not host_of(given if ":" not in given else f"[{given.strip('[]')}]"):
             raise InputError("--host-name", given, "a name or an address without a port, or *")
-    rehearse()
     settings = Settings(
         classifier,
         Limits(
@@ -111,35 +108,13 @@ def serve(
     app = settings.application() if workers == 1 else None
     if app is None:
         load(classifier)
-    with _listen(host, port, BACKLOG) as server:
-        address = server.getsockname()
-        url = f"[{address[0]}]" if server.family == socket.AF_INET6 else address[0]
-        typer.echo(f"serving http://{url}:{address[1]}/ (Ctrl-C ends it)")
+    with reserved(host, port) as address:
+        url = f"[{address[0]}]" if ":" in address[0] else address[0]
+
+        def on_ready() -> None:
+            typer.echo(f"serving http://{url}:{address[1]}/ (Ctrl-C ends it)")
+
         if app is None:
-            run_workers(settings, server, workers)
+            run_workers(settings, address, workers, on_ready)
         else:
-            run(app, settings, server)
-
-
-def _listen(host: str, port: int, backlog: int) -> socket.socket:
-    """Return a socket that is bound to the address.
-
-    Raises
-    ------
-    ServiceError
-        If it cannot be.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        server = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            server.bind(address)
-            # Clients may connect from here on, and wait until the service answers.
-            server.listen(backlog)
-        except BaseException:
-            server.close()
-            raise
-        return server
-    except (OSError, UnicodeError) as error:
-        raise ServiceError(f"{host}:{port}: cannot listen there ({error})") from None
+            end(run(app, settings, address, on_ready))

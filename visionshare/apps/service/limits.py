@@ -32,16 +32,16 @@ class Limits:
         Larger pictures are decoded at a reduced size.
     max_decode_memory : int, default 128 MiB
         Bytes for decoding one picture, computed from its header; larger ones are refused.
-    max_connections : int, default 256
-        Connections; beyond it, the one that waits longest for a request is closed.
-    health_reserve : int, default 32
-        Further connections, for ``/health`` alone, while all others are being answered.
+    max_bodies : int, default 128
+        Bodies that may be arriving at once. Beyond it the one that began first is refused with
+        status 503.
+    max_connections : int, default 4096
+        Connections; further ones wait until one of these ends.
     max_header_size : int, default 16 KiB
-        Bytes of a request's line and headers.
+        Bytes of a request's line and headers, at least 8 KiB.
     header_timeout : float, default 10
-        Seconds for a request's headers to arrive.
-    idle_timeout : float, default 10
-        Seconds that a connection may wait for its next request.
+        Seconds for a request's headers to arrive, from the start of the connection or the end of
+        the answer before.
 
     Raises
     ------
@@ -62,11 +62,10 @@ class Limits:
     max_body_memory: int = 64 << 20
     max_decoded_pixels: int = 1 << 22
     max_decode_memory: int = 128 << 20
-    max_connections: int = 256
-    health_reserve: int = 32
+    max_bodies: int = 128
+    max_connections: int = 4096
     max_header_size: int = 16 << 10
     header_timeout: float = 10.0
-    idle_timeout: float = 10.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

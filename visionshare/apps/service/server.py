@@ -1,42 +1,43 @@
-"""The service as one process or several, on a socket that listens already."""
+"""The service in this process: granian speaks HTTP, the application answers."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
-import multiprocessing
 import os
 import signal
 import socket
 import sys
-import tempfile
 import threading
-import time
 import warnings
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing.connection import wait
-from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import release_large_blocks
-from visionshare.errors import VisionshareError
+from visionshare.errors import ServiceError, VisionshareError
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+    from granian.server.embed import Server
 
-__all__ = ["BACKLOG", "Settings", "run", "run_workers"]
+__all__ = ["Address", "Settings", "end", "ready", "reserved", "run"]
 
 _logger = logging.getLogger(__name__)
+# Host and port, as numbers.
+Address = tuple[str, int]
 # Connections that wait to be accepted.
-BACKLOG = 2048
-_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+_BACKLOG = 2048
+# Seconds for requests in progress when the service ends.
+_GRACE = 10.0
 # New objects after which Python looks for unreachable cycles: a millisecond or less, in which
 # nobody is answered. The command line's 150 000 take a tenth of a second.
 _COLLECTED_AFTER = 700
+_PROBE = b"HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 
 @dataclass(frozen=True)
@@ -79,24 +80,145 @@ class Settings:
         )
 
 
-def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
+@contextmanager
+def reserved(host: str, port: int) -> Iterator[Address]:
+    """Reserve an address for the service, which must be free; port 0 is any free one.
+
+    granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
+    system would give each of the two servers some of the connections.
+
+    Parameters
+    ----------
+    host : str
+    port : int
+
+    Raises
+    ------
+    ServiceError
+        If nobody can listen there.
+
+    Examples
+    --------
+    >>> with reserved("127.0.0.1", 0) as (host, port):
+    ...     host, port > 0
+    ('127.0.0.1', True)
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        holder = socket.socket(family, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise _cannot_listen(host, port, error) from None
+    with holder:
+        if sys.platform == "win32":
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        try:
+            holder.bind(address)
+        except OSError as error:
+            # Connections of a former service may linger; nobody listens if we can.
+            if not _can_listen(family, address):
+                raise _cannot_listen(host, port, error) from None
+        else:
+            address = holder.getsockname()
+        if sys.platform == "linux":
+            # From now on this user's servers that share ports may join, and no others.
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        else:
+            holder.close()
+        yield address[0], address[1]
+
+
+def _can_listen(family: int, address: Any) -> bool:
+    """Return whether a server may listen where connections of a former one linger."""
+    if sys.platform == "win32":
+        return False
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+            probe.listen()
+        except OSError:
+            return False
+        return True
+
+
+def _cannot_listen(host: str, port: int, error: Exception) -> ServiceError:
+    return ServiceError(f"{host}:{port}: cannot listen there ({error})")
+
+
+def ready(address: Address) -> bool:
+    """Return whether a service answers at an address.
+
+    Examples
+    --------
+    >>> with reserved("127.0.0.1", 0) as address:
+    ...     ready(address)
+    False
+    """
+    host, port = address
+    # Every interface is none that one can connect to, on Windows.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    with suppress(OSError), socket.create_connection((host, port), 1.0) as connection:
+        connection.sendall(_PROBE)
+        return connection.recv(1) != b""
+    return False
+
+
+def embedded(app: Any, limits: Limits, address: Address) -> Server:
+    """Return granian with the service's settings, for an event loop that runs.
+
+    Examples
+    --------
+    >>> await embedded(app, Limits(), ("127.0.0.1", 8000)).serve()  # doctest: +SKIP
+    """
+    from granian.constants import HTTPModes, Interfaces
+    from granian.http import HTTP1Settings
+    from granian.log import LogLevels
+    from granian.server.embed import Server
+
+    host, port = address
+    return Server(
+        app,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=_BACKLOG,
+        # It counts connections: requests and bodies are limited by the application.
+        backpressure=limits.max_connections,
+        http1_settings=HTTP1Settings(
+            # Also of a connection that waits for its next request.
+            header_read_timeout=max(1, round(1000 * limits.header_timeout)),
+            max_buffer_size=limits.max_header_size,
+        ),
+        log_level=LogLevels.error,
+        # It would log to the standard output.
+        log_dictconfig={"handlers": {}, "loggers": {"_granian": {"propagate": True}}},
+    )
+
+
+def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[], None]) -> int:
     """Answer requests until the process is told to end; load the file again on SIGHUP.
 
     Parameters
     ----------
     app : FastAPI
     settings : Settings
-    listener : socket
+    address : tuple of str and int
+    on_ready : callable
+        Called once the service answers.
+
+    Returns
+    -------
+    int
+        The signal that ended it, for :func:`end`.
 
     Examples
     --------
-    >>> run(settings.application(), settings, listener)  # doctest: +SKIP
+    >>> end(run(settings.application(), settings, address, lambda: None))  # doctest: +SKIP
     """
     from PIL import Image
 
-    from visionshare.apps.service.uvicorn_server import limited_server
-
-    server = limited_server(app, settings.limits, listener)
     release_large_blocks()
     # The event loop waits this long for a thread that computes in Python.
     sys.setswitchinterval(0.001)
@@ -109,9 +231,57 @@ def run(app: FastAPI, settings: Settings, listener: socket.socket) -> None:
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: _reload_on_thread(app, settings.path))
-    # uvicorn ends the requests that run, and then raises the signal again.
-    with suppress(KeyboardInterrupt):
-        server.run(sockets=[])
+    return asyncio.run(_serve(app, settings.limits, address, on_ready))
+
+
+async def _serve(
+    app: FastAPI, limits: Limits, address: Address, on_ready: Callable[[], None]
+) -> int:
+    """Serve until a signal comes, and return the signal."""
+    loop = asyncio.get_running_loop()
+    ended_by: asyncio.Future[int] = loop.create_future()
+
+    def told_to_end(number: int) -> None:
+        if not ended_by.done():
+            ended_by.set_result(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Not the loop's own handlers, which Windows lacks.
+        signal.signal(number, lambda n, _: loop.call_soon_threadsafe(told_to_end, n))
+    server = embedded(app, limits, address)
+    serving = asyncio.ensure_future(server.serve())
+    while not await loop.run_in_executor(None, ready, address):
+        if serving.done() or ended_by.done():
+            break
+        await asyncio.sleep(0.01)
+    else:
+        on_ready()
+    await asyncio.wait({serving, ended_by}, return_when=asyncio.FIRST_COMPLETED)
+    if serving.done():
+        await serving
+        raise ServiceError("the server ended by itself")
+    server.stop()
+    # Clients that do not read their answers would keep it for ever.
+    await asyncio.wait({serving}, timeout=_GRACE)
+    return ended_by.result()
+
+
+def end(ended_by: int) -> None:
+    """End the process as a signal wants it, without taking the interpreter apart.
+
+    Threads of granian may still enter Python: meanwhile, that aborts the process.
+
+    Examples
+    --------
+    >>> end(signal.SIGINT)  # doctest: +SKIP
+    """
+    logging.shutdown()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    if ended_by != signal.SIGINT:
+        signal.signal(ended_by, signal.SIG_DFL)
+        signal.raise_signal(ended_by)
+    os._exit(0)
 
 
 def _reload_on_thread(app: FastAPI, path: Path) -> None:
@@ -128,111 +298,3 @@ def _reload(app: FastAPI, path: Path) -> None:
         _logger.error("not reloaded: %s", error)
     except Exception:
         _logger.exception("%s: not reloaded", path)
-
-
-def run_workers(settings: Settings, listener: socket.socket, n_workers: int) -> None:
-    """Answer requests with several processes until this one is told to end.
-
-    A process that ends by itself is replaced. SIGHUP loads the file again in all of them.
-
-    Parameters
-    ----------
-    settings : Settings
-    listener : socket
-    n_workers : int
-
-    Examples
-    --------
-    >>> run_workers(settings, listener, 2)  # doctest: +SKIP
-    """
-    with tempfile.TemporaryDirectory(prefix="visionshare-metrics-") as folder:
-        # Read by prometheus-client when a worker imports it.
-        os.environ[_DIRECTORY] = folder
-        try:
-            ended_by = _Workers(settings, listener, folder).supervise(n_workers)
-        finally:
-            del os.environ[_DIRECTORY]
-    if ended_by != signal.SIGINT:
-        signal.signal(ended_by, signal.SIG_DFL)
-        signal.raise_signal(ended_by)
-
-
-class _Workers:
-    """Processes that share a listening socket."""
-
-    def __init__(self, settings: Settings, listener: socket.socket, folder: str) -> None:
-        self._arguments = (settings, listener)
-        self._folder = folder
-        self._context: SpawnContext = multiprocessing.get_context("spawn")
-        self._processes: list[SpawnProcess] = []
-        self._ended_by: int | None = None
-
-    def supervise(self, n_workers: int) -> int:
-        """Keep a number of processes until a signal ends them, and return the signal."""
-        ends = (signal.SIGINT, signal.SIGTERM)
-        handlers = {number: signal.signal(number, self._end) for number in ends}
-        if hasattr(signal, "SIGHUP"):
-            handlers[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._forward)
-        try:
-            self._processes = [self._start() for _ in range(n_workers)]
-            while self._ended_by is None:
-                # A signal's handler runs between two waits.
-                wait([process.sentinel for process in self._processes], timeout=0.2)
-                self._replace_dead()
-            return self._ended_by
-        finally:
-            self._stop()
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-
-    def _start(self) -> SpawnProcess:
-        process = self._context.Process(target=_work, args=self._arguments)
-        process.start()
-        return process
-
-    def _replace_dead(self) -> None:
-        from prometheus_client.multiprocess import mark_process_dead
-
-        for i, process in enumerate(self._processes):
-            if process.is_alive() or self._ended_by is not None:
-                continue
-            mark_process_dead(process.pid, self._folder)
-            _logger.error("a worker ended with %s; another one is started", process.exitcode)
-            # One that cannot start does not use up the machine.
-            time.sleep(0.5)
-            self._processes[i] = self._start()
-
-    def _stop(self) -> None:
-        for process in self._processes:
-            process.terminate()
-        end = time.monotonic() + 15
-        for process in self._processes:
-            process.join(max(0.1, end - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-                process.join()
-
-    def _end(self, number: int, _: FrameType | None) -> None:
-        self._ended_by = number
-
-    def _forward(self, number: int, _: FrameType | None) -> None:
-        for process in self._processes:
-            if process.is_alive() and process.pid is not None:
-                os.kill(process.pid, number)
-
-
-def _work(settings: Settings, listener: socket.socket) -> None:
-    """Run one of several processes, until its parent ends."""
-    if hasattr(signal, "SIGHUP"):
-        # Until the classifier is loaded, which reads the file as it is now.
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        run(settings.application(), settings, listener)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)

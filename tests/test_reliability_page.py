@@ -11,7 +11,7 @@ def _spread(most, failed=0):
 
 
 def _found():
-    machine = {"load before and after": [0.5, 0.6], "cores": 2, "python": "3.11", "uvicorn": "1.2"}
+    machine = {"load before and after": [0.5, 0.6], "cores": 2, "python": "3.11", "granian": "1.2"}
     attacked = [
         {
             "attack": name, "health": _spread(health), "predict": _spread(30.0, failed=1),

@@ -15,6 +15,7 @@ from typing import Any
 __all__ = [
     "belongs_to_others",
     "is_running",
+    "open_files",
     "peak_memory",
     "physical_memory",
     "replace",
@@ -97,6 +98,32 @@ def is_running(process: int) -> bool:
         # It belongs to another user.
         pass
     return True
+
+
+def open_files(wanted: int) -> int:
+    """Let this process open a number of files and sockets, and return how many it may open.
+
+    Windows has no such limit.
+
+    Examples
+    --------
+    >>> open_files(16) >= 16
+    True
+    """
+    try:
+        import resource
+    except ImportError:
+        return wanted
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft in (resource.RLIM_INFINITY, -1) or soft >= wanted:
+        return wanted
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    except (OSError, ValueError):
+        # macOS has a further limit.
+        return soft
+    return most
 
 
 def physical_memory() -> int:

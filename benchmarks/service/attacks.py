@@ -191,8 +191,8 @@ def _without_pause(server: Server, path: str, number: int) -> None:
             file.flush()
             subprocess.run([*command, file.name], check=True, stdout=subprocess.DEVNULL)
         return
-    content = request("GET", path) if path == "/health" else request(
-        "POST", path, *PNG, body=digit_png()
+    content = (
+        request("GET", path) if path == "/health" else request("POST", path, *PNG, body=digit_png())
     )
     command = [sys.executable, "-m", "benchmarks.service.load", str(server.port)]
     subprocess.run(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import sys
 
-import uvicorn
 from fastapi import FastAPI, Request, Response
+
+from visionshare.apps.service import Limits
+from visionshare.apps.service.server import embedded
 
 app = FastAPI()
 
@@ -23,6 +28,7 @@ async def health() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    # The same parser and loop as the service.
-    options = {"http": "h11", "loop": "asyncio", "log_level": "error", "access_log": False}
-    uvicorn.run(app, port=int(sys.argv[1]), **options)  # type: ignore[arg-type]
+    # It has nothing to finish.
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
+    # The same server with the same settings as the service.
+    asyncio.run(embedded(app, Limits(), ("127.0.0.1", int(sys.argv[1]))).serve())

@@ -22,7 +22,7 @@ from scripts.reproduce.results import table
 __all__ = ["main"]
 
 _CONNECTIONS = (1, 8, 64)
-_PACKAGES = ("uvicorn", "fastapi", "starlette", "h11", "pillow")
+_PACKAGES = ("granian", "fastapi", "starlette", "pillow")
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:

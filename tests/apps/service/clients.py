@@ -38,12 +38,10 @@ class Server:
         connection.settimeout(60)
         return connection
 
-    def say(self, request, half_close=False):
+    def say(self, request):
         """Return all that the service answers to some bytes, until it closes."""
         with self.connect() as connection:
             connection.sendall(request)
-            if half_close:
-                connection.shutdown(socket.SHUT_WR)
             answer = b""
             with contextlib.suppress(ConnectionResetError):
                 while part := connection.recv(1 << 16):

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import contextlib
-import json
 import socket
 import struct
 import zlib
@@ -51,43 +50,53 @@ def test_bodies_that_do_not_end_are_bounded_and_do_not_stop_others(server):
 
 
 def test_late_headers_and_bodies_are_refused(server):
-    late = server.say(b"GET / HTTP/1.1\r\n")
-    assert late.startswith(b"HTTP/1.1 408")
+    assert server.say(b"GET / HTTP/1.1\r\n") == b""
     assert server.say(b"") == b""
     head = request("POST", "/predict", "Content-Type: image/png", "Content-Length: 9")
     assert server.say(head + b"x").startswith(b"HTTP/1.1 408")
 
 
 AMBIGUOUS = {
-    "two lengths": ["Content-Length: 3", "Transfer-Encoding: chunked"],
     "differing lengths": ["Content-Length: 3", "Content-Length: 4"],
+    "a list of lengths": ["Content-Length: 3, 3"],
     "another encoding": ["Transfer-Encoding: gzip, chunked"],
+    "an encoding twice": ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
+    "an unknown encoding": ["Transfer-Encoding: xchunked"],
+    "no encoding": ["Transfer-Encoding: "],
     "a signed length": ["Content-Length: +3"],
     "a folded header": ["X-A: 1\r\n 2"],
-    "a bare line feed": ["X-A: 1\nX-B: 2"],
     "a bare carriage return": ["X-A: 1\rX-B: 2"],
     "a blank before the colon": ["Content-Length : 3"],
     "two hosts": ["Host: other"],
     "long headers": ["X-A: " + "a" * 20_000],
 }
+HIDDEN = b"3\r\nabc\r\n0\r\n\r\n" + request("GET", "/metrics")
 
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_requests_with_several_readings_are_refused(server, name):
-    hidden = b"3\r\nabc\r\n0\r\n\r\n" + request("GET", "/metrics")
     head = request("POST", "/predict", "Content-Type: image/png", *AMBIGUOUS[name])
-    answer = server.say(head + hidden)
+    answer = server.say(head + HIDDEN)
     assert answer[:12] in (b"HTTP/1.1 400", b"HTTP/1.1 431", b"HTTP/1.1 501")
-    assert b"Connection: close" in answer
+    assert b"connection: close" in answer.lower()
     assert answer.count(b"HTTP/1.1") == 1
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["kind"] == "invalid_request"
 
 
-def test_an_old_version_with_chunks_is_refused(server):
-    old = (
-        b"POST /predict HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-    )
-    assert server.say(old).startswith(b"HTTP/1.1 400")
+def test_chunks_are_read_where_there_is_a_length_too_and_nothing_after_them(server):
+    lengths = ["Content-Length: 3", "Transfer-Encoding: chunked"]
+    for headers in (lengths, lengths[::-1]):
+        answer = server.say(
+            request("POST", "/predict", "Content-Type: image/png", *headers) + HIDDEN
+        )
+        assert answer.startswith(b"HTTP/1.1 422")
+        assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.2", "2.0", "0.9"])
+def test_chunks_are_of_http_1_1_alone(server, version):
+    head = request("POST", "/predict", "Transfer-Encoding: chunked")
+    answer = server.say(head.replace(b"HTTP/1.1", b"HTTP/" + version.encode()) + b"0\r\n\r\n")
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
 
 
 def test_bytes_after_the_last_request_are_not_read(server):
@@ -100,27 +109,6 @@ def test_bytes_after_the_last_request_are_not_read(server):
             answer = server.say(last + after)
             assert answer.startswith(b"HTTP/1.1 200")
             assert answer.count(b"HTTP/1.1") == 1
-
-
-def test_a_half_closed_client_gets_its_answers(server):
-    one = request("GET", "/health")
-    picture = request(
-        "POST", "/predict", "Content-Type: image/png", f"Content-Length: {len(png())}", body=png()
-    )
-    for ask, count in ((one, 1), (picture, 1), (one + picture + one, 3)):
-        answer = server.say(ask, half_close=True)
-        assert answer.count(b"HTTP/1.1 200") == count, answer
-    for cut in (picture[:-5], one + picture[:-5]):
-        assert b"HTTP/1.1 400" in server.say(cut, half_close=True)
-    assert server.say(one[:-5], half_close=True) == b""
-
-
-def test_an_invalid_request_without_an_answers_body_is_closed_too(server):
-    one, wrong = request("GET", "/health"), b"HEAD / HTTP/0.9\r\nHost: localhost\r\n\r\n"
-    for half_close in (False, True):
-        # The connection is closed, or this would wait in vain.
-        answer = server.say(one + wrong, half_close)
-        assert [answer.count(b"HTTP/1.1 " + status) for status in (b"200", b"505")] == [1, 1]
 
 
 @pytest.mark.parametrize(

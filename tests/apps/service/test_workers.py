@@ -1,52 +1,110 @@
-"""Several processes, and another classifier without a restart."""
+"""Several processes, and another classifier without a restart, while clients ask."""
 
 import os
 import re
 import signal
+import sys
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
+import pytest
+
 from tests.apps.service.clients import SAMPLE, Server, png
 from visionshare import load
+from visionshare.apps.service.workers import check_workers
+from visionshare.errors import InputError
+
+KIND = {"Content-Type": "image/png"}
 
 
 def wait_for(condition):
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end
-        time.sleep(0.1)
+        time.sleep(0.05)
 
 
-def test_sighup_loads_the_file_again(tmp_path):
+def workers(server):
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    # Another child keeps count of what they share.
+    pids = children.read_text().split()
+    return [p for p in pids if b"spawn_main" in Path(f"/proc/{p}/cmdline").read_bytes()]
+
+
+@contextmanager
+def load_on(server, n_clients=3):
+    """Predict during the block; yields labels of answers, and errors of connections."""
+    stop, labels, errors = threading.Event(), [], []
+
+    def ask():
+        while not stop.is_set():
+            try:
+                with server.client() as client:
+                    for _ in range(20):
+                        answer = client.post("/predict", content=png(), headers=KIND)
+                        assert answer.status_code == 200, answer.text
+                        labels.append(answer.json()["label"])
+            except httpx.TransportError as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(n_clients)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield labels, errors
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("options", [(), ("--workers", "2")], ids=["one process", "two workers"])
+def test_sighup_loads_the_file_again_and_every_request_is_answered(tmp_path, options):
     path = tmp_path / "digits.safetensors"
     model = load(SAMPLE)
     model.save(path)
-    server = Server(path=path)
-    with server.client() as client:
-        renamed = replace(model, classes=[f"new-{name}" for name in model.classes_])
-        renamed.save(path)
-        assert client.get("/health").json()["classes"][0] == "0"
-        server.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: client.get("/health").json()["classes"][0] == "new-0")
-        answer = client.post("/predict", content=png(), headers={"Content-Type": "image/png"})
-        assert answer.json()["label"].startswith("new-")
+    server = Server(*options, path=path)
+
+    def is_new(answers=10):
+        with server.client() as client:
+            kinds = (client.get("/health", headers={"Connection": "close"}) for _ in range(answers))
+            return all(answer.json()["classes"][0] == "new-0" for answer in kinds)
+
+    if options:
+        wait_for(lambda: len(workers(server)) == 2)
+    with load_on(server) as (labels, errors):
+        wait_for(lambda: len(labels) > 9)
+        replace(model, classes=[f"new-{name}" for name in model.classes_]).save(path)
+        assert not is_new()
+
+        def reloaded():
+            # A worker that starts reads the file as it is.
+            server.process.send_signal(signal.SIGHUP)
+            return is_new()
+
+        wait_for(reloaded)
+        before = len(labels)
+        wait_for(lambda: len(labels) > before + 9)
         # An invalid file changes nothing.
         path.write_bytes(b"no classifier")
         server.process.send_signal(signal.SIGHUP)
         assert "not reloaded" in server.process.stderr.readline()
-        assert client.get("/health").json()["classes"][0] == "new-0"
-    server.end()
+        assert is_new()
+    assert errors == []
+    assert not labels[0].startswith("new-")
+    assert all(label.startswith("new-") for label in labels[before:])
+    server.process.send_signal(signal.SIGINT)
+    out, err = server.process.communicate(timeout=60)
+    assert (server.process.returncode, out) == (0, "")
+    assert all("not reloaded" in line for line in err.splitlines())
 
 
-def test_workers_share_their_metrics_and_are_replaced():
+def test_workers_share_their_metrics_and_are_replaced_under_load():
     server = Server("--workers", "2")
-
-    def workers():
-        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-        pids = children.read_text().split()
-        # Another child keeps count of what they share.
-        return [p for p in pids if b"spawn_main" in Path(f"/proc/{p}/cmdline").read_bytes()]
 
     def counted():
         with server.client() as client:
@@ -54,22 +112,34 @@ def test_workers_share_their_metrics_and_are_replaced():
         found = re.search(r'requests_total{path="/predict",status="200"} (\d+)', text)
         return int(found[1]) if found else 0
 
-    def predict(number):
-        for _ in range(number):
-            with server.client() as client:
-                kind = {"Content-Type": "image/png"}
-                assert client.post("/predict", content=png(), headers=kind).status_code == 200
-
-    wait_for(lambda: len(workers()) == 2)
-    predict(20)
-    # Counted once the answer is sent.
-    wait_for(lambda: counted() == 20)
-    assert [counted() for _ in range(8)] == [20] * 8
-    first = workers()
-    os.kill(int(first[0]), signal.SIGKILL)
-    assert "another one is started" in server.process.stderr.readline()
-    wait_for(lambda: len(workers()) == 2 and workers() != first)
-    predict(5)
-    # What the ended one counted stays counted.
-    wait_for(lambda: counted() == 25)
+    wait_for(lambda: len(workers(server)) == 2)
+    with load_on(server) as (labels, errors):
+        wait_for(lambda: len(labels) > 20)
+        first = workers(server)
+        os.kill(int(first[0]), signal.SIGKILL)
+        assert "another one is started" in server.process.stderr.readline()
+        # The other one goes on.
+        before = len(labels)
+        wait_for(lambda: len(labels) > before + 20)
+        wait_for(lambda: len(workers(server)) == 2 and workers(server) != first)
+    # Only connections of the one that was killed ended, once each.
+    assert len(errors) <= 3
+    # What the ended one counted stays counted, but for what it was about to answer.
+    wait_for(lambda: counted() >= len(labels))
+    assert counted() <= len(labels) + len(errors)
+    sums = {counted() for _ in range(8)}
+    assert len(sums) == 1
     server.end()
+
+
+@pytest.mark.parametrize("number", [0, 257])
+def test_a_wrong_number_of_workers_is_refused(number):
+    with pytest.raises(InputError, match=r"--workers: got .* from 1 to 256"):
+        check_workers(number)
+
+
+def test_windows_has_one_worker(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    check_workers(1)
+    with pytest.raises(InputError, match="1 on Windows"):
+        check_workers(2)

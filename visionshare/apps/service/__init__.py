@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Limits", "require_service", "service"]
 
-_PACKAGES = ("fastapi", "uvicorn", "python_multipart", "prometheus_client")
+_PACKAGES = ("fastapi", "granian", "python_multipart", "prometheus_client")
 
 
 def require_service() -> None:
@@ -82,9 +82,10 @@ def service(
 
     Examples
     --------
+    >>> from granian.server.embed import Server
     >>> from visionshare import load
-    >>> import uvicorn  # doctest: +SKIP
-    >>> uvicorn.run(service(load("classifier.safetensors")))  # doctest: +SKIP
+    >>> app = service(load("classifier.safetensors"))  # doctest: +SKIP
+    >>> await Server(app, interface="asgi").serve()  # doctest: +SKIP
     """
     require_service()
     from visionshare.apps.pictures import read_picture

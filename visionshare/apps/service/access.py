@@ -1,4 +1,4 @@
-"""Who may ask: names of the host that requests must carry, and a token."""
+"""Who may ask: names of the host that requests must carry, a token, and one reading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hmac
 import ipaddress
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from starlette.datastructures import Headers
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from visionshare.errors import InputError, ServiceError
 
-__all__ = ["Access", "default_host_names", "host_of", "read_token"]
+__all__ = ["Access", "default_host_names", "failure", "host_of", "read_token"]
 
 # Without a token: what says whether the service works, and the page, which asks for the token.
 _OPEN = ("/", "/health", "/v2/health/live", "/v2/health/ready")
@@ -82,7 +82,7 @@ def read_token(path: Path) -> str:
 
 
 class Access:
-    """Refuses requests for other hosts, and requests without the token.
+    """Refuses requests for other hosts, without the token, or that a proxy may read otherwise.
 
     Parameters
     ----------
@@ -109,16 +109,26 @@ class Access:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        if not self._is_host(headers.getlist("host"), scope.get("server")):
-            answer = _refusal(421, "unknown_host", "this service does not answer to that host name")
-        elif not self._is_authorized(headers.getlist("authorization"), scope["path"]):
+        await (self._refused(scope) or self.app)(scope, receive, send)
+
+    def _refused(self, scope: Scope) -> JSONResponse | None:
+        """Return the answer to a request that is refused."""
+        headers, path = Headers(scope=scope), scope["path"]
+        hosts = headers.getlist("host")
+        codings = [coding.strip().lower() for coding in headers.getlist("transfer-encoding")]
+        if len(hosts) > 1:
+            message = "more than one Host header"
+            return failure(path, 400, "invalid_request", message, {"Connection": "close"})
+        if codings not in ([], ["chunked"]):
+            message = "accepted in Transfer-Encoding: chunked alone"
+            return failure(path, 501, "invalid_request", message, {"Connection": "close"})
+        if not self._is_host(hosts, scope.get("server")):
+            message = "this service does not answer to that host name"
+            return failure(path, 421, "unknown_host", message)
+        if not self._is_authorized(headers.getlist("authorization"), path):
             challenge = {"WWW-Authenticate": "Bearer"}
-            answer = _refusal(401, "unauthorized", "the token is missing or wrong", challenge)
-        else:
-            await self.app(scope, receive, send)
-            return
-        await answer(scope, receive, send)
+            return failure(path, 401, "unauthorized", "the token is missing or wrong", challenge)
+        return None
 
     def _is_host(self, values: list[str], server: tuple[str, int | None] | None) -> bool:
         if self._any_host:
@@ -150,7 +160,18 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def _refusal(
-    status: int, kind: str, message: str, headers: dict[str, str] | None = None
+def failure(
+    path: str, status: int, kind: str, message: str, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
-    return JSONResponse({"error": {"kind": kind, "message": message}}, status, headers)
+    """Return the answer to a request that is not served.
+
+    The Open Inference Protocol, below ``/v2``, has a sentence alone.
+
+    Examples
+    --------
+    >>> failure("/v2/models/a", 404, "not_found", "no such model").body
+    b'{"error":"no such model"}'
+    """
+    is_v2 = path == "/v2" or path.startswith("/v2/")
+    error = message if is_v2 else {"kind": kind, "message": message}
+    return JSONResponse({"error": error}, status, headers)

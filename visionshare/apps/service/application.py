@@ -10,14 +10,14 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from visionshare.apps.service.access import Access
+from visionshare.apps.service.access import Access, failure
 from visionshare.apps.service.bodies import Body, Refusal, body_kind, empty_body
 from visionshare.apps.service.explanation import ExplanationAnswer
 from visionshare.apps.service.headers import SecureHeaders, page_policy
 from visionshare.apps.service.metrics import Metrics
+from visionshare.apps.service.openapi import COMMON, picture_body, refusals
 from visionshare.apps.service.protocol_v2 import v2_router
 from visionshare.apps.service.worker import Prediction, Worker
 from visionshare.errors import InputError
@@ -25,19 +25,6 @@ from visionshare.errors import InputError
 __all__ = ["application"]
 
 _KINDS = {404: "not_found", 405: "method_not_allowed"}
-
-
-class Failure(BaseModel):
-    """Why a request was not served: a word for programs and a sentence for people."""
-
-    kind: str
-    message: str
-
-
-class ErrorAnswer(BaseModel):
-    """The answer to a request that was not served."""
-
-    error: Failure
 
 
 def application(
@@ -72,7 +59,12 @@ def application(
 
     # The pages of documentation that FastAPI offers load scripts from elsewhere.
     app = FastAPI(
-        title="visionshare", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="visionshare",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        responses=COMMON,
     )
     _add_routes(app, worker, metrics)
     app.include_router(v2_router(worker, name, app.version))
@@ -89,18 +81,19 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
         "Content-Security-Policy": page_policy(page),
         "Permissions-Policy": "camera=(self), geolocation=(), microphone=()",
     }
-    refusals: dict[int | str, dict[str, Any]] = {
-        status: {"model": ErrorAnswer} for status in (408, 413, 415, 422, 503)
+    taken: dict[str, Any] = {
+        "responses": refusals(400, 408, 413, 415, 422, 503),
+        "openapi_extra": picture_body(worker.classifier.image_shape),
     }
 
-    @app.post("/predict", response_model_exclude_none=False, responses=refusals)
+    @app.post("/predict", response_model_exclude_none=False, **taken)
     async def predict(request: Request, raster: bool = False) -> Prediction:
         """Classify a picture, or the pixels of an image."""
         with Body(worker.memory) as body:
             kind, content = await _content(request, body, worker)
             return await worker.predict(kind, content, raster, request.headers)
 
-    @app.post("/explain", responses=refusals)
+    @app.post("/explain", **taken)
     async def explain(
         request: Request,
         name: Annotated[str | None, Query(alias="class", max_length=1000)] = None,
@@ -156,30 +149,24 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
 def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def on_refusal(request: Request, error: Refusal) -> JSONResponse:
-        if request.url.path.startswith("/v2/"):
-            # The Open Inference Protocol has a sentence alone.
-            return JSONResponse({"error": error.message}, error.status, _retry(error.status))
-        return _failure(error.status, error.kind, error.message)
+        retry = {"Retry-After": "1"} if error.status == 503 else None
+        return failure(request.url.path, error.status, error.kind, error.message, retry)
 
     @app.exception_handler(InputError)
-    async def on_input_error(_: Request, error: InputError) -> JSONResponse:
-        return _failure(422, "invalid_picture", str(error))
+    async def on_input_error(request: Request, error: InputError) -> JSONResponse:
+        return failure(request.url.path, 422, "invalid_picture", str(error))
 
     @app.exception_handler(RequestValidationError)
-    async def on_validation_error(_: Request, error: RequestValidationError) -> JSONResponse:
+    async def on_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        parameter = ".".join(map(str, first["loc"]))
-        return _failure(422, "invalid_request", f"{parameter}: {first['msg']}")
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return failure(request.url.path, 422, "invalid_request", message)
 
     @app.exception_handler(HTTPException)
-    async def on_http_error(_: Request, error: HTTPException) -> JSONResponse:
-        return _failure(error.status_code, _KINDS.get(error.status_code, "error"), error.detail)
-
-
-def _failure(status: int, kind: str, message: str) -> JSONResponse:
-    answer = ErrorAnswer(error=Failure(kind=kind, message=message))
-    return JSONResponse(answer.model_dump(), status, _retry(status))
-
-
-def _retry(status: int) -> dict[str, str] | None:
-    return {"Retry-After": "1"} if status == 503 else None
+    async def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
+        headers = dict(error.headers or {})
+        if headers.get("Allow") == "GET":
+            # It is answered as GET without a body, see SecureHeaders.
+            headers["Allow"] = "GET, HEAD"
+        kind = _KINDS.get(error.status_code, "error")
+        return failure(request.url.path, error.status_code, kind, error.detail, headers)

@@ -19,6 +19,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+# Each part costs some 50 microseconds: beyond so many, they must have this size on average.
+_FREE_PARTS, _PART = 1024, 512
+
+
 class Refusal(Exception):
     """A request that is not served.
 
@@ -43,15 +47,17 @@ class Refusal(Exception):
 
 
 class BodyMemory:
-    """Bytes of the bodies that a service has in memory, all together.
+    """The bodies that a service has in memory: their bytes, and how many are arriving.
 
-    Where a part does not fit, the body that began to arrive first is refused: the slowest
-    clients lose, not the newest.
+    Where a part or another body does not fit, the body that began to arrive first is refused: the
+    slowest clients lose, not the newest.
 
     Parameters
     ----------
     size : int
-        Most bytes.
+        Most bytes, all together.
+    n_arriving : int, default 256
+        Most bodies that are arriving.
 
     Examples
     --------
@@ -59,13 +65,17 @@ class BodyMemory:
     0
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, n_arriving: int = 256) -> None:
         self.size, self.used = size, 0
+        self._n_arriving = n_arriving
+        # In the order in which they began.
         self._arriving: dict[Body, None] = {}
 
     def begin(self, body: Body) -> None:
         """Note a body that begins to arrive."""
         self._arriving[body] = None
+        if len(self._arriving) > self._n_arriving:
+            self._refuse_oldest()
 
     def end(self, body: Body) -> None:
         """Note that a body has arrived, or will not."""
@@ -80,16 +90,19 @@ class BodyMemory:
             If bodies that have arrived completely fill the memory.
         """
         while self.used + n_bytes > self.size:
-            oldest = next(iter(self._arriving), body)
-            if oldest is body:
+            if next(iter(self._arriving), body) is body:
                 raise _crowded()
-            self.end(oldest)
-            oldest.evict()
+            self._refuse_oldest()
         self.used += n_bytes
 
     def release(self, n_bytes: int) -> None:
         """Forget bytes of a body."""
         self.used -= n_bytes
+
+    def _refuse_oldest(self) -> None:
+        oldest = next(iter(self._arriving))
+        self.end(oldest)
+        oldest.evict()
 
 
 class Body:
@@ -159,20 +172,26 @@ class Body:
             raise Refusal(400, "incomplete_body", "the body ended early") from None
         finally:
             self._task.cancel()
+            # It knows the exception, whose frames know this body: as long as one of them is kept,
+            # the server keeps the connection.
+            self._task = None
             self._memory.end(self)
         content, self._content = bytes(self._content), bytearray()
         return content
 
     async def _receive(self, request: Request, max_bytes: int) -> None:
         """Take the parts; the declared length may refuse the body, but is not relied upon."""
-        refusal = Refusal(413, "body_too_large", f"the body has more than {max_bytes} bytes")
         declared = request.headers.get("content-length", "")
         is_number = declared.isascii() and declared.isdigit()
         if is_number and (len(declared) > 18 or int(declared) > max_bytes):
-            raise refusal
+            raise _too_large(max_bytes)
+        n_parts = 0
         async for part in request.stream():
+            n_parts += 1
             if self._counted + len(part) > max_bytes:
-                raise refusal
+                raise _too_large(max_bytes)
+            if n_parts > _FREE_PARTS + (self._counted + len(part)) // _PART:
+                raise Refusal(400, "small_chunks", f"chunks of fewer than {_PART} bytes: too many")
             self.append(part)
 
     def _drop(self) -> None:
@@ -180,8 +199,12 @@ class Body:
         self._counted, self._content = 0, bytearray()
 
 
+def _too_large(max_bytes: int) -> Refusal:
+    return Refusal(413, "body_too_large", f"the body has more than {max_bytes} bytes")
+
+
 def _crowded() -> Refusal:
-    return Refusal(503, "busy", "too many bodies are in memory; try again")
+    return Refusal(503, "busy", "too many bodies are arriving; try again")
 
 
 def body_kind(headers: Mapping[str, str]) -> str:

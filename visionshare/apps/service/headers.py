@@ -53,6 +53,8 @@ def page_policy(page: str) -> str:
 class SecureHeaders:
     """Adds headers to every answer and counts it; an unexpected error is answered too.
 
+    HEAD is answered as GET is, without the body.
+
     Parameters
     ----------
     app : ASGI application
@@ -74,6 +76,9 @@ class SecureHeaders:
             await self.app(scope, receive, send)
             return
         start, status, started = time.perf_counter(), 500, False
+        is_head = scope["method"] == "HEAD"
+        if is_head:
+            scope["method"] = "GET"
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status, started
@@ -82,6 +87,8 @@ class SecureHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
+            elif is_head:
+                message = {**message, "body": b""}
             await send(message)
 
         try:

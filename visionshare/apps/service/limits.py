@@ -8,6 +8,8 @@ from visionshare.errors import InputError
 
 __all__ = ["Limits"]
 
+_DAY = 86_400
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -32,7 +34,7 @@ class Limits:
         Larger pictures are decoded at a reduced size.
     max_decode_memory : int, default 128 MiB
         Bytes for decoding one picture, computed from its header; larger ones are refused.
-    max_bodies : int, default 128
+    max_bodies : int, default 256
         Bodies that may be arriving at once. Beyond it the one that began first is refused with
         status 503.
     max_connections : int, default 4096
@@ -42,11 +44,13 @@ class Limits:
     header_timeout : float, default 10
         Seconds for a request's headers to arrive, from the start of the connection or the end of
         the answer before.
+    end_timeout : float, default 10
+        Seconds for requests in progress when the service ends.
 
     Raises
     ------
     InputError
-        If a limit is not above 0.
+        If a limit is not above 0, or ``max_header_size`` below 8 KiB.
 
     Examples
     --------
@@ -62,16 +66,21 @@ class Limits:
     max_body_memory: int = 64 << 20
     max_decoded_pixels: int = 1 << 22
     max_decode_memory: int = 128 << 20
-    max_bodies: int = 128
+    max_bodies: int = 256
     max_connections: int = 4096
     max_header_size: int = 16 << 10
     header_timeout: float = 10.0
+    end_timeout: float = 10.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name.endswith("_timeout"):
-                if not 0 < value < float("inf"):
-                    raise InputError(field.name, value, "a number of seconds above 0")
-            elif type(value) is not int or value < 1:
-                raise InputError(field.name, value, "an integer of at least 1")
+                if not 0 < value <= _DAY:
+                    accepted = f"a number of seconds above 0, {_DAY} at most"
+                    raise InputError(field.name, value, accepted)
+                continue
+            # The server's buffer has no less.
+            least = 8 << 10 if field.name == "max_header_size" else 1
+            if type(value) is not int or value < least:
+                raise InputError(field.name, value, f"an integer of at least {least}")

@@ -10,6 +10,7 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 
 from visionshare.apps.service.bodies import Body, Refusal, body_kind, numbers_of, parse_json
+from visionshare.apps.service.openapi import refusals, tensor_body
 from visionshare.apps.service.worker import Served, Worker
 
 __all__ = ["infer", "v2_router"]
@@ -67,7 +68,11 @@ def v2_router(worker: Worker, name: str, version: str) -> APIRouter:
         check(name)
         return {"name": name, "ready": True}
 
-    @router.post("/models/{name}/infer")
+    @router.post(
+        "/models/{name}/infer",
+        responses=refusals(400, 408, 413, 415, 422, 503),
+        openapi_extra=tensor_body(),
+    )
     async def model_infer(name: str, request: Request) -> Response:
         """Classify a batch of images that need no preprocessing."""
         check(name)

@@ -15,25 +15,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import release_large_blocks
 from visionshare.errors import ServiceError, VisionshareError
+from visionshare.system import open_files
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from granian.server.embed import Server
 
-__all__ = ["Address", "Settings", "end", "ready", "reserved", "run"]
+__all__ = ["Address", "Settings", "embedded", "end", "ready", "reserved", "run", "serve"]
 
 _logger = logging.getLogger(__name__)
 # Host and port, as numbers.
 Address = tuple[str, int]
 # Connections that wait to be accepted.
 _BACKLOG = 2048
-# Seconds for requests in progress when the service ends.
-_GRACE = 10.0
+# Of the process, besides connections.
+_OTHER_FILES = 128
 # New objects after which Python looks for unreachable cycles: a millisecond or less, in which
 # nobody is answered. The command line's 150 000 take a tenth of a second.
 _COLLECTED_AFTER = 700
@@ -104,45 +106,45 @@ def reserved(host: str, port: int) -> Iterator[Address]:
     ('127.0.0.1', True)
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        holder = socket.socket(family, socket.SOCK_STREAM)
+        holder, address = _bound(host, port)
     except (OSError, UnicodeError) as error:
-        raise _cannot_listen(host, port, error) from None
+        raise ServiceError(f"{host}:{port}: cannot listen there ({error})") from None
     with holder:
-        if sys.platform == "win32":
-            holder.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-        try:
-            holder.bind(address)
-        except OSError as error:
-            # Connections of a former service may linger; nobody listens if we can.
-            if not _can_listen(family, address):
-                raise _cannot_listen(host, port, error) from None
-        else:
-            address = holder.getsockname()
         if sys.platform == "linux":
-            # From now on this user's servers that share ports may join, and no others.
+            # From now on this user's servers that share ports may join, and nobody else.
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         else:
             holder.close()
         yield address[0], address[1]
 
 
+def _bound(host: str, port: int) -> tuple[socket.socket, Any]:
+    """Return a socket at an address where nobody listens, and the address."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    holder = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        if sys.platform == "win32":
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        holder.bind(address)
+        return holder, holder.getsockname()
+    except OSError:
+        # Connections of a former service may linger; nobody listens if we can.
+        if not _can_listen(family, address):
+            holder.close()
+            raise
+        return holder, address
+
+
 def _can_listen(family: int, address: Any) -> bool:
     """Return whether a server may listen where connections of a former one linger."""
     if sys.platform == "win32":
         return False
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
+    with socket.socket(family, socket.SOCK_STREAM) as probe, suppress(OSError):
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(address)
-            probe.listen()
-        except OSError:
-            return False
+        probe.bind(address)
+        probe.listen()
         return True
-
-
-def _cannot_listen(host: str, port: int, error: Exception) -> ServiceError:
-    return ServiceError(f"{host}:{port}: cannot listen there ({error})")
+    return False
 
 
 def ready(address: Address) -> bool:
@@ -155,7 +157,7 @@ def ready(address: Address) -> bool:
     False
     """
     host, port = address
-    # Every interface is none that one can connect to, on Windows.
+    # Windows connects to no address that means every interface.
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     with suppress(OSError), socket.create_connection((host, port), 1.0) as connection:
         connection.sendall(_PROBE)
@@ -164,7 +166,13 @@ def ready(address: Address) -> bool:
 
 
 def embedded(app: Any, limits: Limits, address: Address) -> Server:
-    """Return granian with the service's settings, for an event loop that runs.
+    """Return granian with the service's settings, to be served by an event loop.
+
+    Parameters
+    ----------
+    app : ASGI application
+    limits : Limits
+    address : tuple of str and int
 
     Examples
     --------
@@ -175,26 +183,38 @@ def embedded(app: Any, limits: Limits, address: Address) -> Server:
     from granian.log import LogLevels
     from granian.server.embed import Server
 
-    host, port = address
     return Server(
         app,
-        address=host,
-        port=port,
+        address=address[0],
+        port=address[1],
         interface=Interfaces.ASGI,
         http=HTTPModes.http1,
         websockets=False,
         backlog=_BACKLOG,
-        # It counts connections: requests and bodies are limited by the application.
-        backpressure=limits.max_connections,
+        # It counts connections: predictions and bodies are limited by the application.
+        backpressure=_n_connections(limits),
         http1_settings=HTTP1Settings(
             # Also of a connection that waits for its next request.
             header_read_timeout=max(1, round(1000 * limits.header_timeout)),
             max_buffer_size=limits.max_header_size,
         ),
         log_level=LogLevels.error,
-        # It would log to the standard output.
+        # Its own handlers write to the standard output.
         log_dictconfig={"handlers": {}, "loggers": {"_granian": {"propagate": True}}},
     )
+
+
+def _n_connections(limits: Limits) -> int:
+    """Return how many connections there may be: without descriptors granian would not sleep."""
+    n_files = open_files(limits.max_connections + _OTHER_FILES)
+    n_connections = max(1, min(limits.max_connections, n_files - _OTHER_FILES))
+    if n_connections < limits.max_connections:
+        _logger.warning(
+            "%d open files are too few for %d connections: %d are accepted at once; "
+            "allow more files (ulimit -n), or give --max-connections",
+            n_files, limits.max_connections, n_connections,
+        )  # fmt: skip
+    return n_connections
 
 
 def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[], None]) -> int:
@@ -231,39 +251,75 @@ def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: _reload_on_thread(app, settings.path))
-    return asyncio.run(_serve(app, settings.limits, address, on_ready))
+    return asyncio.run(_until_signal(app, settings.limits, address, on_ready))
 
 
-async def _serve(
+async def _until_signal(
     app: FastAPI, limits: Limits, address: Address, on_ready: Callable[[], None]
 ) -> int:
     """Serve until a signal comes, and return the signal."""
     loop = asyncio.get_running_loop()
-    ended_by: asyncio.Future[int] = loop.create_future()
+    told = asyncio.Event()
+    signals: list[int] = []
 
-    def told_to_end(number: int) -> None:
-        if not ended_by.done():
-            ended_by.set_result(number)
+    def tell(number: int, _: FrameType | None) -> None:
+        signals.append(number)
+        loop.call_soon_threadsafe(told.set)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Not the loop's own handlers, which Windows lacks.
-        signal.signal(number, lambda n, _: loop.call_soon_threadsafe(told_to_end, n))
+        signal.signal(number, tell)
+    await serve(app, limits, address, on_ready, told)
+    return signals[0]
+
+
+async def serve(
+    app: FastAPI,
+    limits: Limits,
+    address: Address,
+    on_ready: Callable[[], None],
+    told_to_end: asyncio.Event,
+) -> None:
+    """Answer requests until told to end, and then those that are in progress.
+
+    Parameters
+    ----------
+    app : FastAPI
+    limits : Limits
+    address : tuple of str and int
+    on_ready : callable
+        Called once the service answers.
+    told_to_end : asyncio.Event
+
+    Raises
+    ------
+    ServiceError
+        If the server ends by itself.
+
+    Examples
+    --------
+    >>> await serve(app, Limits(), address, lambda: None, asyncio.Event())  # doctest: +SKIP
+    """
     server = embedded(app, limits, address)
     serving = asyncio.ensure_future(server.serve())
-    while not await loop.run_in_executor(None, ready, address):
-        if serving.done() or ended_by.done():
+    ending = asyncio.ensure_future(told_to_end.wait())
+    either = {serving, ending}
+    # 1) wait until it answers
+    loop = asyncio.get_running_loop()
+    while not (is_ready := await loop.run_in_executor(None, ready, address)):
+        done, _ = await asyncio.wait(either, timeout=0.01, return_when=asyncio.FIRST_COMPLETED)
+        if done:
             break
-        await asyncio.sleep(0.01)
-    else:
+    if is_ready:
         on_ready()
-    await asyncio.wait({serving, ended_by}, return_when=asyncio.FIRST_COMPLETED)
+    # 2) wait until it is told to end
+    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
     if serving.done():
-        await serving
-        raise ServiceError("the server ended by itself")
+        raise ServiceError(f"the server ended by itself ({serving.exception()})")
+    # 3) let it end: clients that do not read their answers would keep it for ever
     server.stop()
-    # Clients that do not read their answers would keep it for ever.
-    await asyncio.wait({serving}, timeout=_GRACE)
-    return ended_by.result()
+    await asyncio.wait({serving}, timeout=limits.end_timeout)
 
 
 def end(ended_by: int) -> None:

@@ -172,7 +172,8 @@ class Worker:
         self.limits, self.reader = limits, reader
         self.running = 0
         self.on_running: Callable[[int], None] = lambda _: None
-        self.memory = BodyMemory(max(limits.max_body_memory, limits.max_body_size))
+        size = max(limits.max_body_memory, limits.max_body_size)
+        self.memory = BodyMemory(size, limits.max_bodies)
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="predict")
         self._one = ThreadPoolExecutor(1, thread_name_prefix="large")
         self._n_large = 0

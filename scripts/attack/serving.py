@@ -65,13 +65,22 @@ class Served:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def say(self, parts: list[bytes], half_close: bool = False) -> bytes:
-        """Return all that the service answers to some bytes until it closes."""
+    def say(self, parts: list[bytes], patience: float | None = None) -> bytes:
+        """Return all that the service answers to some bytes until it closes.
+
+        A client with patience closes its half when nothing came for so many seconds.
+        """
         answer = b""
         with self.connect() as connection, suppress(ConnectionError):
             for part in parts:
                 connection.sendall(part)
-            if half_close:
+            if patience is not None:
+                connection.settimeout(patience)
+                with suppress(socket.timeout):
+                    while part := connection.recv(1 << 16):
+                        answer += part
+                    return answer
+                connection.settimeout(_SECONDS)
                 _close_half(connection)
             while part := connection.recv(1 << 16):
                 answer += part

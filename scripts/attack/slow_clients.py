@@ -39,7 +39,7 @@ def _behavior(number: int) -> str:
 
 
 def _ready(seed: int) -> Attempt:
-    limits = ("--header-timeout", "1", "--body-timeout", "1", "--max-connections", "200")
+    limits = ("--header-timeout", "1", "--body-timeout", "1")
     served = Served(_SAMPLE, *limits, "--max-body-memory", "32MiB", "--max-body-size", "8MiB")
     before = served.n_open()
 
@@ -95,6 +95,17 @@ def _half_chunks(connection: socket.socket, rng: np.random.Generator) -> None:
     connection.sendall(head + b"5\r\nabcde\r\n" * int(rng.integers(0, 50)))
 
 
+def _one_byte_chunks(connection: socket.socket, rng: np.random.Generator) -> None:
+    connection.setblocking(False)
+    head = request("POST", "/predict", "Content-Type: image/png", "Transfer-Encoding: chunked")
+    connection.send(head + b"1\r\nx\r\n" * int(rng.integers(1000, 50_000)))
+
+
+def _pipelined(connection: socket.socket, rng: np.random.Generator) -> None:
+    connection.setblocking(False)
+    connection.send(request("GET", "/health") * int(rng.integers(10, 200)))
+
+
 def _half_closed(connection: socket.socket, rng: np.random.Generator) -> None:
     head = request("POST", "/predict", "Content-Type: image/png", "Content-Length: 900")
     connection.sendall(head[: int(rng.integers(0, len(head) + 1))])
@@ -135,6 +146,8 @@ _CLIENTS: dict[str, Client] = {
     "half-headers": _half_headers,
     "half-body": _half_body,
     "half-chunks": _half_chunks,
+    "one-byte-chunks": _one_byte_chunks,
+    "pipelined": _pipelined,
     "half-closed": _half_closed,
     "reset": _reset,
     "never-reads": _never_reads,

@@ -183,6 +183,75 @@ def test_refusals_are_typed(app, name):
     assert "\n" not in answer.json()["error"]["message"]
 
 
+GETS = ("/", "/health", "/metrics", "/openapi.json", "/v2", "/v2/health/live", "/v2/health/ready",
+        "/v2/models/classifier", "/v2/models/classifier/ready")  # fmt: skip
+POSTS = ("/predict", "/explain", "/v2/models/classifier/infer")
+
+
+def test_head_is_answered_as_get_is_without_a_body(app):
+    heads = ask(app, *({"method": "HEAD", "url": path} for path in GETS))
+    gets = ask(app, *(get(path) for path in GETS))
+    for head, full in zip(heads, gets, strict=True):
+        assert (head.status_code, head.content) == (200, b"")
+        if "/metrics" not in str(full.url):
+            assert head.headers == full.headers
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "post"])
+def test_other_methods_are_told_those_that_are_allowed(app, method):
+    allowed = {"GET, HEAD": GETS, "POST": POSTS}
+    for methods, paths in allowed.items():
+        if method in methods:
+            continue
+        for path, answer in zip(
+            paths, ask(app, *({"method": method, "url": path} for path in paths)), strict=True
+        ):
+            assert (answer.status_code, answer.headers["Allow"]) == (405, methods), path
+            if method != "HEAD":
+                error = answer.json()["error"]
+                assert "Method Not Allowed" in (error if "/v2" in path else error["message"])
+
+
+def test_the_schema_says_what_is_taken_and_what_is_refused(app):
+    schema = ask(app, get("/openapi.json"))[0].json()
+    operations = {
+        (path, method): operation
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    }
+    assert {path for path, method in operations if method == "post"} == {
+        "/predict", "/explain", "/v2/models/{name}/infer"
+    }  # fmt: skip
+    for (path, method), operation in operations.items():
+        assert {"401", "404", "405", "421"} <= set(operation["responses"])
+        assert "Allow" in operation["responses"]["405"]["headers"]
+        assert ("requestBody" in operation) == (method == "post")
+        if method == "post":
+            assert {"400", "408", "413", "415", "422", "503"} <= set(operation["responses"])
+            kinds = operation["requestBody"]["content"]
+            assert ("image/*" in kinds) == (not path.startswith("/v2"))
+            assert "application/json" in kinds
+    pixels = operations["/predict", "post"]["requestBody"]["content"]["application/json"]["schema"]
+    rows = pixels["properties"]["pixels"]
+    assert (rows["maxItems"], rows["items"]["maxItems"]) == (8, 8)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[(b"host", b"a"), (b"host", b"a")], [(b"transfer-encoding", b"gzip, chunked")],
+     [(b"transfer-encoding", b"chunked"), (b"transfer-encoding", b"chunked")]],
+)  # fmt: skip
+def test_what_a_proxy_may_read_otherwise_is_refused_before_the_body(app, headers):
+    status, n_parts = _asgi(app, [b"x"], headers)
+    assert status in (400, 501)
+    assert n_parts == 0
+
+
+def test_a_body_in_tiny_parts_is_refused_in_time(app):
+    status, n_parts = _asgi(app, [b"x"] * 5000)
+    assert (status, n_parts) == (400, 1025)
+
+
 def _asgi(app, parts, headers=()):
     """Return the status of a request whose body comes in parts, and how many were taken."""
     left, taken, said = list(parts), [], []

@@ -165,8 +165,9 @@ def _add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
         headers = dict(error.headers or {})
-        if headers.get("Allow") == "GET":
-            # It is answered as GET without a body, see SecureHeaders.
-            headers["Allow"] = "GET, HEAD"
+        methods = set(headers.get("Allow", "").split(", "))
+        if "GET" in methods:
+            # HEAD is answered as GET without a body, see SecureHeaders.
+            headers["Allow"] = ", ".join(sorted(methods | {"HEAD"}))
         kind = _KINDS.get(error.status_code, "error")
         return failure(request.url.path, error.status_code, kind, error.detail, headers)

@@ -50,7 +50,9 @@ class InputError(VisionshareError, ValueError):
     """
 
     def __init__(self, argument: str, given: object, accepted: str) -> None:
-        super().__init__(f"{argument}: got {given!r}; accepted: {accepted}")
+        # A number of NumPy is shown as the plain number.
+        shown = given.item() if getattr(given, "shape", None) == () else given  # type: ignore[attr-defined]
+        super().__init__(f"{argument}: got {shown!r}; accepted: {accepted}")
         self.argument = argument
         self.given = given
         self.accepted = accepted

@@ -43,7 +43,7 @@ for title, channels in (
     templates = PatchTemplates(patch_size=3, n_templates=30, grid=3, widths=(3.0,), random_state=0)
     family = ChannelMaps(templates, channels, pool=3).fit(train)
     columns = ArrayColumns.from_family(family, train)
-    classifier = ShareBoost(rounds=24).fit(columns, train_labels).to_classifier(family, names)
+    classifier = ShareBoost(rounds=24).fit(columns, train_labels).to_classifier(family)
     errors[title] = 100 * (classifier.predict(test) != test_labels).mean()
 plt.figure(figsize=(6, 2.4))
 plt.barh(list(errors), list(errors.values()))

@@ -104,7 +104,7 @@ def test_pixels_and_integer_classes_are_saved(images, tmp_path):
     assert again.classes_.dtype == np.int64
 
 
-@pytest.mark.parametrize("classes", [[0.0, 1.0, 2.0], ["a", "b", "a"]])
+@pytest.mark.parametrize("classes", [[0.0, 1.0, np.nan], ["a", "b", "a"], [b"a", b"b", b"c"]])
 def test_what_could_not_be_loaded_is_not_saved(classes, model, tmp_path):
     with pytest.raises(InputError, match=r"^classes: got"):
         replace(model, classes=np.array(classes)).save(tmp_path / "c.safetensors")

@@ -87,5 +87,7 @@ def test_what_is_wrong_is_named():
     model = _classifier(Pixels().fit(IMAGES))
     with pytest.raises(InputError, match=r"^image: got \(7, 8\)"):
         explain(model, IMAGES[0, 1:])
-    with pytest.raises(InputError, match=r"^class: got 'eel'; accepted: one of ant, bee, cat"):
+    with pytest.raises(
+        InputError, match=r"^class: got 'eel'; accepted: one of 'ant', 'bee', 'cat'"
+    ):
         explain(model, IMAGES[0]).strongest("eel")

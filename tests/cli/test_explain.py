@@ -130,4 +130,4 @@ def test_other_images_and_other_classes_are_named(trained, tmp_path, capsys):
     shutil.copytree(trained / "photos" / "left", tmp_path / "things" / "up")
     shutil.copytree(trained / "photos" / "left", tmp_path / "things" / "left")
     assert main(["evaluate", classifier, str(tmp_path / "things")]) == 2
-    assert "['up'] are unknown to the classifier of ['left', 'right']\n" in capsys.readouterr().err
+    assert "'up' are unknown to the classifier of 'left', 'right'\n" in capsys.readouterr().err

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from visionshare.class_labels import class_names
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def model_card(
     recipe = metadata.get("recipe")
     source = recipe.get("data", {}).get("source") if isinstance(recipe, Mapping) else None
     data = os.path.basename(source.rstrip("/\\")) if isinstance(source, str) else None
-    named = [str(c) for c in classifier.classes[:_NAMED].tolist()]
+    named = list(class_names(classifier.classes[:_NAMED]))
     n_more = len(classifier.classes) - len(named)
     rate = _error_rate(figures)
     return _template().render(

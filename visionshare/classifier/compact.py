@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import checked_classes
 from visionshare.classifier.card import model_card
 from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
@@ -43,7 +44,7 @@ class CompactClassifier:
         Read-only, as the other arrays.
     intercept : ndarray of shape (k,), float32
     classes : ndarray of shape (k,)
-        Integers or strings.
+        Distinct labels of one type: texts, whole numbers, booleans or finite floats.
     temperature : float, default 1.0
         Divides the scores in :meth:`predict_proba`.
     path : sequence of PathStep, optional
@@ -90,7 +91,7 @@ class CompactClassifier:
         for name, value in (
             ("weights", _read_only(np.ascontiguousarray(self.weights, np.float32))),
             ("intercept", _read_only(np.ascontiguousarray(self.intercept, np.float32))),
-            ("classes", _read_only(np.asarray(self.classes))),
+            ("classes", _read_only(checked_classes(self.classes))),
             ("temperature", float(self.temperature)),
             ("path", tuple(self.path)),
             ("metadata", dict(self.metadata or {})),
@@ -105,7 +106,7 @@ class CompactClassifier:
             raise InputError("weights", self.weights.shape, f"an array of shape {(k, n)}")
         if self.intercept.shape != (k,):
             raise InputError("intercept", self.intercept.shape, f"an array of shape {(k,)}")
-        if k < 2 or self.classes.ndim != 1:
+        if k < 2:
             raise InputError("classes", self.classes.shape, "a vector of two classes or more")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
             raise InputError("weights", "NaN or infinity", "finite numbers")
@@ -286,8 +287,6 @@ class CompactClassifier:
 
         Raises
         ------
-        InputError
-            If the classes are neither distinct integers nor distinct strings.
         StorageError
             If the file cannot be written.
         """

@@ -184,11 +184,11 @@ class EarlyExit:
         Raises
         ------
         InputError
-            If there is not a class for each image, or no image.
+            If there is not a class for each image, or no image, or a label is no class.
         """
-        labels = check_labels(labels, images)
+        numbers = check_labels(labels, images, self.classes_)
         scores, stops = self.run(images, n_jobs)
-        wrong = predict_labels(self.classes_, scores) != labels
+        wrong = np.argmax(scores, axis=1) != numbers
         counts = np.bincount(stops, minlength=len(self.stages))
         return ExitFigures(
             int(wrong.sum()),

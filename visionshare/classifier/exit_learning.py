@@ -13,7 +13,6 @@ import numpy as np
 from visionshare.classifier.exit_plan import CandidateRound, ExitPlan
 from visionshare.classifier.exit_rule import ExitRule, check_labels, score_margins
 from visionshare.errors import InputError
-from visionshare.scores import predict_labels
 
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
@@ -67,7 +66,8 @@ def learn_exit_rule(
     Raises
     ------
     InputError
-        If the classifier has no path or an argument is out of range.
+        If the classifier has no path, a label is none of its classes, or an argument is out of
+        range.
 
     References
     ----------
@@ -87,7 +87,7 @@ def learn_exit_rule(
     True
     """
     check_exit_options(tolerance, stages)
-    check_labels(labels, images)
+    check_labels(labels, images, classifier.classes_)
     _check_path(classifier)
     values = classifier.family.transform(images, None, n_jobs)
     return exit_rule_of_values(classifier, values, labels, tolerance=tolerance, stages=stages)
@@ -117,7 +117,8 @@ def exit_rule_of_values(
     Raises
     ------
     InputError
-        If the classifier has no path or an argument is out of range.
+        If the classifier has no path, a label is none of its classes, or an argument is out of
+        range.
 
     Examples
     --------
@@ -134,7 +135,6 @@ def exit_rule_of_values(
     True
     """
     check_exit_options(tolerance, stages)
-    labels = check_labels(labels, values)
     _check_path(classifier)
     candidates = ExitCandidates(classifier, values, labels)
     chosen: list[int] = []
@@ -216,18 +216,19 @@ class ExitCandidates:
         self, classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray
     ) -> None:
         self._classifier = classifier
-        self._n_images = len(labels)
+        numbers = check_labels(labels, values, classifier.classes_)
+        self._n_images = len(numbers)
         path, last = classifier.path, len(classifier.path)
 
         def scores_and_errors(t: int) -> tuple[np.ndarray, np.ndarray]:
             step = path[t - 1]
             scores = values[:, : step.n_features] @ step.weights.T + step.intercept
-            return scores, predict_labels(classifier.classes, scores) != labels
+            return scores, np.argmax(scores, axis=1) != numbers
 
         _, wrong_at_last = scores_and_errors(last)
-        numbers = np.unique(np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int))
+        tried = np.unique(np.geomspace(1, max(last - 1, 1), _CANDIDATES).round().astype(int))
         rounds = []
-        for t in (int(t) for t in numbers if t < last):
+        for t in (int(t) for t in tried if t < last):
             scores, wrong = scores_and_errors(t)
             margins = score_margins(scores).astype(np.float64)
             width = path[t - 1].n_features

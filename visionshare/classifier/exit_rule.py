@@ -8,6 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from visionshare.class_labels import numbers_of
 from visionshare.errors import InputError
 
 __all__ = ["ExitRule", "check_labels", "check_rule", "score_margins"]
@@ -66,19 +67,18 @@ def score_margins(scores: np.ndarray) -> np.ndarray:
     return np.asarray(best[:, 1] - best[:, 0])
 
 
-def check_labels(labels: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """Return labels as an array, if there is a class for each image and an image at all.
+def check_labels(labels: np.ndarray, images: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the number of each image's class.
 
     Raises
     ------
     InputError
-        If not.
+        If there is not a class for each image, or no image at all, or a label is no class.
     """
-    labels = np.asarray(labels)
-    if labels.shape != (len(images),) or len(images) == 0:
+    if np.shape(labels) != (len(images),) or len(images) == 0:
         accepted = f"a class for each of {len(images)} images, 1 or more"
-        raise InputError("labels", labels.shape, accepted)
-    return labels
+        raise InputError("labels", np.shape(labels), accepted)
+    return numbers_of(labels, classes)
 
 
 def check_rule(rule: ExitRule, rounds: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import class_names, quoted
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes, whole_boxes
@@ -78,11 +79,10 @@ class Explanation:
         InputError
             If there is no such class.
         """
-        names = [str(c) for c in self.classes.tolist()]
+        names = class_names(self.classes)
         wanted = str(self.label if name is None else name)
         if wanted not in names:
-            known = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-            raise InputError("class", wanted, f"one of {known}")
+            raise InputError("class", wanted, f"one of {quoted(names)}")
         return names.index(wanted)
 
     def strongest(self, name: Any = None, n: int = 10) -> np.ndarray:

@@ -27,6 +27,14 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "VERSIONS", "read_fields", "write_fields"
 FORMAT = "visionshare-classifier"
 FORMAT_VERSION = 2
 VERSIONS = (1, 2)
+# The type of labels that a file does not name, by their type in JSON.
+_TYPE_OF = {bool: "bool", int: "int64", float: "float64", str: "str"}
+_CLASS_TYPES = (
+    "str", "object", "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+    "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+# Of the largest number of 64 bits.
+_DIGITS = 20
 _ARRAYS_OF_STEP = ("weights", "intercept")
 # Not of the classifier but of one run: without them the same training gives the same file.
 _OF_THE_RUN = {"seconds": 0.0}
@@ -37,14 +45,7 @@ _INVALID = (
 
 
 def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
-    """Write the fields of a :class:`CompactClassifier`, atomically.
-
-    Raises
-    ------
-    InputError
-        If the classes are neither distinct integers nor distinct strings.
-    """
-    classes = _checked_classes(values["classes"].tolist())
+    """Write the fields of a :class:`CompactClassifier`, atomically."""
     state, family_arrays = values["family"].to_state()
     arrays = {f"family.{name}": array for name, array in family_arrays.items()}
     arrays["weights"], arrays["intercept"] = values["weights"], values["intercept"]
@@ -58,7 +59,7 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
             arrays[f"path.{name}"] = np.concatenate(flat).astype(np.float32)
     header = {
         "family": state,
-        "classes": classes,
+        **_class_values(values["classes"]),
         "temperature": values["temperature"],
         "path": path_values,
         "metadata": values["metadata"],
@@ -97,7 +98,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         if name.startswith("family.")
     }
     family = family_from_state(header["family"], family_arrays)
-    classes = _checked_classes(header["classes"])
+    classes = _classes(header["classes"], header.get("class_type"))
     metadata = header["metadata"]
     if not isinstance(metadata, dict):
         raise InputError("metadata", metadata, "a table")
@@ -106,7 +107,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "family": family,
         "weights": _shaped(arrays, "weights", (k, n)),
         "intercept": _shaped(arrays, "intercept", (k,)),
-        "classes": np.asarray(classes),
+        "classes": classes,
         "temperature": float(header["temperature"]),
         "path": _path(header["path"], arrays, k, n),
         "metadata": metadata,
@@ -115,11 +116,32 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
     }
 
 
-def _checked_classes(classes: Any) -> list[int] | list[str]:
-    plain = isinstance(classes, list) and len({type(c) for c in classes}) == 1
-    if not plain or not isinstance(classes[0], (int, str)) or len(set(classes)) != len(classes):
-        raise InputError("classes", classes, "distinct integers or distinct strings")
-    return list(classes)
+def _class_values(classes: np.ndarray) -> dict[str, Any]:
+    """Return the entries of a file that tell of classes: labels, and their type where needed."""
+    labels = classes.tolist()
+    name = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    if name == _TYPE_OF[type(labels[0])]:
+        return {"classes": labels}
+    if name == "uint64" and max(labels) > np.iinfo(np.int64).max:
+        # No reader of these files takes longer numbers.
+        labels = list(map(str, labels))
+    return {"classes": labels, "class_type": name}
+
+
+def _classes(labels: Any, name: Any) -> np.ndarray:
+    """Return the classes of a file, in the type that they were saved in."""
+    types = {type(label) for label in labels} if isinstance(labels, list) else set()
+    if len(types) != 1 or not types <= _TYPE_OF.keys():
+        raise InputError("classes", labels, "labels of one type")
+    name = _TYPE_OF[types.pop()] if name is None else name
+    if name not in _CLASS_TYPES or (name == "object" and not isinstance(labels[0], str)):
+        raise InputError("class_type", name, ", ".join(_CLASS_TYPES))
+    if name == "uint64" and isinstance(labels[0], str):
+        labels = [int(label) for label in labels if len(label) <= _DIGITS]
+    classes = np.array(labels, name)
+    if classes.tolist() != labels:
+        raise InputError("classes", labels, f"labels of the type {name}")
+    return classes
 
 
 def _exit_rule(values: Any) -> ExitRule | None:

@@ -109,7 +109,7 @@ def evaluate(
     images = labeled_images(model, dataset, data, split)
     if images.split is None:
         typer.echo(_ALL_OF_IT, err=True)
-    truth = model.classes_.astype(str)[images.labels]
+    truth = model.classes_[images.labels]
     scores = None
     with cluster_client(workers, scheduler, threads) as client:
         if client is not None:

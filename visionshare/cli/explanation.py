@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.class_labels import class_names
 from visionshare.cli.options import Classifier, Json, Picture
 from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import InputError
@@ -88,7 +89,7 @@ def _table(said: Explanation, name: str | None, top: int) -> list[str]:
 
     k = said.class_index(name)
     rival = _rival(said, k)
-    names = [portable(str(c)) for c in said.classes.tolist()]
+    names = list(map(portable, class_names(said.classes)))
     label = said.class_index()
     evidence, chosen = said.evidence[[k, rival]], said.strongest(name, top)
     rows = []
@@ -125,7 +126,7 @@ def _table(said: Explanation, name: str | None, top: int) -> list[str]:
 
 
 def _record(said: Explanation, name: str | None, top: int) -> dict[str, Any]:
-    names = [str(c) for c in said.classes.tolist()]
+    names = list(class_names(said.classes))
 
     def by_class(values: Any) -> dict[str, float]:
         return dict(zip(names, values.round(6).tolist(), strict=True))

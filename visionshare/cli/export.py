@@ -435,12 +435,11 @@ def _measure(
 
     model = labeled.model
     given = labeled_images(*labeled)
-    images, truth = given.images, model.classes_.astype(str)[given.labels]
+    images, truth = given.images, model.classes_[given.labels]
     if exported.pixel == "float32":
         unit = np.float32(255 if images.dtype == np.uint8 else 1)
         images = images.astype(np.float32) / unit
-    ours = predict(images).astype(str)
-    theirs = exported.predict(images).astype(str)
+    ours, theirs = predict(images), exported.predict(images)
     return {
         "images": len(images),
         "errors": int(np.sum(ours != truth)),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from visionshare.class_labels import class_names, quoted
 from visionshare.errors import DataError, InputError
 from visionshare.names import nothing_named
 
@@ -104,16 +105,15 @@ def labeled_images(
     size, mode = model.picture_size, model.picture_mode
     loaded = load_images(source, split, data, size, mode, model.preprocessing)
     _check_shape(model, loaded.images.shape[1:], source)
-    position = {str(name): i for i, name in enumerate(model.classes_)}
+    classes = class_names(model.classes_)
+    position = {name: i for i, name in enumerate(classes)}
     unknown = sorted({loaded.classes[c] for c in np.unique(loaded.labels)} - set(position))
     if unknown:
-        known = list(position)
-        more = f" and {len(known) - 5} more" if len(known) > 5 else ""
+        known = quoted(classes)
         raise DataError(
-            f"{source}: classes {unknown[:5]} are unknown to the classifier of {known[:5]}{more}"
+            f"{source}: classes {quoted(unknown)} are unknown to the classifier of {known}"
         )
     of_class = np.array([position.get(name, -1) for name in loaded.classes])
-    classes = tuple(str(name) for name in model.classes_)
     labels = of_class[loaded.labels]
     return replace(loaded, labels=labels, classes=classes)
 

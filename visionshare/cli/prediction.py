@@ -114,7 +114,7 @@ def predict(
     with _output(out, identity) as file, cluster_client(workers, scheduler, threads) as client:
         mapper = None if client is None else ClusterMap(client)
         parts = classify_files(model, file.remaining(paths), threads, mapper=mapper)
-        _write_classes(file, parts, form, [c.item() for c in model.classes_], out is not None)
+        _write_classes(file, parts, form, model.classes_.tolist(), out is not None)
     read, broken = file.counts.get("read", 0), file.counts.get("broken", 0)
     if broken:
         if read:

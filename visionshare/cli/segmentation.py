@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.class_labels import class_names
 from visionshare.cli.options import Classifier, Jobs, Json, Picture
 from visionshare.cli.outputs import check_file, check_not_inputs
 from visionshare.errors import DataError, InputError
@@ -80,9 +81,10 @@ def segment(
     _write_map(out, labels, colors)
     if overlay is not None:
         _write_overlay(overlay, raster, labels, k)
+    names = class_names(model.classes_)
     fractions = (np.bincount(labels.ravel(), minlength=k) / labels.size).round(6).tolist()
     legend = [
-        {"index": c, "class": str(model.classes_[c]), "color": "#" + bytes(colors[c]).hex(),
+        {"index": c, "class": names[c], "color": "#" + bytes(colors[c]).hex(),
          "share": fractions[c]}
         for c in range(k)
     ]  # fmt: skip

@@ -174,12 +174,11 @@ def _compared(
     """Return in how many images the core says something else than Python."""
     import numpy as np
 
-    ours = model.classes_.astype(str)[labels]
     found: dict[str, Any] = {}
     if program.reference is not None:
         expected = program.reference(images)
         found["differences"] = int(np.sum((scores != expected).any(axis=1)))
-    found["labels_unlike_floats"] = int(np.sum(ours != model.predict(images).astype(str)))
+    found["labels_unlike_floats"] = int(np.sum(model.classes_[labels] != model.predict(images)))
     if truth is not None:
         found["errors"] = int(np.sum(labels != truth))
     return found

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from visionshare.class_labels import in_order
 from visionshare.datasets.containers.formats import extensions
 from visionshare.datasets.decoding import MAX_PIXELS, decode_image
 from visionshare.datasets.imageset import ImageSet
@@ -255,7 +256,7 @@ def read_folder(
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
     inner = (path for path in root.iterdir() if path.is_dir())
-    folders = sorted(path.name for path in inner if not is_left_behind(path.name))
+    folders = in_order(path.name for path in inner if not is_left_behind(path.name))
     files = {name: found for name in folders if (found := find_images(root / name))}
     if not files:
         raise DataError(f"{root}: no folders with images; it needs one for each class")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from visionshare.class_labels import quoted
 from visionshare.errors import DataError
 
 __all__ = ["ImageSet"]
@@ -80,9 +81,10 @@ class ImageSet:
         """
         unknown = [name for name in classes if name not in self.classes]
         if unknown or not classes or len(set(classes)) < len(classes):
-            known = ", ".join(self.classes[:20])
-            given = ", ".join(unknown or classes) or "none"
-            raise DataError(f"{self.name}: classes {given}; it has, each once: {known}")
+            given = quoted(unknown or classes) or "none"
+            raise DataError(
+                f"{self.name}: classes {given}; it has, each once: {quoted(self.classes)}"
+            )
         new_labels = np.full(len(self.classes), -1)
         new_labels[[self.classes.index(name) for name in classes]] = np.arange(len(classes))
         kept = np.flatnonzero(new_labels[self.labels] >= 0)

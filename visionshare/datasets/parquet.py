@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.class_labels import in_order
 from visionshare.datasets.folders import Fit, read_image
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.pictures.folders import role_of, roles_of
@@ -262,7 +263,7 @@ def _classes_of(shards: Sequence[_Shard]) -> _Classes:
     labels: set[Any] = set()
     for shard in shards:
         labels.update(label for _, label in _labels(shard) if label is not None)
-    ordered = sorted(labels)
+    ordered: Sequence[Any] = in_order(labels) if first.is_text else sorted(labels)
     return _Classes(tuple(map(str, ordered)), {label: i for i, label in enumerate(ordered)})
 
 

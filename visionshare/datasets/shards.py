@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import in_order
 from visionshare.datasets.idx import is_idx
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
@@ -389,12 +390,10 @@ def partitions_of(name: str) -> list[str]:
 
 def _sorted(pictures: StoredPictures) -> StoredPictures:
     """Return pictures whose classes are in the order of their names, numbers by their size."""
-    order = sorted(
-        pictures.classes, key=lambda c: (not c.isdecimal(), int(c) if c.isdecimal() else 0, c)
-    )
+    order = in_order(pictures.classes)
     table = [order.index(name) for name in pictures.classes]
     shards = [replace(s, labels=tuple(table[i] for i in s.labels)) for s in pictures.shards]
-    return replace(pictures, shards=tuple(shards), classes=tuple(order))
+    return replace(pictures, shards=tuple(shards), classes=order)
 
 
 def _surveyed(reading: Reading, name: str) -> tuple[Shard, tuple[str, ...]] | str:

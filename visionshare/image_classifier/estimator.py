@@ -15,9 +15,9 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite, check_random_state, estimator_html_repr
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from visionshare.class_labels import label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
 from visionshare.durable import write_text
@@ -32,6 +32,7 @@ from visionshare.image_classifier.pictures import LEAST_SIDE, Intake, as_array, 
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import learn_from_family, table
 from visionshare.learners.class_weights import check_class_weight
+from visionshare.learners.examples import classes_and_numbers
 from visionshare.recipes import train_images
 from visionshare.recipes.design.writing import toml_text
 from visionshare.recipes.reading import parse_recipe
@@ -175,9 +176,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         # What is made for images of their size, or for small cores, sees them as they are.
         enlarged = self.features == "auto" and limits.flash is None
         rasters, y = self._training(images, y, LEAST_SIDE if enlarged else 1)
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError("y", "one class", "examples of two classes or more")
+        self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
@@ -219,12 +218,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         images = as_array(images)
         if is_vectors(images):
             self._intake = None
+            y = y if y is None else label_array(y)
             rasters, y = validate_data(self, images, y, dtype=(np.float64, np.float32))
         else:
             if y is None:
                 raise InputError("y", None, "a class for each image")
             # A column of a table, or a list.
-            y = column_or_1d(np.asarray(y), warn=True)
+            y = column_or_1d(label_array(y), warn=True)
             assert_all_finite(y, input_name="y")
             self._intake = Intake.of(images, self.size, self.color, least_side)
             if len(images) != len(y):
@@ -234,7 +234,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     delattr(self, name)
-        check_classification_targets(y)
         return rasters, y
 
     def _learn(
@@ -246,13 +245,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.validation_error_ = choice.error
         _logger.info("chosen: %s", choice.best.proposal)
         learned = self._refit(choice, training, jobs)
-        names = self.classes_ if self.classes_.dtype.kind in "iuU" else self.classes_.astype(str)
         if isinstance(choice.best.proposal.features, Greedy):
             # From all images other features may be chosen, which cost more.
             learned = learned.at(limits.rounds_or_error(learned, training.images))
         self.classifier_ = replace(
             learned,
-            classes=names,
+            classes=self.classes_,
             temperature=choice.best.temperature,
             exit_rule=None,
             preprocessing=Preprocessing() if self._intake is None else self._intake.preprocessing,
@@ -300,6 +298,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         scores = self._scores(images)
         return predict_labels(self.classes_, scores)
 
+    def score(self, images: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: labels of any type that :meth:`fit` takes."""
+        return float(super().score(images, label_array(y), sample_weight))
+
     def predict_proba(self, images: Any) -> np.ndarray:
         """Return probabilities (n, k), calibrated on held-out training images."""
         scores = self._scores(images)
@@ -319,8 +321,6 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
         Raises
         ------
-        InputError
-            If the classes cannot be written.
         StorageError
             If the file cannot be written.
         """

@@ -245,4 +245,4 @@ def learn_from_family(
         n_jobs=n_jobs,
     )
     learner.fit(columns, training.labels)
-    return learner.to_classifier(fitted, [training.classes[int(c)] for c in learner.classes_])
+    return learner.to_classifier(fitted, dict(enumerate(training.classes)))

@@ -8,7 +8,7 @@ its rounds left are a path, see :mod:`visionshare.learners.path`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from visionshare.class_labels import label_array, renamed
 from visionshare.classifier.path import PathStep
 from visionshare.columns import ArrayColumns, Columns, SparseColumns
 from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
-from visionshare.learners.examples import Examples, example_weights
+from visionshare.learners.examples import Examples, classes_and_numbers, example_weights
 from visionshare.learners.labels import (
     entry_weights,
     finite_numbers,
@@ -226,12 +226,9 @@ class Classifier(ClassifierMixin, Learner):
         self, X: np.ndarray | Columns, y: np.ndarray, sample_weight: np.ndarray | None
     ) -> Examples:
         """Check the inputs of ``fit`` and learn the classes' names."""
-        columns, y = self._columns(X, y)
-        check_classification_targets(y)
+        columns, y = self._columns(X, y if y is None else label_array(y))
         self.n_labels_ = None
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise InputError("y", "one class", "examples of two classes or more")
+        self.classes_, index = classes_and_numbers(y)
         omega = example_weights(sample_weight, y, getattr(self, "class_weight", None))
         if len(np.unique(index[omega > 0])) < 2:
             accepted = "weights above 0 of two classes or more"
@@ -270,6 +267,10 @@ class Classifier(ClassifierMixin, Learner):
         """Return the class of each example, or 0 and 1 for each of several labels (m, L)."""
         return self._predicted(self._scores(X))
 
+    def score(self, X: np.ndarray | Columns, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: labels of any type that ``fit`` takes."""
+        return float(super().score(X, label_array(y), sample_weight))
+
     def predict_proba(self, X: np.ndarray | Columns) -> np.ndarray:
         """Return probabilities (m, k), the softmax of scores / ``temperature_``.
 
@@ -293,7 +294,7 @@ class Classifier(ClassifierMixin, Learner):
     def to_classifier(
         self,
         family: Any,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
         """Return the compact classifier: the chosen features of ``family`` and their weights.
@@ -302,15 +303,17 @@ class Classifier(ClassifierMixin, Learner):
         ----------
         family : FeatureFamily
             The fitted family whose columns were learned from.
-        classes : sequence, optional
-            Names for ``classes_``, in that order.
+        classes : sequence or mapping, optional
+            Other names for the classes, in the order of ``classes_``; or a mapping of labels to
+            names, whose order does not matter.
         metadata : dict, optional
             Plain values to keep in the file; a search per microsecond adds its ``rates``.
 
         Raises
         ------
         InputError
-            If no feature was chosen.
+            If no feature was chosen, or a sequence gives a class the label of another class: it
+            stands in another order than ``classes_``.
         """
         from visionshare.classifier import CompactClassifier
 
@@ -323,7 +326,7 @@ class Classifier(ClassifierMixin, Learner):
             (family.moved_to(self.moved_) if self.moved_ else family).take(self.support_),
             two_sided(self.coef_.T).T.astype(np.float32),
             two_sided(self.intercept_[None])[0].astype(np.float32),
-            self.classes_ if classes is None else np.asarray(classes),
+            self.classes_ if classes is None else renamed(self.classes_, classes),
             temperature=self.temperature_,
             path=self.path_,
             metadata=self._with_rates(metadata or {}),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import quoted
 from visionshare.errors import InputError
 
 __all__ = ["by_number", "check_class_weight", "weights_of_classes"]
@@ -42,8 +43,7 @@ def check_class_weight(class_weight: Any, classes: Collection[Any] | None = None
         if not is_number or not 0 < float(weight) < math.inf:
             raise InputError("class_weight", f"{weight!r} for {name!r}", "numbers above 0")
         if classes is not None and name not in classes:
-            known = ", ".join(map(str, classes))
-            raise InputError("class_weight", name, f"classes of the labels: {known}")
+            raise InputError("class_weight", name, f"classes of the labels: {quoted(classes)}")
 
 
 def weights_of_classes(class_weight: Any, y: np.ndarray, classes: Sequence[Any]) -> np.ndarray:

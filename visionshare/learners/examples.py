@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from visionshare.class_labels import checked_classes, quoted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
-from visionshare.learners.class_weights import check_class_weight
+from visionshare.learners.class_weights import check_class_weight, weights_of_classes
 
-__all__ = ["Examples", "class_signs", "example_weights"]
+__all__ = ["Examples", "class_signs", "classes_and_numbers", "example_weights"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,32 @@ def class_signs(y: np.ndarray, n_classes: int) -> np.ndarray:
     return np.where(y[:, None] == classes, 1.0, -1.0)
 
 
+def classes_and_numbers(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes of labels, sorted, and the number of each label's class.
+
+    Raises
+    ------
+    InputError
+        If labels are no classes, or all of one class.
+
+    Examples
+    --------
+    >>> classes_and_numbers(np.array(["b", "a", "b"]))
+    (array(['a', 'b'], dtype='<U1'), array([1, 0, 1]))
+    """
+    try:
+        check_classification_targets(y)
+    except (ValueError, TypeError) as error:
+        # Its message may go on about other estimators.
+        problem = str(error).split(". ")[0]
+        accepted = f"classes: texts, whole numbers or booleans ({problem})"
+        raise InputError("y", quoted(np.ravel(y)[:3]), accepted) from None
+    classes, numbers = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError("y", "one class", "examples of two classes or more")
+    return checked_classes(classes, "y"), numbers
+
+
 def example_weights(
     sample_weight: np.ndarray | None, y: np.ndarray, class_weight: Any = None
 ) -> np.ndarray:
@@ -68,11 +95,15 @@ def example_weights(
         sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
     )
     if class_weight is not None:
-        classes = np.unique(y).tolist()
-        # A fold may lack some of the classes that weights are given for.
-        known = isinstance(class_weight, Mapping) and any(name in classes for name in class_weight)
-        check_class_weight(class_weight, None if known else classes)
-        omega = omega * compute_sample_weight(class_weight, y)
+        classes, number = np.unique(y, return_inverse=True)
+        names = classes.tolist()
+        if isinstance(class_weight, Mapping):
+            check_class_weight(class_weight)
+            # A fold may lack some of the classes that weights are given for, but not all.
+            present = {name: w for name, w in class_weight.items() if name in names}
+            class_weight = present or class_weight
+        check_class_weight(class_weight, names)
+        omega = omega * weights_of_classes(class_weight, number, names)[number]
     if not omega.sum() > 0:
         raise InputError("sample_weight", "all zero", "weights of which one is above 0")
     return omega

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -193,7 +193,7 @@ class JointBoost(Classifier):
     def to_classifier(
         self,
         family: Any = None,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
         """Return the compact classifier of the chosen stumps, by default those of ``stumps_``.

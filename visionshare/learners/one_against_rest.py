@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from visionshare.class_labels import quoted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.base import Classifier
@@ -122,7 +123,7 @@ class OneAgainstRest(Classifier):
         examples, template = self._examples(X, y, sample_weight), self._template()
         counted = np.bincount(examples.y, examples.omega, examples.n_classes) > 0
         if not counted.all():
-            given = f"no weight of class {self.classes_[np.argmin(counted)]}"
+            given = f"no weight of the class {quoted(self.classes_[[np.argmin(counted)]])}"
             raise InputError("sample_weight", given, "weights above 0 of every class")
         inputs: Any = examples.columns
         if template.makes_columns and not isinstance(X, Columns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +165,7 @@ class TaskClassifier(Classifier, TaskLearner):
     def to_classifier(
         self,
         family: Any,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | Mapping[Any, Any] | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> CompactClassifier:
         """Return the compact classifier: the chosen features of ``family`` and their weights.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.class_labels import quoted
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import sample_one_class, sample_per_class
@@ -140,7 +141,7 @@ def transfer(
         "sources": [source.name for source in sources],
         "training_data": array_fingerprint(examples.images[rows], labels[rows]),
     }
-    model = learner.to_classifier(family, names, metadata)
+    model = learner.to_classifier(family, dict(enumerate(names)), metadata)
     rest = np.setdiff1d(np.arange(len(examples)), rows)
     accuracy = _balanced_accuracy(model, examples.images[rest], labels[rest], names, n_jobs)
     return Transferred(model, _chosen(model, learner), len(rows), len(rest), accuracy)
@@ -155,7 +156,7 @@ def _training_rows(examples: ImageSet, task: Task) -> tuple[np.ndarray, list[str
             raise DataError(f"{examples.name}: one class; give two or more")
         return examples.labels, list(examples.classes), sample_per_class(examples.labels, n, rng)
     if task.positive not in examples.classes:
-        known = ", ".join(examples.classes[:20])
+        known = quoted(examples.classes)
         raise DataError(f"{examples.name}: no class {task.positive!r}; it has {known}")
     labels = (examples.labels == examples.classes.index(task.positive)).astype(np.int64)
     rows = np.sort(sample_one_class(labels, 1, task.positives, task.negatives, rng))

@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
 from visionshare.reports.results import Results, calibration
 
@@ -193,7 +194,7 @@ def weights_by_class(classifier: CompactClassifier, n: int = 30) -> Figure:
     """Return the weights of the first features by class."""
     weights = classifier.weights[:, :n]
     reach = np.maximum(np.abs(weights).max(axis=0, keepdims=True), 1e-12)
-    names = [_short(str(c)) for c in classifier.classes_.tolist()]
+    names = [_short(name) for name in class_names(classifier.classes_)]
     figure = _figure(8.6, min(9.0, 1.2 + 0.24 * len(weights)))
     axis = figure.subplots()
     shown = axis.imshow(weights / reach, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")

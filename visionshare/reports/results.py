@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.class_labels import class_names, label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 from visionshare.scores import predict_labels
@@ -103,7 +104,7 @@ class Results:
         classifier : CompactClassifier
         images : ndarray of shape (n, *image_shape)
         truth : ndarray of shape (n,)
-            Classes of the images.
+            Classes of the images, or the same as texts.
         n_jobs : int, default 1
             Threads.
         names, origin, source
@@ -116,10 +117,13 @@ class Results:
         InputError
             If the images do not fit the classifier, or there is not one class for each.
         """
-        known = [str(c) for c in classifier.classes_.tolist()]
-        given = [str(c) for c in np.asarray(truth).tolist()]
-        classes = (*known, *sorted(set(given) - set(known)))
-        index = {name: i for i, name in enumerate(classes)}
+        known, given = class_names(classifier.classes_), label_array(truth, "truth").tolist()
+        # The label 1.0 is the class 1; the text "1" is it too.
+        index: dict[Any, int] = {label: i for i, label in enumerate(classifier.classes_.tolist())}
+        index |= {name: i for i, name in enumerate(known)}
+        others = sorted({str(label) for label in given if label not in index} - set(known))
+        classes = (*known, *others)
+        index |= {name: len(known) + i for i, name in enumerate(others)}
         if scores is None:
             scores = classifier.decision_function(images, n_jobs)
         predicted = predict_labels(np.arange(len(known)), scores)
@@ -127,7 +131,7 @@ class Results:
         probabilities[:, : len(known)] = classifier.probabilities(scores)
         return cls(
             images,
-            np.array([index[name] for name in given], np.int64),
+            np.array([index[c] if c in index else index[str(c)] for c in given], np.int64),
             predicted,
             probabilities,
             classes,

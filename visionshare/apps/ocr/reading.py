@@ -16,6 +16,7 @@ from visionshare.apps.ocr.reading_order import blocks_of_lines
 from visionshare.apps.ocr.skew import estimate_skew, rotated, turned_box
 from visionshare.apps.ocr.touching import Recognition, join_broken, split_touching
 from visionshare.apps.ocr.words import gaps_between, space_width, split_words
+from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.ink import find_ink
 from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE, Preprocessing
@@ -173,7 +174,7 @@ class _Reader:
 
     def __init__(self, classifier: CompactClassifier, context: bool, threads: int) -> None:
         self.classifier = classifier
-        self.classes = [str(c) for c in classifier.classes_.tolist()]
+        self.classes = list(class_names(classifier.classes_))
         self.context = context
         self.threads = threads
         self._steps = reader_preprocessing(classifier)

@@ -20,6 +20,7 @@ from visionshare.apps.service.metrics import Metrics
 from visionshare.apps.service.openapi import COMMON, picture_body, refusals
 from visionshare.apps.service.protocol_v2 import v2_router
 from visionshare.apps.service.worker import Prediction, Worker
+from visionshare.class_labels import class_names
 from visionshare.errors import InputError
 
 __all__ = ["application"]
@@ -135,7 +136,7 @@ def _description(worker: Worker, version: str) -> dict[str, Any]:
     model = worker.classifier
     return {
         "status": "ok",
-        "classes": list(map(str, model.classes_.tolist())),
+        "classes": list(class_names(model.classes_)),
         "image_shape": list(model.image_shape),
         "drawn": model.picture_mode == "gray" and model.preprocessing.polarity != "as_is",
         "features": model.n_features,

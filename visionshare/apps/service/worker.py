@@ -27,10 +27,10 @@ from visionshare.apps.service.explanation import ExplanationAnswer, explanation_
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.memory import trim_memory
 from visionshare.apps.service.pictures import is_large, reduced_picture
+from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, explain
 from visionshare.datasets.opening import OpenedPicture, open_picture
 from visionshare.errors import DataError
-from visionshare.scores import predict_labels
 
 __all__ = ["Prediction", "Reader", "Served", "Worker"]
 
@@ -92,11 +92,11 @@ class Served:
         else:
             scores, stops = self.early.run(images)
             ends.extend((int(stop) + 1, int(self.early.costs[stop])) for stop in stops)
-        names = list(map(str, model.classes_.tolist()))
-        labels = map(str, predict_labels(model.classes_, scores))
+        names = class_names(model.classes_)
+        best = np.argmax(scores, axis=1).tolist()
         answers = []
         for label, row, (stage, macs) in zip(
-            labels, model.probabilities(scores).tolist(), ends, strict=True
+            map(names.__getitem__, best), model.probabilities(scores).tolist(), ends, strict=True
         ):
             probabilities = dict(zip(names, map(_finite, row), strict=True))
             answers.append(

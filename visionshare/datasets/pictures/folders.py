@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from visionshare.class_labels import in_order, quoted
 from visionshare.datasets.folders import (
     file_text,
     is_left_behind,
@@ -198,7 +199,7 @@ def _has_pictures(home: Path) -> bool:
 def classes_of(
     names: list[str], given: list[str | None], source: str
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the classes of the pictures, sorted, and the number of each picture's.
+    """Return the classes of the pictures, in order, and the number of each picture's.
 
     Raises
     ------
@@ -206,9 +207,9 @@ def classes_of(
         If a class is tested and never trained.
     """
     trained = {name for name, role in zip(names, given, strict=True) if role in ("train", None)}
-    classes = tuple(sorted(set(names)))
+    classes = in_order(names)
     if unknown := [name for name in classes if name not in trained]:
-        raise DataError(f"{source}: classes without a training picture: {', '.join(unknown[:10])}")
+        raise DataError(f"{source}: classes without a training picture: {quoted(unknown)}")
     index = {name: i for i, name in enumerate(classes)}
     return classes, np.array([index[name] for name in names], np.int64)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from visionshare.class_labels import in_order
 from visionshare.datasets.arrays import read_hdf5, read_npz
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
@@ -126,7 +127,7 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
         low, high = values
         notes += (f"{kinds[0]} images become bytes: {low:g} is 0, {high:g} is 255",)
     # Labels of two parts with the same name mean the same class.
-    classes = sorted({name for part in sets for name in part.classes})
+    classes = in_order(name for part in sets for name in part.classes)
     place = {name: number for number, name in enumerate(classes)}
     tables = [np.array([place[name] for name in part.classes], np.int64) for part in sets]
     labels = np.concatenate([table[part.labels] for table, part in zip(tables, sets, strict=True)])
@@ -137,7 +138,7 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
             for number, pixels in enumerate(part.images):
                 yield Content(f"{where} {number}", pixels)
 
-    return PictureSet(path.stem, tuple(classes), labels, roles, contents, notes, kind, values)
+    return PictureSet(path.stem, classes, labels, roles, contents, notes, kind, values)
 
 
 def _in_bytes(
@@ -220,6 +221,6 @@ def _classes_of(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
         return tuple(map(str, classes)), index.astype(np.int64)
     # An array of texts would be as wide as the longest of them, for each.
     texts = [v.decode() if isinstance(v, bytes) else str(v) for v in labels.tolist()]
-    names = sorted(set(texts))
+    names = in_order(texts)
     numbers = {name: number for number, name in enumerate(names)}
-    return tuple(names), np.array([numbers[text] for text in texts], np.int64)
+    return names, np.array([numbers[text] for text in texts], np.int64)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, ExitStage
 from visionshare.codegen.c_text import check_identifier
 from visionshare.codegen.c_writer import QUANTIZATIONS, Writer
@@ -255,7 +256,7 @@ def _description(classifier: CompactClassifier, writer: Writer) -> dict[str, Any
         "from_bytes": writer.bytes,
         "family": type(classifier.family).name,
         "n_features": classifier.n_features,
-        "classes": [str(c) for c in classifier.classes_.tolist()],
+        "classes": list(class_names(classifier.classes_)),
         "inverse_temperature": 1 / classifier.temperature,
         "height": height,
         "width": width,

@@ -58,11 +58,11 @@ def onnx_program(
 ) -> OnnxProgram:
     """Return the ONNX model of a classifier: opset 18, IR version 9, any number of images.
 
-    Its input is ``images`` (n, *image_shape). Its outputs are ``label`` (n,), the classes, int64
-    or text; ``probabilities`` (n, k), the softmax of scores / temperature; and ``scores`` (n, k),
-    both float32. With its preparation, the input is one ``picture`` (height, width), or (height,
-    width, 3) in color, bytes, of any size; the outputs are those of a single image, and ``image``
-    (1, *image_shape) is what the picture became.
+    Its input is ``images`` (n, *image_shape). Its outputs are ``label`` (n,), the classes in their
+    own type: texts, booleans, or numbers as wide as they are; ``probabilities`` (n, k), the softmax
+    of scores / temperature; and ``scores`` (n, k), both float32. With its preparation, the input is
+    one ``picture`` (height, width), or (height, width, 3) in color, bytes, of any size; the outputs
+    are those of a single image, and ``image`` (1, *image_shape) is what the picture became.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _onnx_graph(
     """Return the graph with its input and outputs."""
     onnx = require_onnx()
     types, info = onnx.TensorProto, onnx.helper.make_tensor_value_info
-    label = types.STRING if classes.dtype == object else types.INT64
+    label = onnx.helper.np_dtype_to_tensor_dtype(classes.dtype)
     kind = types.UINT8 if graph.bytes else types.FLOAT
     many, k = 1 if prepares else "batch", len(classes)
     images = [many, *classifier.image_shape]
@@ -134,17 +134,16 @@ def _onnx_graph(
 
 
 def _classes(classifier: CompactClassifier) -> np.ndarray:
-    """Return the classes as int64 or as texts."""
+    """Return the classes as a constant of the graph: texts are objects."""
     classes = classifier.classes_
-    if classes.dtype.kind in "iu" and (classes <= np.iinfo(np.int64).max).all():
-        return classes.astype(np.int64)
-    texts = np.array([str(c) for c in classes.tolist()], object)
-    try:
-        for text in texts:
+    if classes.dtype.kind not in "UO":
+        return classes
+    for text in classes.tolist():
+        try:
             text.encode()
-    except UnicodeEncodeError:
-        raise InputError("classes", ascii(text), "texts that UTF-8 holds") from None
-    return texts
+        except UnicodeEncodeError:
+            raise InputError("classes", ascii(text), "texts that UTF-8 holds") from None
+    return classes.astype(object)
 
 
 def _add_outputs(classifier: CompactClassifier, graph: Graph, classes: np.ndarray) -> None:

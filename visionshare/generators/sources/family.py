@@ -312,9 +312,9 @@ def _linear_sources(
             raise InputError(f"weights.{s}", weights.shape, f"float32 of shape (k, {n})")
         if intercept.shape != (k,):
             raise InputError(f"intercept.{s}", intercept.shape, f"float32 of shape ({k},)")
-        plain = isinstance(classes, list) and all(isinstance(c, (int, str)) for c in classes)
+        plain = isinstance(classes, list) and all(isinstance(c, (int, float, str)) for c in classes)
         if classes is not None and (not plain or len(classes) != k):
-            raise InputError("classes", classes, f"{k} whole numbers or texts, or null")
+            raise InputError("classes", classes, f"{k} numbers or texts, or null")
         if not isinstance(name, str):
             raise InputError("names", name, "a text")
         sources.append(LinearSource(family, weights, intercept, name, classes))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from visionshare.class_labels import quoted
 from visionshare.errors import InputError
 from visionshare.learners.fine_tuning.settings import FineTuning
 
@@ -42,8 +43,8 @@ def order_of(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
     """
     position = {name: i for i, name in enumerate(theirs.tolist())}
     if set(position) != set(ours.tolist()):
-        given, accepted = (", ".join(map(str, names.tolist())) for names in (theirs, ours))
-        raise InputError("teacher", f"classes {given}", f"the classifier's: {accepted}")
+        given = f"classes {quoted(theirs)}"
+        raise InputError("teacher", given, f"the classifier's: {quoted(ours)}")
     return np.array([position[name] for name in ours.tolist()])
 
 

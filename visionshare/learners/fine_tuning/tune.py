@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from visionshare.class_labels import numbers_of
 from visionshare.distributed.lockstep import in_lockstep, in_one_process
 from visionshare.errors import InputError
 from visionshare.learners.checkpoint import Run
@@ -140,18 +141,12 @@ def _parts_of(
     lists: list[Any] = list(labels) if several else [labels]
     if len(parts) != len(lists) or not parts:
         raise InputError("labels", f"{len(lists)} lists", f"{len(parts)}, one for each part")
-    index = {c: q for q, c in enumerate(classifier.classes_.tolist())}
     made = []
     for part, names in zip(parts, lists, strict=True):
-        classes = np.asarray(names)
-        if classes.ndim != 1 or len(classes) == 0:
-            raise InputError("labels", classes.shape, "a class for each image")
-        unknown = sorted(set(classes.tolist()) - set(index), key=str)
-        if unknown:
-            known = ", ".join(map(str, index))
-            raise InputError("labels", unknown[0], f"classes of the classifier: {known}")
-        y = np.array([index[c] for c in classes.tolist()], np.int64)
-        made.append(TuningPart(part, y))
+        shape = np.shape(names)
+        if len(shape) != 1 or shape[0] == 0:
+            raise InputError("labels", shape, "a class for each image")
+        made.append(TuningPart(part, numbers_of(names, classifier.classes_)))
     return made
 
 

@@ -58,6 +58,6 @@ def learn_classifier(
     if isinstance(weights, Mapping):
         learner.set_params(class_weight=by_number(weights, names))
     learner.fit(columns, labels, **options)
-    classes = [names[int(c)] for c in learner.classes_]
-    classifier: CompactClassifier = learner.to_classifier(features, classes, metadata)
+    named = dict(enumerate(names))
+    classifier: CompactClassifier = learner.to_classifier(features, named, metadata)
     return classifier

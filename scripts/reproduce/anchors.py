@@ -247,7 +247,6 @@ def main() -> None:
         best=best,
         points_above=f"{above:.2f}",
         n_anchors=n_anchors,
-        verdict="reached" if above <= 0.3 else "not reached",
         n_components=args.components,
         curves="\n\n".join(described(c) for c in curves),
         gamma=f"{at[0]:g}",

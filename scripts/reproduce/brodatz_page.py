@@ -70,7 +70,7 @@ def _faster(measured: dict[str, Any]) -> str:
 
 
 def _answers(measured: dict[str, Any], counts: tuple[int, ...]) -> str:
-    """Return what was asked and what came of it: accuracy at equal features, time at equal ones."""
+    """Return accuracy at equal numbers of features, and time to equal accuracy."""
     runs, lines = measured["runs"], []
     gains = []
     # A grid may have nothing left that enters.

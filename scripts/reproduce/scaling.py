@@ -16,7 +16,7 @@ from scripts.reproduce.results import arguments, keep_runs, table, write_page
 
 COPIES = 5
 STAGES = ("data", "features", "columns", "learning")
-TIMES, MEMORY, GIB = 2.0, 12.0, 2**30
+GIB = 2**30
 
 
 def settings(quick: bool) -> list[str]:
@@ -62,9 +62,7 @@ def main() -> None:
         "scaling",
         stages=by_stage,
         ratio=f"{ratio / 6:.2f}",
-        most_ratio=f"{TIMES:.0f}",
         memory=f"{six['peak_memory'] / GIB:.1f}",
-        most_memory=f"{MEMORY:.0f}",
         remark=options.remark,
     )
 

@@ -105,7 +105,6 @@ def main() -> None:
             n_columns=f"{columns.shape[1]:,}",
             rounds=rounds,
             jobs=options.jobs,
-            close=f"{CLOSE:.0%}",
             agreement=table(header, measured),
         )
 

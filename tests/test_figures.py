@@ -1,0 +1,179 @@
+"""Figures of README and of the pages are those of the records in docs/results; none is a target."""
+
+import json
+import re
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+PAGES = [
+    page
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    if "decisions" not in page.parts
+]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def _record(name):
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+class Figures(NamedTuple):
+    """Of a pipeline: the mean error in percent of its seeds, and the most that one of them has."""
+
+    error: float
+    macs: int
+    features: int | None = None
+    flash: tuple[int, ...] = ()
+
+
+def _of_pipelines():
+    found = {}
+    for name in ("mnist", "layers"):
+        runs = _record(name)["runs"]
+        for pipeline in {run["pipeline"] for run in runs.values()}:
+            # Other names are steps and trials.
+            seeds = [runs[key] for key in runs if re.fullmatch(rf"{pipeline}-[0-9]", key)]
+            found[pipeline] = Figures(
+                mean(100 * run["test_error_rate"] for run in seeds),
+                max(run["macs"] for run in seeds),
+                max(run["features"] for run in seeds),
+            )
+    for data in ("mnist", "fashion-mnist"):
+        for row in _record(f"edge/{data}")["rows"]:
+            if row["name"].endswith(", few bits") and row["optimize"] == "-Os":
+                flash = tuple(core["flash"] for core in row["cores"].values())
+                figures = Figures(mean(row["errors"]), row["macs"], None, flash)
+                found[row["name"].removesuffix(", few bits")] = figures
+    return found
+
+
+PIPELINES = _of_pipelines()
+
+
+def _rows(page):
+    """Yield the rows of tables about pipelines as dictionaries, with the names of the columns."""
+    header: list[str] = []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line[:1] == "|" else []
+        if not cells or not header:
+            header = cells
+        elif re.fullmatch(r"`[\w-]+`", cells[0]) and cells[0].strip("`") in PIPELINES:
+            yield cells[0].strip("`"), dict(zip(header, cells, strict=True))
+
+
+def _number(cell):
+    """Return the number that a cell begins with, and how far its last digit may round."""
+    digits, unit = re.match(r"([\d.,]+)( million| KB)?", cell).groups()
+    factor = {" million": 10**6, " KB": 10**3, None: 1}[unit]
+    decimals = len(digits.partition(".")[2])
+    return float(digits.replace(",", "")) * factor, 0.5 * factor * 10.0**-decimals
+
+
+ROWS = [
+    pytest.param(name, row, id=f"{page.relative_to(ROOT)}-{name}")
+    for page in PAGES
+    # Fashion-MNIST's page has MNIST's recipes on other images.
+    if page.stem != "fashion-mnist"
+    for name, row in _rows(page)
+    if "test error, %" in row
+]
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_a_table_has_the_figures_of_the_record(name, row):
+    figures = PIPELINES[name]
+    expected = {
+        "test error, %": [figures.error],
+        "multiply-accumulates": [figures.macs],
+        "multiply-accumulates per image": [figures.macs],
+        "features": [figures.features],
+        "what it is": [figures.features],
+        "flash on a small core": figures.flash,
+        "flash, bytes": figures.flash,
+    }
+    compared = 0
+    for column, cell in row.items():
+        values = [value for value in expected.get(column, ()) if value is not None]
+        if values and cell[:1].isdigit():
+            number, rounding = _number(cell)
+            near = [abs(number - value) <= rounding * 1.001 for value in values]
+            assert any(near), f"{column}: {cell}; the record has {values}"
+            compared += 1
+    assert compared >= 1
+
+
+def test_the_tables_of_the_first_pages_are_compared():
+    compared = [row.id for row in ROWS]
+    assert sum(name.startswith("README.md") for name in compared) == 6
+    for page, rows in (("index", 8), ("mnist", 4), ("layers", 6)):
+        assert sum(name.startswith(f"docs/results/{page}.md") for name in compared) == rows
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_sentence_has_the_figures_of_the_record(page):
+    """`NAME` errs on X % is said with the mean of the record, on every page."""
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    for name, error in re.findall(r"`([\w-]+)` (?:errs )?on ([\d.]+) %", text):
+        if name in PIPELINES:
+            assert abs(float(error) - PIPELINES[name].error) < 0.005001, name
+
+
+def _step(part, name):
+    runs = [run for run in _record("mnist_steps")["runs"][part] if run["step"] == name]
+    return mean(100 * run["test_errors"] / run["test_images"] for run in runs)
+
+
+def _peer(data, name):
+    record = _record(f"peers-{data}")
+    images = record["conditions"]["test images"]
+    return mean(100 * run["errors"] / images for run in record["results"][name]["runs"].values())
+
+
+_EQUAL = "of as many multiply-accumulates"
+
+
+def _on_chars74k(classifier):
+    runs = _record("own-pictures").items()
+    errors = [r["error"] for key, r in runs if re.match(rf"chars74k.* \| {classifier} \| ", key)]
+    return 100 * mean(errors)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        (r"as printed errs on ([\d.]+) %", _step("plain", "printed")),
+        (r"([\d.]+) % where its weights are learned with", _step("deformed", "printed")),
+        (r"([\d.]+) % where fine-tuning", _step("deformed", "printed-tuned")),
+        (r"that is ([\d.]+) %", _step("deformed", "tuned")),
+        (r"([\d.]+) % of images without slant", _step("deformed", "deslanted")),
+        (r"ridge err on ([\d.]+) %", _peer("fashion-deformed", "random convolutions, ridge")),
+        (r"machine on ([\d.]+) %", _peer("fashion-deformed", "HOG, Gaussian SVM")),
+        (r"for a minute \(([\d.]+) %", _peer("fashion-deformed", "visionshare, fashion-400k, C")),
+        (
+            r"multiply-accumulates: ([\d.]+) %\)",
+            _peer("fashion-deformed", "batch-normalized CNN, 1 M, deformed"),
+        ),
+        (r"errs on ([\d.]+) % of MNIST", _peer("deformed", "LeNet-5, 1 M, deformed")),
+        (r"level with `ImageClassifier`: ([\d.]+)", _on_chars74k(f"LeNet-5 {_EQUAL}")),
+        (r"level with `ImageClassifier`: [\d.]+ beside ([\d.]+)", _on_chars74k("ImageClassifier")),
+    ],
+)
+def test_a_sentence_of_the_readme_has_the_figure_of_the_record(said, value):
+    (number,) = re.findall(said, " ".join(README.split()))
+    assert abs(float(number) - value) <= 0.5001 * 10.0 ** -len(number.partition(".")[2])
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *sorted((ROOT / "scripts" / "reproduce" / "pages").rglob("*.j2"))],
+    ids=lambda page: page.name,
+)
+def test_no_page_shows_what_was_asked_of_a_figure(page):
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    targets = r"\| asked|\*\*Asked|Asked:|asked (at most|of )|was asked (of|for\*)|not reached;"
+    assert not re.search(targets, text)

@@ -68,7 +68,7 @@ def test_json_adds_up(trained, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--class", "up"], "--class: got 'up'; accepted: one of left, right"),
+        (["--class", "up"], "--class: got 'up'; accepted: one of 'left', 'right'"),
         (["--out", "why.txt"], "--out: got 'why.txt'; accepted: a file .png"),
         (["--top", "0"], "--top"),
     ],
@@ -103,8 +103,10 @@ def test_evaluation_writes_a_report_and_the_mistakes(trained, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("option", ["--report", "--errors"])
-def test_files_of_another_kind_are_named_first(option, capsys):
-    assert main(["evaluate", "nothing.safetensors", "digits", option, "x.txt"]) == 2
+def test_files_of_another_kind_are_named_first(option, tmp_path, capsys):
+    broken = tmp_path / "broken.safetensors"
+    broken.touch()
+    assert main(["evaluate", str(broken), "digits", option, "x.txt"]) == 2
     assert f"{option}: got 'x.txt'" in capsys.readouterr().err
 
 

@@ -181,5 +181,5 @@ def test_two_classes_must_have_weight(name, data):
 
 def test_one_against_rest_needs_weight_in_every_class(data):
     X, y = data
-    with pytest.raises(InputError, match=r"^sample_weight: got 'no weight of class b'"):
+    with pytest.raises(InputError, match=r"^sample_weight: got \"no weight of the class 'b'\""):
         classifier_class("one_against_rest")(2).fit(X, y, (y != "b").astype(float))

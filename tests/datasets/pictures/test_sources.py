@@ -330,7 +330,7 @@ def test_what_is_no_source_is_named(tmp_path):
         find_pictures(tmp_path / "a.doc")
     write(tmp_path / "test" / "a" / "1.png", 0)
     write(tmp_path / "train" / "b" / "1.png", 0)
-    with pytest.raises(DataError, match="without a training picture: a"):
+    with pytest.raises(DataError, match="without a training picture: 'a'"):
         find_pictures(tmp_path)
 
 

@@ -248,7 +248,7 @@ def test_other_wrong_things_are_named(pixels):
         {"version": 3}, {"image_shape": [5, 6]}, {"parameters": None}, {"parts": None},
         {"parameters": {"macs_per_source": -3}}, {"parts": [{}, {}]}, {"names": None},
         {"names": ["a"]}, {"names": [1, 2]}, {"classes": [None]}, {"classes": [[1], None]},
-        {"classes": [[1.5, 2, 3], None]}, {"layout": None}, {"layout": np.full((5, 2), 9)},
+        {"classes": [[[1], 2, 3], None]}, {"layout": None}, {"layout": np.full((5, 2), 9)},
         {"layout": np.full((5, 2), -1)}, {"layout": np.zeros((5, 3), np.int64)},
         {"layout": np.array([[1, 2]])}, {"weights.0": None}, {"weights.1": np.zeros(3)},
         {"weights.0": np.full((3, 7), np.nan, np.float32)},

@@ -12,7 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from visionshare.errors import InputError, StorageError
-from visionshare.system import is_running, replace, sync_file, sync_folder
+from visionshare.system import (
+    is_running,
+    make_folders,
+    replace,
+    sync_file,
+    sync_folder,
+    sync_tree,
+)  # fmt: skip
 
 __all__ = [
     "is_partial",
@@ -90,7 +97,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
         raise InputError("path", folder.as_posix().replace(":/", "://", 1), "a path, no URL")
     with storage_errors(folder):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folders(folder)
         except FileNotFoundError as error:
             # File systems that no folder can be made in, such as that of processes, say this.
             raise StorageError(f"{folder}: cannot be made ({error.strerror})") from error
@@ -218,6 +225,7 @@ def new_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.mkdir()
         try:
             yield partial
+            sync_tree(partial)
             replace(partial, final)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)

@@ -10,11 +10,13 @@ import os
 import stat
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 __all__ = [
     "belongs_to_others",
     "is_running",
+    "make_folders",
     "open_files",
     "peak_memory",
     "physical_memory",
@@ -22,6 +24,7 @@ __all__ = [
     "shared_library",
     "sync_file",
     "sync_folder",
+    "sync_tree",
     "user_label",
 ]
 
@@ -55,6 +58,23 @@ def sync_folder(path: str | os.PathLike[str]) -> None:
             raise
     finally:
         os.close(handle)
+
+
+def make_folders(path: str | os.PathLike[str]) -> None:
+    """Make a folder and those above it where they are missing; return when they are on the disk."""
+    folder = Path(path)
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in reversed(missing):
+        sync_folder(one.parent)
+
+
+def sync_tree(path: str | os.PathLike[str]) -> None:
+    """Return when a folder and all below it is on the disk."""
+    for folder, _, files in os.walk(path, topdown=False):
+        for name in files:
+            sync_file(Path(folder, name))
+        sync_folder(folder)
 
 
 def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:

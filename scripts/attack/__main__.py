@@ -18,7 +18,8 @@ from pathlib import Path
 
 from scripts.attack.campaign import run_campaign, table
 from scripts.attack.hostile import Hostile
-from scripts.attack.kinds import KINDS
+from scripts.attack.kinds import KINDS, Attack
+from scripts.attack.operations import Operations
 
 
 def main() -> int:
@@ -26,7 +27,7 @@ def main() -> int:
     options = _options()
     # What ends it lets it keep its counts and end its workers.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    kinds = {name: KINDS[name] for name in options.kinds}
+    kinds = {name: _chosen(KINDS[name], options.parts) for name in options.kinds}
     if options.only is not None:
         numbers = range(options.only, options.only + 1)
         for attack in kinds.values():
@@ -51,11 +52,17 @@ def main() -> int:
     return int(any(result.failed for result in results.values()))
 
 
+def _chosen(attack: Attack, parts: list[str]) -> Attack:
+    """Return an attack on some parts, where it is one on several."""
+    return attack.only(parts) if parts and isinstance(attack, (Hostile, Operations)) else attack
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kinds", default=",".join(KINDS), help="names, separated by commas")
+    parser.add_argument("--parts", help="of one kind: commands or sorts of input, by commas")
     parser.add_argument("--n", type=int, default=100, help="tries of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="file that keeps the counts of this seed")
@@ -66,6 +73,12 @@ def _options() -> argparse.Namespace:
     options.kinds = options.kinds.split(",")
     if unknown := [name for name in options.kinds if name not in KINDS]:
         parser.error(f"--kinds: got {unknown[0]!r}; accepted: {', '.join(KINDS)}")
+    options.parts = options.parts.split(",") if options.parts else []
+    for kind in (KINDS[name] for name in options.kinds):
+        accepted = kind.parts if isinstance(kind, (Hostile, Operations)) else ()
+        if unknown := [part for part in options.parts if part not in accepted]:
+            known = ", ".join(accepted) or "kinds that have some"
+            parser.error(f"--parts: got {unknown[0]!r}; accepted: {known}")
     if options.n < 1:
         parser.error(f"--n: got {options.n}; accepted: a whole number of at least 1")
     return options

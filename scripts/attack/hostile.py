@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -32,6 +32,15 @@ class Hostile:
 
     def __call__(self, tries: range, seed: int) -> Iterator[Ending]:
         return forked(lambda: self._ready(seed), tries, self.sort)
+
+    @property
+    def parts(self) -> Sequence[str]:
+        """Names of the sorts."""
+        return list(self.sorts)
+
+    def only(self, parts: Sequence[str]) -> Hostile:
+        """Return the same attack with some of the sorts."""
+        return Hostile({name: self.sorts[name] for name in parts})
 
     def sort(self, number: int) -> str:
         """Return the name of the sort that a try takes."""

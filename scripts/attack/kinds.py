@@ -10,7 +10,7 @@ from scripts.attack.concurrency import concurrency
 from scripts.attack.flips import flips
 from scripts.attack.hostile import Hostile
 from scripts.attack.images import IMAGES
-from scripts.attack.operations import disk_full, kills
+from scripts.attack.operations import Operations
 from scripts.attack.pages import PAGES
 from scripts.attack.recipes import CATALOGS, RECIPES
 from scripts.attack.requests import REQUESTS
@@ -25,8 +25,11 @@ __all__ = ["KINDS", "Attack"]
 Attack = Callable[[range, int], Iterator[Ending]]
 
 KINDS: Mapping[str, Attack] = {
-    "kills": kills,
-    "full-disk": disk_full,
+    # Half of the kills come in the middle of a write.
+    "kills": Operations(("kill", "torn")),
+    # The disk is full from an operation on, or one operation fails.
+    "full-disk": Operations(("full", "fail")),
+    "power": Operations(("lost-contents", "lost-names")),
     "flips": flips,
     "headers": Hostile(
         {"classifier": CLASSIFIERS, "family": FAMILIES, "store": STORES, "arrays": ARRAYS}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -199,6 +200,15 @@ WRITE(pwrite64, (int handle, const void *from, size_t n, off64_t where),
     (handle, from, n / 2, where), (handle, from, n, where))
 WRITE(writev, (int handle, const struct iovec *from, int n),
     (handle, from, n / 2), (handle, from, n))
+
+/* Copies between files, which the system makes by itself. */
+WRITE(sendfile, (int handle, int from, off_t *where, size_t n), (handle, from, where, n / 2),
+    (handle, from, where, n))
+WRITE(sendfile64, (int handle, int from, off64_t *where, size_t n), (handle, from, where, n / 2),
+    (handle, from, where, n))
+WRITE(copy_file_range,
+    (int from, off64_t *begin, int handle, off64_t *where, size_t n, unsigned flags),
+    (from, begin, handle, where, n / 2, flags), (from, begin, handle, where, n, flags))
 
 #define ON_HANDLE(name, flags, parameters, arguments) \
     int name parameters \

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scripts.attack.power import record_flushes
+
 __all__ = ["MODES", "Outcome", "Runner"]
 
 MODES = {"count": 0, "kill": 1, "torn": 2, "full": 3, "fail": 4}
@@ -77,7 +79,13 @@ class Runner(AbstractContextManager["Runner"]):
         )
 
     def run(
-        self, argv: Sequence[str], folder: Path, mode: str = "count", at: int = 0, log: str = ""
+        self,
+        argv: Sequence[str],
+        folder: Path,
+        mode: str = "count",
+        at: int = 0,
+        log: str = "",
+        memory: Path | None = None,
     ) -> Outcome:
         """Run the command line with these arguments.
 
@@ -94,8 +102,11 @@ class Runner(AbstractContextManager["Runner"]):
             From 1.
         log : str, optional
             File that receives the name of each operation.
+        memory : Path, optional
+            What was flushed is recorded there, see :mod:`scripts.attack.power`.
         """
         order = {"argv": list(argv), "folder": str(folder), "mode": mode, "at": at, "log": log}
+        order["memory"] = str(memory or "")
         return Outcome(**self._asked(order))
 
     def warm(self, argv: Sequence[str]) -> None:
@@ -148,6 +159,8 @@ def _serve(library: str, seconds: float) -> None:
             if child == 0:
                 _write_to(output)
                 texts = [os.fsencode(text) for text in (order["folder"], counter, order["log"])]
+                if order["memory"]:
+                    record_flushes(Path(order["memory"]))
                 arm(texts[0], order["at"], MODES[order["mode"]], *texts[1:])
                 _run_and_exit(order["argv"])
             status = _wait(child, seconds)

@@ -12,6 +12,7 @@ from visionshare.errors import ExportError, InputError, StorageError
 from visionshare.export.c.program import CProgram
 from visionshare.export.onnx.model import OnnxProgram
 from visionshare.export.toolchain import FLAGS, ObjectSize, run_compiler, section_sizes
+from visionshare.system import make_folders
 
 __all__ = ["generated", "object_size", "write_onnx", "write_program", "written"]
 
@@ -44,7 +45,7 @@ def write_program(program: CProgram, folder: Path, argument: str = "folder") -> 
     """
     paths = [folder / name for name in program.files]
     with written(folder, argument, "a folder"):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         for path in paths:
             if path.exists() and not generated(path):
                 given = f"{path}, which is no export"
@@ -77,7 +78,7 @@ def write_onnx(program: OnnxProgram, out: Path, argument: str = "out") -> Path:
     """
     path = out if out.suffix == ".onnx" else out / f"{program.name}.onnx"
     with written(out, argument, "a file or folder"):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(path.parent)
         if path.exists():
             with open(path, "rb") as file:
                 exported = _PRODUCER in file.read(64)

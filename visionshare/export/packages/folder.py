@@ -7,6 +7,7 @@ from pathlib import Path
 from visionshare.errors import InputError
 from visionshare.export.files import generated, written
 from visionshare.export.packages.contents import Package
+from visionshare.system import make_folders
 
 __all__ = ["write_package"]
 
@@ -38,6 +39,6 @@ def write_package(package: Package, folder: Path, argument: str = "folder") -> l
                 given = f"{path}, which is no export"
                 raise InputError(argument, given, "a folder without files of these names")
         for path, content in zip(paths, package.files.values(), strict=True):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(path.parent)
             write_bytes(path, content if isinstance(content, bytes) else content.encode())
     return paths

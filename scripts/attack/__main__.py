@@ -2,10 +2,14 @@
 
     python -m scripts.attack --kinds kills,flips --n 1000 --seed 0 --out counts.json --json
     python -m scripts.attack --kinds images --seed 0 --only 123 --save found.png
+    python -m scripts.attack --mutations --out faults.json
 
 Try number i of a kind and a seed is always the same case. With ``--out`` a campaign that was
 stopped goes on with the same command, and one with a larger ``--n`` adds to it. The last line is
 one JSON object of counts per kind with ``--json``; the exit code is 1 where a try did not survive.
+
+``--mutations`` builds each fault of ``faults.py`` into a copy of the package: a short campaign or a
+test must notice it. The exit code is 1 where none did.
 """
 
 from __future__ import annotations
@@ -14,11 +18,14 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.attack.campaign import run_campaign, table
+from scripts.attack.faults import FAULTS
 from scripts.attack.hostile import Hostile
 from scripts.attack.kinds import KINDS, Attack
+from scripts.attack.mutations import mutation_table, run_mutations
 from scripts.attack.operations import Operations
 
 
@@ -27,6 +34,8 @@ def main() -> int:
     options = _options()
     # What ends it lets it keep its counts and end its workers.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if options.mutations:
+        return _mutations(options)
     kinds = {name: _chosen(KINDS[name], options.parts) for name in options.kinds}
     if options.only is not None:
         numbers = range(options.only, options.only + 1)
@@ -38,18 +47,37 @@ def main() -> int:
         return int(any(ending.ended != "survived" for ending in endings))
     try:
         results = run_campaign(
-            kinds, options.n, options.seed, options.out, lambda line: print(line, file=sys.stderr)
+            kinds, options.n, options.seed, options.out, _report, stop=options.stop
         )
     except ValueError as error:
-        print(f"--out: {error}", file=sys.stderr)
+        _report(f"--out: {error}")
         return 2
     except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
+        _report("stopped")
         return 130
     print(table(results))
     if options.json:
         print(json.dumps({name: result.counts() for name, result in results.items()}))
     return int(any(result.failed for result in results.values()))
+
+
+def _report(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _mutations(options: argparse.Namespace) -> int:
+    """Build in the faults that the arguments name; return 1 where one was not noticed."""
+    faults = [fault for fault in FAULTS if fault.name in (options.parts or fault.name)]
+    try:
+        results = run_mutations(faults, options.out, _report)
+    except ValueError as error:
+        _report(f"--mutations: {error}")
+        return 2
+    except KeyboardInterrupt:
+        _report("stopped")
+        return 130
+    print(mutation_table(results))
+    return int(not all(noticed.said for noticed in results.values()))
 
 
 def _chosen(attack: Attack, parts: list[str]) -> Attack:
@@ -62,12 +90,14 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kinds", default=",".join(KINDS), help="names, separated by commas")
-    parser.add_argument("--parts", help="of one kind: commands or sorts of input, by commas")
+    parser.add_argument("--parts", help="commands or sorts of input, or faults, by commas")
     parser.add_argument("--n", type=int, default=100, help="tries of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="file that keeps the counts of this seed")
     parser.add_argument("--only", type=int, metavar="I", help="make this try alone")
     parser.add_argument("--save", type=Path, help="with --only: file for the hostile input")
+    parser.add_argument("--mutations", action="store_true", help="faults that must be noticed")
+    parser.add_argument("--stop", action="store_true", help="end a kind with its first fault")
     parser.add_argument("--json", action="store_true", help="end with one JSON object")
     options = parser.parse_args()
     options.kinds = options.kinds.split(",")
@@ -75,7 +105,9 @@ def _options() -> argparse.Namespace:
         parser.error(f"--kinds: got {unknown[0]!r}; accepted: {', '.join(KINDS)}")
     options.parts = options.parts.split(",") if options.parts else []
     for kind in (KINDS[name] for name in options.kinds):
-        accepted = kind.parts if isinstance(kind, (Hostile, Operations)) else ()
+        accepted: Sequence[str] = kind.parts if isinstance(kind, (Hostile, Operations)) else ()
+        if options.mutations:
+            accepted = [fault.name for fault in FAULTS]
         if unknown := [part for part in options.parts if part not in accepted]:
             known = ", ".join(accepted) or "kinds that have some"
             parser.error(f"--parts: got {unknown[0]!r}; accepted: {known}")

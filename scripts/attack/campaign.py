@@ -33,7 +33,13 @@ def read_campaign(out: Path | None, seed: int) -> dict[str, Result]:
 
 
 def run_campaign(
-    kinds: Mapping[str, Attack], n: int, seed: int, out: Path | None, said: Callable[[str], None]
+    kinds: Mapping[str, Attack],
+    n: int,
+    seed: int,
+    out: Path | None,
+    said: Callable[[str], None],
+    *,
+    stop: bool = False,
 ) -> dict[str, Result]:
     """Make the tries of each kind that are not made yet, up to ``n`` of each.
 
@@ -47,6 +53,8 @@ def run_campaign(
         File of counts, replaced every few seconds: what is not in it is tried again.
     said : callable
         Called with a line for each fault and for each kind.
+    stop : bool, default False
+        Whether a kind ends with its first fault.
 
     Returns
     -------
@@ -69,6 +77,8 @@ def run_campaign(
                 result.add(ending)
                 if ending.fault:
                     said(f"{name} {result.tries - 1} {ending.part}: {ending.fault}")
+                    if stop:
+                        break
                 if time.monotonic() - kept > _EVERY:
                     keep()
                     kept = time.monotonic()

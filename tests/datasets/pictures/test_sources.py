@@ -250,6 +250,16 @@ def test_folders_of_a_tar_say_what_tests(tmp_path):
     assert pairs == [("cat", 0), ("dog", 0), ("cat", 1), ("dog", 1)]
 
 
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+def test_links_of_a_tar_are_not_followed(tmp_path, kind):
+    link = tarfile.TarInfo("dog/1.png")
+    link.type, link.linkname = kind, "cat/0.png" if kind == tarfile.LNKTYPE else "../cat/0.png"
+    write_tar(tmp_path / "a.tar", {"cat/0.png": png(0), "fish/0.png": png(1)})
+    with tarfile.open(tmp_path / "a.tar", "a") as tar:
+        tar.addfile(link)
+    assert [name for name, _ in as_pairs(find_pictures(tmp_path / "a.tar"))] == ["cat", "fish"]
+
+
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
 def test_a_tar_of_headers_about_headers_is_refused(tmp_path, kind):
     member = tarfile.TarInfo("x")

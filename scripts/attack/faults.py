@@ -1,0 +1,170 @@
+"""Deliberate faults of the package, and what must notice each of them."""
+
+from __future__ import annotations
+
+from scripts.attack.mutations import Mutation
+
+__all__ = ["FAULTS"]
+
+_POWER = "attack --kinds power --parts save,export-onnx --n 60"
+_STORE = "tests/store/test_store.py::"
+
+FAULTS = (
+    # Files and folders.
+    Mutation(
+        "copy instead of replace", "system.py",
+        "            os.replace(source, target)\n",
+        '            __import__("shutil").copyfile(source, target)\n'
+        "            os.unlink(source)\n",
+        "attack --kinds kills --parts save --n 40",
+    ),
+    Mutation(
+        "no flush of a file", "system.py",
+        '    with open(path, "r+b") as handle:\n        os.fsync(handle.fileno())\n',
+        "    return\n",
+        _POWER,
+    ),
+    Mutation(
+        "no flush of a folder", "system.py",
+        "    try:\n        handle = os.open(path, os.O_RDONLY)\n",
+        "    return\n    try:\n        handle = os.open(path, os.O_RDONLY)\n",
+        _POWER,
+    ),
+    Mutation(
+        "no flush of the folder of a new folder", "system.py",
+        "    for one in reversed(missing):\n        sync_folder(one.parent)\n",
+        "",
+        _POWER,
+    ),
+    Mutation(
+        "no flush of what a new folder holds", "durable.py",
+        "            sync_tree(partial)\n",
+        "",
+        "tests/test_attack.py::test_a_new_folder_survives_lost_power",
+    ),
+    Mutation(
+        "written under its last name", "durable.py",
+        "            yield partial\n            move_into_place(partial, final)\n",
+        "            yield final\n",
+        "attack --kinds kills --parts save --n 40",
+    ),
+    Mutation(
+        "partial files stay", "durable.py",
+        "        if process.isdigit() and not is_running(int(process)):\n",
+        "        if False:\n",
+        "attack --kinds kills --parts save --n 40",
+    ),
+    Mutation(
+        "a full disk is no error", "durable.py",
+        '            raise StorageError(f"{path}: {error.strerror}; make room and run it again") '
+        "from error\n",
+        "            return\n",
+        "attack --kinds full-disk --parts save --n 40",
+    ),
+    Mutation(
+        "an error ends with 0", "cli/main.py",
+        '        typer.echo(f"error: {one_line(message)}", err=True)\n        return 2\n',
+        '        typer.echo(f"error: {one_line(message)}", err=True)\n        return 0\n',
+        "attack --kinds full-disk --parts export-onnx --n 40",
+    ),
+    # Results of a command that was stopped.
+    Mutation(
+        "the record is ahead of the results", "apps/resumed_file.py",
+        "        self._file.flush()\n        os.fsync(self._file.fileno())\n        write_text",
+        "        write_text",
+        "tests/apps/test_resumed_file.py",
+    ),
+    Mutation(
+        "resuming skips an input", "apps/resumed_file.py",
+        "        done = list(itertools.islice(names, self._record.inputs))\n",
+        "        done = list(itertools.islice(names, self._record.inputs))\n"
+        "        next(names, None) if done else None\n",
+        "tests/apps/test_resumed_file.py",
+    ),
+    Mutation(
+        "resuming skips a part", "apps/extraction.py",
+        "    start = parts[-1].stop if parts else 0\n",
+        "    start = parts[-1].stop + 1 if parts else 0\n",
+        "tests/apps/test_extraction.py",
+    ),
+    Mutation(
+        "parts of other images count", "apps/extraction_parts.py",
+        " or first_change(part.contents, tried, n_jobs) is not None:\n",
+        ":\n",
+        "tests/apps/test_extraction.py",
+    ),
+    Mutation(
+        "a checkpoint of another run counts", "learners/checkpoint.py",
+        "        if written != identity:\n",
+        "        if False:\n",
+        "tests/learners/test_checkpoint.py",
+    ),
+    Mutation(
+        "a folder without a run's mark is taken", "recipes/folder.py",
+        "    if not _is_marked(folder) and not _is_earlier(folder, names):\n",
+        "    if False:\n",
+        "tests/recipes/test_folder.py",
+    ),
+    Mutation(
+        "no lock", "store/writer_lock.py",
+        "        lock.acquire()\n",
+        "        pass\n",
+        f"{_STORE}test_the_lock_of_a_killed_process_is_free",
+    ),
+    # Damaged files.
+    Mutation(
+        "no digest of shards", "store/shards.py",
+        " or file_digest(path) != entry.blake3:\n",
+        ":\n",
+        f"{_STORE}test_damage_that_keeps_size_and_time_is_found",
+    ),
+    Mutation(
+        "no digest of tensors", "tensor_file.py",
+        "        if header.pop(_CHECKSUM, None) != spec_fingerprint(header, arrays):\n",
+        "        if header.pop(_CHECKSUM, None) is None:\n",
+        "attack --kinds flips --n 200",
+    ),
+    Mutation(
+        "sizes of tensors are believed", "tensor_file.py",
+        "    if stop > len(body) or stop - start != count * kind.itemsize:\n",
+        "    if False:\n",
+        "tests/test_tensor_file.py",
+    ),
+    Mutation(
+        "no digest of a manifest", "store/manifest.py",
+        'values.pop("sha256", None) != spec_fingerprint(values, {})',
+        'values.pop("sha256", None) is None',
+        f"{_STORE}test_a_damaged_manifest_is_refused",
+    ),
+    # Files and names from strangers.
+    Mutation(
+        "arrays may be pickled", "datasets/arrays.py",
+        "np.load(handle, allow_pickle=False)",
+        "np.load(handle, allow_pickle=True)",
+        "tests/datasets/test_datasets.py::test_npz_with_objects_or_a_bomb_is_refused",
+    ),
+    Mutation(
+        "links of a tar are followed", "datasets/pictures/tars.py",
+        "            if not member.isreg() or member.issparse() or is_left:\n",
+        "            if member.isdir() or member.issparse() or is_left:\n",
+        "tests/datasets/pictures/test_sources.py::test_links_of_a_tar_are_not_followed",
+    ),
+    Mutation(
+        "a recipe's name may be a path", "recipes/schema.py",
+        "        if not _NAME.fullmatch(name):\n",
+        "        if not name:\n",
+        "tests/recipes/test_folder.py::test_names_of_recipes_are_names",
+    ),
+    Mutation(
+        "markup is not escaped", "reports/report.py",
+        "        autoescape=True,",
+        "        autoescape=False,",
+        "tests/reports/test_report.py::test_names_from_strangers_are_escaped",
+    ),
+    Mutation(
+        "cells may be formulas", "cli/text.py",
+        "    if len(text) < 2 or not text.startswith(_FORMULA):\n",
+        "    if True:\n",
+        "tests/cli/test_names.py::test_cells_are_no_formulas",
+    ),
+)  # fmt: skip

@@ -40,7 +40,7 @@ FAULTS = (
         "no flush of what a new folder holds", "durable.py",
         "            sync_tree(partial)\n",
         "",
-        "tests/test_attack.py::test_a_new_folder_survives_lost_power",
+        "tests/test_mutations.py::test_a_new_folder_survives_lost_power",
     ),
     Mutation(
         "written under its last name", "durable.py",
@@ -109,7 +109,7 @@ FAULTS = (
         "no lock", "store/writer_lock.py",
         "        lock.acquire()\n",
         "        pass\n",
-        f"{_STORE}test_the_lock_of_a_killed_process_is_free",
+        f"{_STORE}test_one_writer_at_a_time",
     ),
     # Damaged files.
     Mutation(

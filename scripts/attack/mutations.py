@@ -11,12 +11,14 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -217,11 +219,9 @@ def _run(check: str, checkout: Path) -> str:
     temporary = checkout / "tmp"
     temporary.mkdir(exist_ok=True)
     own = {"PYTHONPATH": str(checkout), "TMPDIR": str(temporary)}
-    ended = subprocess.run(
-        [sys.executable, *command],
-        cwd=checkout, env={**os.environ, **own},
-        capture_output=True, text=True, check=False, timeout=_SECONDS,
-    )  # fmt: skip
+    ended = _ended([sys.executable, *command], checkout, own)
+    if ended is None:
+        return f"takes more than {_SECONDS} s"
     lines = ended.stdout.splitlines()
     whole = lines and (lines[-1].startswith("{") if is_attack else True)
     if ended.returncode not in (0, 1) or not whole:
@@ -232,3 +232,23 @@ def _run(check: str, checkout: Path) -> str:
     if is_attack:
         return ended.stderr.splitlines()[0].replace(str(temporary), "")
     return next(line for line in lines if line.startswith(("FAILED", "ERROR")))
+
+
+def _ended(
+    command: list[str], checkout: Path, own: Mapping[str, str]
+) -> subprocess.CompletedProcess[str] | None:
+    """Run a command; return how it ended, None where it took too long."""
+    process = subprocess.Popen(
+        command, cwd=checkout, env={**os.environ, **own}, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        stdout, stderr = process.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        # What it started and did not end holds the copy.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)

@@ -30,8 +30,8 @@ def record_flushes(memory: Path) -> None:
     """Let every flush of this process be recorded; for a process that runs one command."""
     real = os.fsync
 
-    def fsync(handle: Any) -> None:
-        number = handle if isinstance(handle, int) else handle.fileno()
+    def fsync(fd: Any) -> None:
+        number = fd if isinstance(fd, int) else fd.fileno()
         real(number)
         _record(Path(os.readlink(f"/proc/self/fd/{number}")), memory)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,12 +80,16 @@ def serve(
 
     require_service()
     from visionshare.apps.service.access import default_host_names, host_of, read_token
-    from visionshare.apps.service.server import Settings, end, reserved, run
-    from visionshare.apps.service.workers import check_workers, run_workers
+    from visionshare.apps.service.server import Settings, reserved, run
+    from visionshare.apps.service.workers import run_workers
 
     if not 0 <= port < 1 << 16:
         raise InputError("--port", port, "a number from 0 to 65535")
-    check_workers(workers)
+    # On Windows one of the processes would get all connections.
+    most_workers = 1 if sys.platform == "win32" else 256
+    if not 1 <= workers <= most_workers:
+        accepted = f"a number of processes from 1 to {most_workers}"
+        raise InputError("--workers", workers, accepted)
     for given in host_name or []:
         if given != "*" and not host_of(given if ":" not in given else f"[{given.strip('[]')}]"):
             raise InputError("--host-name", given, "a name or an address without a port, or *")
@@ -117,4 +122,4 @@ def serve(
         if app is None:
             run_workers(settings, address, workers, on_ready)
         else:
-            end(run(app, settings, address, on_ready))
+            run(app, settings, address, on_ready)

@@ -13,6 +13,7 @@ from visionshare import system
 from visionshare.apps.service import server as module
 from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.server import Settings, embedded, reserved, run
+from visionshare.errors import ServiceError
 
 
 def test_cycles_are_collected_often_while_it_serves(monkeypatch):
@@ -21,7 +22,7 @@ def test_cycles_are_collected_often_while_it_serves(monkeypatch):
 
     async def serve(*_):
         seen.append(gc.get_threshold()[0])
-        signal.raise_signal(signal.SIGTERM)
+        raise ServiceError("enough is seen")
 
     monkeypatch.setattr(module, "serve", serve)
     settings = Settings(Path("digits.safetensors"), Limits(), ("localhost",), None, "digits")
@@ -29,7 +30,8 @@ def test_cycles_are_collected_often_while_it_serves(monkeypatch):
     before = gc.get_threshold(), [signal.getsignal(number) for number in numbers]
     gc.set_threshold(150_000)
     try:
-        assert run(None, settings, ("127.0.0.1", 1), lambda: None) == signal.SIGTERM
+        with pytest.raises(ServiceError, match="enough"):
+            run(None, settings, ("127.0.0.1", 1), lambda: None)
     finally:
         gc.unfreeze()
         gc.set_threshold(*before[0])

@@ -15,8 +15,7 @@ import pytest
 
 from tests.apps.service.clients import SAMPLE, Server, png
 from visionshare import load
-from visionshare.apps.service.workers import check_workers
-from visionshare.errors import InputError
+from visionshare.cli.main import main
 
 KIND = {"Content-Type": "image/png"}
 
@@ -132,14 +131,11 @@ def test_workers_share_their_metrics_and_are_replaced_under_load():
     server.end()
 
 
-@pytest.mark.parametrize("number", [0, 257])
-def test_a_wrong_number_of_workers_is_refused(number):
-    with pytest.raises(InputError, match=r"--workers: got .* from 1 to 256"):
-        check_workers(number)
-
-
-def test_windows_has_one_worker(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "win32")
-    check_workers(1)
-    with pytest.raises(InputError, match="1 on Windows"):
-        check_workers(2)
+@pytest.mark.parametrize(
+    ("system", "number", "most"), [("linux", 0, 256), ("linux", 257, 256), ("win32", 2, 1)]
+)
+def test_a_wrong_number_of_workers_is_refused(monkeypatch, capsys, system, number, most):
+    monkeypatch.setattr(sys, "platform", system)
+    assert main(["serve", SAMPLE, "--workers", str(number)]) == 2
+    said = capsys.readouterr().err
+    assert f"--workers: got {number}; accepted: a number of processes from 1 to {most}" in said

@@ -43,10 +43,6 @@ def application(
         Of the model, in the Open Inference Protocol.
     host_names : sequence of str
     token : str, optional
-
-    Examples
-    --------
-    >>> app = application(worker)  # doctest: +SKIP
     """
     from visionshare import __version__
 

@@ -108,10 +108,6 @@ class BodyMemory:
 class Body:
     """One request's body; a context in which its bytes are counted.
 
-    Parameters
-    ----------
-    memory : BodyMemory
-
     Examples
     --------
     >>> memory = BodyMemory(10)

@@ -55,11 +55,6 @@ class SecureHeaders:
 
     HEAD is answered as GET is, without the body.
 
-    Parameters
-    ----------
-    app : ASGI application
-    metrics : Metrics
-
     Examples
     --------
     >>> from visionshare.apps.service.metrics import Metrics

@@ -8,7 +8,6 @@ from pydantic import BaseModel
 
 __all__ = ["COMMON", "ErrorAnswer", "picture_body", "refusals", "tensor_body"]
 
-_NUMBER = {"type": "number"}
 _FILE = {"type": "string", "format": "binary"}
 
 
@@ -36,10 +35,11 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorAnswer} for status in statuses}
 
 
-_ALLOW = {"Allow": {"description": "The methods of this path.", "schema": {"type": "string"}}}
 # Of every operation.
 COMMON = refusals(401, 404, 405, 421)
-COMMON[405]["headers"] = _ALLOW
+COMMON[405]["headers"] = {
+    "Allow": {"description": "The methods of this path.", "schema": {"type": "string"}}
+}
 
 
 def picture_body(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -50,18 +50,14 @@ def picture_body(shape: tuple[int, ...]) -> dict[str, Any]:
     >>> list(picture_body((8, 8))["requestBody"]["content"])
     ['image/*', 'application/octet-stream', 'multipart/form-data', 'application/json']
     """
-    form = {"type": "object", "properties": {"file": _FILE}, "required": ["file"]}
-    pixels = {
-        "type": "object",
-        "properties": {"pixels": _lists(shape)},
-        "required": ["pixels"],
-        "additionalProperties": False,
-    }
-    content: dict[str, Any] = {
+    pixels: dict[str, Any] = {"type": "number"}
+    for side in reversed(shape):
+        pixels = {"type": "array", "items": pixels, "minItems": side, "maxItems": side}
+    content = {
         "image/*": _FILE,
         "application/octet-stream": _FILE,
-        "multipart/form-data": form,
-        "application/json": pixels,
+        "multipart/form-data": _object("file", file=_FILE),
+        "application/json": _object("pixels", pixels=pixels),
     }
     return _body(content)
 
@@ -74,29 +70,19 @@ def tensor_body() -> dict[str, Any]:
     >>> list(tensor_body()["requestBody"]["content"])
     ['application/json']
     """
-    tensor = {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string"},
-            "datatype": {"type": "string"},
-            "shape": {"type": "array", "items": {"type": "integer"}},
-            "data": {"type": "array", "items": {}},
-        },
-        "required": ["datatype", "shape", "data"],
-    }
+    text, numbers = {"type": "string"}, {"type": "array", "items": {"type": "integer"}}
+    data = {"type": "array", "items": {}}
+    tensor = _object(
+        "datatype", "shape", "data", name=text, datatype=text, shape=numbers, data=data
+    )
     inputs = {"type": "array", "items": tensor, "minItems": 1, "maxItems": 1}
-    outputs = {"type": "array", "items": {"type": "object", "required": ["name"]}}
-    properties = {"id": {"type": "string"}, "inputs": inputs, "outputs": outputs}
-    request = {"type": "object", "properties": properties, "required": ["inputs"]}
-    return _body({"application/json": request})
+    outputs = {"type": "array", "items": _object("name", name=text)}
+    content = {"application/json": _object("inputs", id=text, inputs=inputs, outputs=outputs)}
+    return _body(content)
 
 
-def _lists(shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the schema of numbers in lists of lists of a shape."""
-    schema: dict[str, Any] = _NUMBER
-    for side in reversed(shape):
-        schema = {"type": "array", "items": schema, "minItems": side, "maxItems": side}
-    return schema
+def _object(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
 
 
 def _body(content: dict[str, dict[str, Any]]) -> dict[str, Any]:

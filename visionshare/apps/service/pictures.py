@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from visionshare.apps.service.memory import trim_memory
 from visionshare.datasets.opening import OpenedPicture
 from visionshare.errors import DataError
+from visionshare.memory import trim_memory
 
 if TYPE_CHECKING:
     from PIL import Image

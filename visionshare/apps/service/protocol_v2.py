@@ -30,10 +30,6 @@ def v2_router(worker: Worker, name: str, version: str) -> APIRouter:
     name : str
     version : str
         Of the server.
-
-    Examples
-    --------
-    >>> router = v2_router(worker, "digits", "1")  # doctest: +SKIP
     """
     router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
 
@@ -134,10 +130,6 @@ def infer(served: Served, body: bytes) -> dict[str, Any]:
     ------
     Refusal
         If it is no request for this classifier.
-
-    Examples
-    --------
-    >>> infer(served, b'{"inputs": []}')  # doctest: +SKIP
     """
     shape = served.classifier.image_shape
     most = max_images(shape, len(served.classifier.classes_))

@@ -19,15 +19,15 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from visionshare.apps.service.limits import Limits
-from visionshare.apps.service.memory import release_large_blocks
 from visionshare.errors import ServiceError, VisionshareError
+from visionshare.memory import release_large_blocks
 from visionshare.system import open_files
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from granian.server.embed import Server
 
-__all__ = ["Address", "Settings", "embedded", "end", "ready", "reserved", "run", "serve"]
+__all__ = ["Address", "Settings", "embedded", "ready", "reserved", "run", "serve"]
 
 _logger = logging.getLogger(__name__)
 # Host and port, as numbers.
@@ -44,17 +44,7 @@ _PROBE = b"HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n
 
 @dataclass(frozen=True)
 class Settings:
-    """What a process needs to serve a classifier.
-
-    Parameters
-    ----------
-    path : Path
-        The classifier's file.
-    limits : Limits
-    host_names : tuple of str
-    token : str or None
-    name : str
-        Of the model, in the Open Inference Protocol.
+    """What a process needs to serve a classifier's file.
 
     Examples
     --------
@@ -73,13 +63,9 @@ class Settings:
         from visionshare import load
         from visionshare.apps.service import service
 
-        return service(
-            load(self.path),
-            self.limits,
-            name=self.name,
-            host_names=self.host_names,
-            token=self.token,
-        )
+        names, token = self.host_names, self.token
+        model = load(self.path)
+        return service(model, self.limits, name=self.name, host_names=names, token=token)
 
 
 @contextmanager
@@ -88,11 +74,6 @@ def reserved(host: str, port: int) -> Iterator[Address]:
 
     granian sets ``SO_REUSEPORT``: without this check it would start on a port in use, and the
     system would give each of the two servers some of the connections.
-
-    Parameters
-    ----------
-    host : str
-    port : int
 
     Raises
     ------
@@ -128,23 +109,13 @@ def _bound(host: str, port: int) -> tuple[socket.socket, Any]:
         holder.bind(address)
         return holder, holder.getsockname()
     except OSError:
-        # Connections of a former service may linger; nobody listens if we can.
-        if not _can_listen(family, address):
+        try:
+            # Connections of a former service may linger; where one can listen, nobody does.
+            socket.create_server(address, family=family).close()
+        except OSError:
             holder.close()
             raise
         return holder, address
-
-
-def _can_listen(family: int, address: Any) -> bool:
-    """Return whether a server may listen where connections of a former one linger."""
-    if sys.platform == "win32":
-        return False
-    with socket.socket(family, socket.SOCK_STREAM) as probe, suppress(OSError):
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(address)
-        probe.listen()
-        return True
-    return False
 
 
 def ready(address: Address) -> bool:
@@ -166,38 +137,28 @@ def ready(address: Address) -> bool:
 
 
 def embedded(app: Any, limits: Limits, address: Address) -> Server:
-    """Return granian with the service's settings, to be served by an event loop.
-
-    Parameters
-    ----------
-    app : ASGI application
-    limits : Limits
-    address : tuple of str and int
-
-    Examples
-    --------
-    >>> await embedded(app, Limits(), ("127.0.0.1", 8000)).serve()  # doctest: +SKIP
-    """
+    """Return granian with the service's settings, to be served by an event loop."""
     from granian.constants import HTTPModes, Interfaces
     from granian.http import HTTP1Settings
     from granian.log import LogLevels
     from granian.server.embed import Server
 
+    http1 = HTTP1Settings(
+        # Also of a connection that waits for its next request.
+        header_read_timeout=max(1, round(1000 * limits.header_timeout)),
+        max_buffer_size=limits.max_header_size,
+    )
     return Server(
         app,
         address=address[0],
         port=address[1],
         interface=Interfaces.ASGI,
         http=HTTPModes.http1,
+        http1_settings=http1,
         websockets=False,
         backlog=_BACKLOG,
         # It counts connections: predictions and bodies are limited by the application.
         backpressure=_n_connections(limits),
-        http1_settings=HTTP1Settings(
-            # Also of a connection that waits for its next request.
-            header_read_timeout=max(1, round(1000 * limits.header_timeout)),
-            max_buffer_size=limits.max_header_size,
-        ),
         log_level=LogLevels.error,
         # Its own handlers write to the standard output.
         log_dictconfig={"handlers": {}, "loggers": {"_granian": {"propagate": True}}},
@@ -217,26 +178,8 @@ def _n_connections(limits: Limits) -> int:
     return n_connections
 
 
-def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[], None]) -> int:
-    """Answer requests until the process is told to end; load the file again on SIGHUP.
-
-    Parameters
-    ----------
-    app : FastAPI
-    settings : Settings
-    address : tuple of str and int
-    on_ready : callable
-        Called once the service answers.
-
-    Returns
-    -------
-    int
-        The signal that ended it, for :func:`end`.
-
-    Examples
-    --------
-    >>> end(run(settings.application(), settings, address, lambda: None))  # doctest: +SKIP
-    """
+def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[], None]) -> None:
+    """Answer requests until the process is told to end, and end it; load the file on SIGHUP."""
     from PIL import Image
 
     release_large_blocks()
@@ -251,15 +194,14 @@ def run(app: FastAPI, settings: Settings, address: Address, on_ready: Callable[[
     logging.getLogger("python_multipart").setLevel(logging.ERROR)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: _reload_on_thread(app, settings.path))
-    return asyncio.run(_until_signal(app, settings.limits, address, on_ready))
+    _end(asyncio.run(_until_signal(app, settings.limits, address, on_ready)))
 
 
 async def _until_signal(
     app: FastAPI, limits: Limits, address: Address, on_ready: Callable[[], None]
 ) -> int:
     """Serve until a signal comes, and return the signal."""
-    loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
     signals: list[int] = []
 
     def tell(number: int, _: FrameType | None) -> None:
@@ -282,38 +224,23 @@ async def serve(
 ) -> None:
     """Answer requests until told to end, and then those that are in progress.
 
-    Parameters
-    ----------
-    app : FastAPI
-    limits : Limits
-    address : tuple of str and int
-    on_ready : callable
-        Called once the service answers.
-    told_to_end : asyncio.Event
-
     Raises
     ------
     ServiceError
         If the server ends by itself.
-
-    Examples
-    --------
-    >>> await serve(app, Limits(), address, lambda: None, asyncio.Event())  # doctest: +SKIP
     """
     server = embedded(app, limits, address)
     serving = asyncio.ensure_future(server.serve())
     ending = asyncio.ensure_future(told_to_end.wait())
-    either = {serving, ending}
     # 1) wait until it answers
     loop = asyncio.get_running_loop()
-    while not (is_ready := await loop.run_in_executor(None, ready, address)):
-        done, _ = await asyncio.wait(either, timeout=0.01, return_when=asyncio.FIRST_COMPLETED)
-        if done:
+    while not (serving.done() or ending.done()):
+        if await loop.run_in_executor(None, ready, address):
+            on_ready()
             break
-    if is_ready:
-        on_ready()
+        await asyncio.sleep(0.01)
     # 2) wait until it is told to end
-    await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
     ending.cancel()
     if serving.done():
         raise ServiceError(f"the server ended by itself ({serving.exception()})")
@@ -322,15 +249,8 @@ async def serve(
     await asyncio.wait({serving}, timeout=limits.end_timeout)
 
 
-def end(ended_by: int) -> None:
-    """End the process as a signal wants it, without taking the interpreter apart.
-
-    Threads of granian may still enter Python: meanwhile, that aborts the process.
-
-    Examples
-    --------
-    >>> end(signal.SIGINT)  # doctest: +SKIP
-    """
+def _end(ended_by: int) -> None:
+    """End the process: granian's threads must not meet an interpreter that is taken apart."""
     logging.shutdown()
     with suppress(OSError, ValueError):
         sys.stdout.flush()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
@@ -25,12 +25,12 @@ from visionshare.apps.service.bodies import (
 )
 from visionshare.apps.service.explanation import ExplanationAnswer, explanation_answer
 from visionshare.apps.service.limits import Limits
-from visionshare.apps.service.memory import trim_memory
 from visionshare.apps.service.pictures import is_large, reduced_picture
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, explain
 from visionshare.datasets.opening import OpenedPicture, open_picture
 from visionshare.errors import DataError
+from visionshare.memory import trim_memory
 
 __all__ = ["Prediction", "Reader", "Served", "Worker"]
 
@@ -111,17 +111,10 @@ class Served:
         return answers
 
 
-class _Large(Exception):
-    """A picture that must be reduced before it is preprocessed.
+class _Large(NamedTuple):
+    """The file of a picture that must be reduced before it is preprocessed."""
 
-    Parameters
-    ----------
-    picture : OpenedPicture
-    """
-
-    def __init__(self, picture: OpenedPicture) -> None:
-        super().__init__("a large picture")
-        self.picture = picture
+    body: bytes
 
 
 @dataclass(frozen=True)
@@ -267,15 +260,14 @@ class Worker:
         """Return the answer to a body, on a thread; large pictures wait for each other."""
         with self._place():
             arguments = (self._served, kind, body, headers, question)
-            try:
-                return await self._on(self._pool, self._answered, *arguments)
-            except _Large as large:
-                picture = large.picture
+            answer = await self._on(self._pool, self._answered, *arguments)
+            if not isinstance(answer, _Large):
+                return answer
             if self._n_large > self.limits.max_queue // 4:
                 raise _busy()
             self._n_large += 1
             try:
-                given = (self._served, picture, question)
+                given = (self._served, answer.body, question)
                 return await self._on(self._one, self._answered_large, *given)
             finally:
                 self._n_large -= 1
@@ -310,7 +302,7 @@ class Worker:
         body: bytes,
         headers: Mapping[str, str],
         question: _Question[T],
-    ) -> T:
+    ) -> T | _Large:
         if kind == "form":
             body = file_of(headers, body)
         if not body:
@@ -323,16 +315,20 @@ class Worker:
         try:
             picture = _read(open_picture, body, limits.max_pixels)
             if _read(is_large, picture, limits.max_decoded_pixels):
-                raise _Large(picture)
+                return _Large(body)
             return question.of_picture(served, picture)
         finally:
             self._trim()
 
-    def _answered_large(self, served: Served, picture: OpenedPicture, question: _Question[T]) -> T:
-        limits = self.limits
-        most, memory = limits.max_decoded_pixels, limits.max_decode_memory
-        small = _read(reduced_picture, picture, most, memory)
+    def _answered_large(self, served: Served, body: bytes, question: _Question[T]) -> T:
+        small = _read(self._reduced, body)
         return question.of_picture(served, open_picture(small))
+
+    def _reduced(self, body: bytes) -> bytes:
+        """Return a smaller file; nothing keeps the decoded picture after that."""
+        limits = self.limits
+        picture = open_picture(body, limits.max_pixels)
+        return reduced_picture(picture, limits.max_decoded_pixels, limits.max_decode_memory)
 
     def _trim(self) -> None:
         """Give memory back, once a second at most: it takes milliseconds."""

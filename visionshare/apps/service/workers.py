@@ -6,7 +6,6 @@ import logging
 import multiprocessing
 import os
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -16,32 +15,12 @@ from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import FrameType
 
-from visionshare.apps.service.server import Address, Settings, end, ready, run
-from visionshare.errors import InputError
+from visionshare.apps.service.server import Address, Settings, ready, run
 
-__all__ = ["check_workers", "run_workers"]
+__all__ = ["run_workers"]
 
 _logger = logging.getLogger(__name__)
 _DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-
-
-def check_workers(n_workers: int) -> None:
-    """Check that the system lets a number of processes listen at one address.
-
-    Raises
-    ------
-    InputError
-        If it does not.
-
-    Examples
-    --------
-    >>> check_workers(1)
-    """
-    # There, one of the processes would get all connections.
-    most = 1 if sys.platform == "win32" else 256
-    if not 1 <= n_workers <= most:
-        accepted = "a number of processes from 1 to 256" if most > 1 else "1 on Windows"
-        raise InputError("--workers", n_workers, accepted)
 
 
 def run_workers(
@@ -58,10 +37,6 @@ def run_workers(
     n_workers : int
     on_ready : callable
         Called once the service answers.
-
-    Examples
-    --------
-    >>> run_workers(settings, address, 2, lambda: None)  # doctest: +SKIP
     """
     with tempfile.TemporaryDirectory(prefix="visionshare-metrics-") as folder:
         # Read by prometheus-client when a worker imports it.
@@ -150,7 +125,7 @@ def _work(settings: Settings, address: Address) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(KeyboardInterrupt):
-        end(run(settings.application(), settings, address, lambda: None))
+        run(settings.application(), settings, address, lambda: None)
 
 
 def _end_with_parent() -> None:

@@ -24,7 +24,7 @@ from visionshare import (
 from visionshare.classifier import ExitRule
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import Preprocessing
-from visionshare.errors import ClassifierFileError, InputError
+from visionshare.errors import ClassifierFileError, DataError, InputError
 from visionshare.fingerprints import spec_fingerprint
 
 
@@ -124,9 +124,12 @@ def test_a_prefix_can_be_saved(model, images, tmp_path):
 
 
 def test_bad_images_are_named(model, images):
-    for bad in (images[:, :5], images[None], np.full((2, 8, 8), np.nan), np.array(["x"])):
+    not_finite = np.full((2, 8, 8), np.nan)
+    for bad in (images[0, :5], images[None], not_finite, np.zeros((2, 8, 8, 5))):
         with pytest.raises(InputError, match=r"^images: got"):
             model.predict(bad)
+    with pytest.raises(DataError, match="no-such-file"):
+        model.predict(np.array(["no-such-file"]))
 
 
 @pytest.mark.parametrize(
@@ -292,7 +295,7 @@ def test_it_never_changes(model):
     names = [f.name for f in fields(CompactClassifier)]
     assert names == [
         "family", "weights", "intercept", "classes", "temperature", "path", "metadata",
-        "exit_rule", "preprocessing",
+        "exit_rule", "preprocessing", "values",
     ]  # fmt: skip
     assert repr(model) == "<CompactClassifier: 3 classes, 6 features of the family 'patches'>"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier, Explanation, explain
 from visionshare.datasets.decoding import decode_image
+from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import MAX_PIXELS, Source, open_picture
 from visionshare.errors import InputError
 
@@ -76,7 +77,7 @@ def explain_picture(
     if classifier.picture_mode == "gray":
         taken = decode_image(opened, "gray", steps)
     raster, placement = steps.place(taken, size)
-    image = raster.reshape(shape)
+    image = as_rasters(raster.reshape(shape))
     said = explain(classifier, image)
     picture_size = (shown.shape[0], shown.shape[1])
     boxes = placement.in_picture(said.boxes)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.folders import read_image
+from visionshare.datasets.intake import Rasters, as_rasters
 from visionshare.datasets.opening import Source
 from visionshare.errors import InputError
 
@@ -16,7 +15,7 @@ def read_picture(
     classifier: CompactClassifier,
     source: Source,
     max_pixels: int | None = None,
-) -> np.ndarray:
+) -> Rasters:
     """Return the image of a picture file, preprocessed as the classifier takes it.
 
     Parameters
@@ -29,6 +28,7 @@ def read_picture(
     Returns
     -------
     ndarray of shape image_shape, uint8
+        Marked as prepared: a classifier does not prepare it again.
 
     Raises
     ------
@@ -40,15 +40,15 @@ def read_picture(
     Examples
     --------
     >>> import io
+    >>> import numpy as np
     >>> from PIL import Image
     >>> from visionshare import Pixels
     >>> family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
     >>> model = CompactClassifier(family, np.eye(2), np.zeros(2), np.array(["a", "b"]))
     >>> file = io.BytesIO()
     >>> Image.new("L", (20, 10), 7).save(file, format="png")
-    >>> read_picture(model, file)
-    array([[7, 7],
-           [7, 7]], dtype=uint8)
+    >>> read_picture(model, file).tolist()
+    [[7, 7], [7, 7]]
     """
     size = classifier.picture_size
     if size is None or classifier.image_shape[2:] not in ((), (1,), (3,)):
@@ -57,4 +57,4 @@ def read_picture(
     limits = () if max_pixels is None else (max_pixels,)
     mode, steps = classifier.picture_mode, classifier.preprocessing
     raster = read_image(source, size, mode, steps, *limits)
-    return raster.reshape(classifier.image_shape)
+    return as_rasters(raster.reshape(classifier.image_shape))

@@ -12,10 +12,13 @@ import numpy as np
 
 from visionshare.class_labels import checked_classes
 from visionshare.classifier.card import model_card
-from visionshare.classifier.exit_rule import ExitRule, check_rule
+from visionshare.classifier.exit_rule import ExitRule, check_labels, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
+from visionshare.datasets.image_kinds import as_array, is_vectors
+from visionshare.datasets.intake import Intake, Rasters
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.training_values import TrainingValues
 from visionshare.durable import write_text
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators.base import FeatureFamily
@@ -27,6 +30,8 @@ from visionshare.scores import predict_labels, softmax
 __all__ = ["CompactClassifier", "load"]
 
 _BATCH = 4096
+# Of classifiers whose training is unknown: the features see numbers as they are.
+_UNKNOWN = TrainingValues(0.0, 0.0, "bytes", "numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +63,9 @@ class CompactClassifier:
     preprocessing : Preprocessing, optional
         How pictures become images of ``image_shape``, see
         :func:`visionshare.apps.pictures.read_picture`; they are stretched when omitted.
+    values : TrainingValues, optional
+        The values of the training images: by them later arrays are scaled, or warned about. When
+        omitted, the features see arrays of ``image_shape`` as they are.
 
     Raises
     ------
@@ -86,6 +94,7 @@ class CompactClassifier:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     exit_rule: ExitRule | None = None
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    values: TrainingValues | None = None
 
     def __post_init__(self) -> None:
         for name, value in (
@@ -189,24 +198,72 @@ class CompactClassifier:
             described.append({**self.family.describe(j), "weights": weights})
         return described
 
-    def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def rasters(self, images: Any) -> np.ndarray:
+        """Return images as the features see them: (n, *image_shape).
+
+        Parameters
+        ----------
+        images : array or sequence
+            As in :meth:`decision_function`.
+
+        Raises
+        ------
+        InputError
+            If the images are of another kind than those of training.
+        DataError
+            If a file cannot be read.
+
+        Examples
+        --------
+        >>> from visionshare import Pixels
+        >>> family = Pixels().fit(np.zeros((1, 2, 2)))
+        >>> model = CompactClassifier(family, np.ones((3, 4)), np.zeros(3), np.arange(3))
+        >>> model.rasters([np.full((20, 30), 7, np.uint8)]).tolist()
+        [[[7, 7], [7, 7]]]
+        """
+        shape, size = self.image_shape, self.picture_size
+        images = as_array(images)
+        if isinstance(images, np.ndarray) and images.shape == shape:
+            images = images[None]
+        fits = isinstance(images, np.ndarray) and images.shape[1:] == shape
+        if size is None or (fits and (isinstance(images, Rasters) or len(images) == 0)):
+            return np.asarray(images)
+        if is_vectors(images):
+            given = getattr(images, "shape", "vectors")
+            accepted = "images, as in training: one as [image], rows as X.reshape(n, H, W)"
+            raise InputError("images", given, accepted)
+        n_channels = 1 if len(shape) == 2 else shape[2]
+        intake = Intake(size, n_channels, self.preprocessing, self.values or _UNKNOWN)
+        made = intake.apply(images)
+        return made.reshape(len(made), *shape)
+
+    def decision_function(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return scores (n, k), float32.
 
         Parameters
         ----------
-        images : ndarray of shape (n, *image_shape) or image_shape
-            One image or many, uint8 or float.
+        images : array or sequence
+            What the training took: (n, H, W) or (n, H, W, C), or a sequence of images of any sizes,
+            of paths of picture files, or of pictures of Pillow; or one array of ``image_shape``.
         n_jobs : int, default 1
             Threads for many images; the result does not depend on it.
 
         Raises
         ------
         InputError
-            If the images have another shape or hold values that are not finite.
+            If the images are of another kind than those of training, or hold values that are not
+            finite.
+        DataError
+            If a file cannot be read.
+
+        Notes
+        -----
+        An array of ``image_shape`` is a picture like all others where ``values.arrays`` is
+        "pictures", as in the files of :class:`visionshare.ImageClassifier` and of training on
+        one's own pictures. Otherwise it is prepared already. What
+        :func:`visionshare.apps.read_picture` and :meth:`rasters` return is never prepared twice.
         """
-        images = np.asarray(images)
-        if images.shape == self.image_shape:
-            images = images[None]
+        images = self.rasters(images)
         if len(images) <= _BATCH:
             return self._scores(images, n_jobs)
         parts = range(0, len(images), _BATCH)
@@ -219,13 +276,18 @@ class CompactClassifier:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.family.weighted_sums(images, self.weights, n_jobs) + self.intercept
 
-    def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        """Return the class of each image."""
+    def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
+        """Return the class of each image; see :meth:`decision_function` for what is accepted."""
         return predict_labels(self.classes, self.decision_function(images, n_jobs))
 
-    def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def predict_proba(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), the softmax of scores / temperature."""
         return self.probabilities(self.decision_function(images, n_jobs))
+
+    def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
+        """Return the fraction of the images whose class is predicted."""
+        predicted = self.predict(images, n_jobs)
+        return float(np.mean(predicted == check_labels(y, predicted)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""

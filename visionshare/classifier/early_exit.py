@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -123,11 +123,12 @@ class EarlyExit:
         costs = [int(stage.family.macs()) + stage.weights.size for stage in self.stages]
         self.costs = np.cumsum(costs)
 
-    def run(self, images: np.ndarray, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Return each image's scores where it stopped (n, k), and the stage (n,) from 0."""
-        images = np.asarray(images)
-        if images.shape == self.classifier.image_shape:
-            images = images[None]
+    def run(self, images: Any, n_jobs: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return each image's scores where it stopped (n, k), and the stage (n,) from 0.
+
+        It takes what :meth:`CompactClassifier.decision_function` takes, as all methods do.
+        """
+        images = self.classifier.rasters(images)
         scores = np.empty((len(images), len(self.classes_)), np.float32)
         stops = np.empty(len(images), np.int64)
         for start in range(0, max(len(images), 1), _BATCH):
@@ -156,28 +157,34 @@ class EarlyExit:
                 break
         return final_scores, stops
 
-    def decision_function(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def decision_function(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the scores (n, k) of the round at which each image stopped, float32."""
         return self.run(images, n_jobs)[0]
 
-    def predict(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image."""
         return predict_labels(self.classes_, self.decision_function(images, n_jobs))
 
-    def predict_proba(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def predict_proba(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return probabilities (n, k), with the temperature of the whole classifier."""
         return self.classifier.probabilities(self.decision_function(images, n_jobs))
 
-    def stops(self, images: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
+        """Return the fraction of the images whose class is predicted."""
+        predicted = self.predict(images, n_jobs)
+        return float(np.mean(predicted == check_labels(y, predicted)))
+
+    def stops(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""
         return self.run(images, n_jobs)[1]
 
-    def measure(self, images: np.ndarray, labels: np.ndarray, n_jobs: int = 1) -> ExitFigures:
+    def measure(self, images: Any, labels: np.ndarray, n_jobs: int = 1) -> ExitFigures:
         """Return errors and costs on labeled images.
 
         Parameters
         ----------
-        images : ndarray of shape (m, *image_shape)
+        images : array or sequence
+            m of them.
         labels : ndarray of shape (m,)
             Their classes.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.classifier.path import PathStep
+from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import InputError
 from visionshare.generators.union import UnionOfFamilies
 
@@ -60,6 +61,7 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
             raise InputError("classifiers", other.classes_.tolist(), f"{first.classes_.tolist()}")
         if other.image_shape != first.image_shape or other.preprocessing != first.preprocessing:
             raise InputError("classifiers", "other images", "images of one shape and preprocessing")
+    values = _common_values(members)
     if n == 1:
         return first
     family = UnionOfFamilies.of([c.family for c in members])
@@ -79,8 +81,23 @@ def averaged(classifiers: Sequence[CompactClassifier]) -> CompactClassifier:
     metadata = {**first.metadata, "members": n}
     return replace(
         first, family=family, weights=weights, intercept=intercept, temperature=temperature,
-        path=(step,), metadata=metadata, exit_rule=None,
+        path=(step,), metadata=metadata, exit_rule=None, values=values,
     )  # fmt: skip
+
+
+def _common_values(members: Sequence[CompactClassifier]) -> TrainingValues | None:
+    """Return the values that all members were trained on; those of numbers may differ."""
+    first, *others = (member.values for member in members)
+    if first is None or any(other is None for other in others):
+        return None
+    known = [first, *(other for other in others if other is not None)]
+    if any((one.kind, one.arrays) != (first.kind, first.arrays) for one in known):
+        raise InputError("classifiers", "other images", "training images of one kind of values")
+    if first.arrays != "numbers" and any(one != first for one in known):
+        ranges = [one.range for one in known]
+        raise InputError("classifiers", ranges, "training images of one range of values")
+    low, high = min(one.low for one in known), max(one.high for one in known)
+    return replace(first, low=low, high=high)
 
 
 def _is_whole(classifier: CompactClassifier) -> bool:

@@ -89,7 +89,7 @@ def learn_exit_rule(
     check_exit_options(tolerance, stages)
     check_labels(labels, images, classifier.classes_)
     _check_path(classifier)
-    values = classifier.family.transform(images, None, n_jobs)
+    values = classifier.family.transform(classifier.rasters(images), None, n_jobs)
     return exit_rule_of_values(classifier, values, labels, tolerance=tolerance, stages=stages)
 
 

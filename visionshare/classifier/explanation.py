@@ -9,6 +9,7 @@ import numpy as np
 
 from visionshare.class_labels import class_names, quoted
 from visionshare.classifier.compact import CompactClassifier
+from visionshare.datasets.intake import as_rasters
 from visionshare.errors import InputError
 from visionshare.generators.contributions import clipped_boxes, whole_boxes
 from visionshare.scores import predict_labels
@@ -169,10 +170,10 @@ def explain(classifier: CompactClassifier, image: np.ndarray) -> Explanation:
     >>> said.label, said.contributions.tolist(), said.boxes[1].tolist()
     ('a', [[2.0, 0.0], [0.0, 1.0]], [1.0, 2.0, 1.0, 2.0])
     """
-    image = np.asarray(image)
-    if image.shape != classifier.image_shape:
-        raise InputError("image", image.shape, f"an image of shape {classifier.image_shape}")
-    scores = classifier.decision_function(image[None])
+    if np.shape(image) != classifier.image_shape:
+        raise InputError("image", np.shape(image), f"an image of shape {classifier.image_shape}")
+    rasters = classifier.rasters(image)
+    scores, image = classifier.decision_function(as_rasters(rasters)), rasters[0]
     parts = classifier.family.contributions(image, classifier.weights)
     size = classifier.picture_size or (1, classifier.image_shape[0])
     return Explanation(

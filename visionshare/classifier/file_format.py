@@ -18,6 +18,7 @@ import numpy as np
 from visionshare.classifier.exit_rule import ExitRule
 from visionshare.classifier.path import PathStep
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import ClassifierFileError, InputError
 from visionshare.generators import family_from_state
 from visionshare.tensor_file import read_tensor_file, write_tensor_file
@@ -72,6 +73,8 @@ def write_fields(path: str | os.PathLike[str], values: Mapping[str, Any]) -> Non
         }
     if values["preprocessing"] != Preprocessing():
         header["preprocessing"] = values["preprocessing"].to_values()
+    if values["values"] is not None:
+        header["values"] = values["values"].to_values()
     write_tensor_file(path, FORMAT, FORMAT_VERSION, header, arrays)
 
 
@@ -113,6 +116,7 @@ def _fields(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, 
         "metadata": metadata,
         "exit_rule": _exit_rule(header.get("exit_rule")),
         "preprocessing": Preprocessing.from_values(header.get("preprocessing", {})),
+        "values": TrainingValues.from_values(header.get("values")),
     }
 
 

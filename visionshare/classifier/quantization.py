@@ -8,6 +8,7 @@ import numpy as np
 
 from visionshare.classifier.compact import CompactClassifier
 from visionshare.codegen.rounding import round_by_moments
+from visionshare.datasets.intake import as_rasters
 from visionshare.errors import InputError
 from visionshare.generators.base import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
@@ -93,6 +94,7 @@ def quantize(
     >>> bool((integers.predict(images) == model.predict(images)).mean() > 0.97)
     True
     """
+    images = as_rasters(classifier.rasters(images))
     _check(classifier, images, bits)
     # They may be sorted by class.
     chosen = np.linspace(0, len(images) - 1, min(len(images), _MOST_IMAGES)).astype(np.int64)

@@ -101,6 +101,7 @@ def labeled_images(
     import numpy as np
 
     from visionshare.datasets import load_images
+    from visionshare.datasets.intake import as_rasters
 
     size, mode = model.picture_size, model.picture_mode
     loaded = load_images(source, split, data, size, mode, model.preprocessing)
@@ -115,7 +116,7 @@ def labeled_images(
         )
     of_class = np.array([position.get(name, -1) for name in loaded.classes])
     labels = of_class[loaded.labels]
-    return replace(loaded, labels=labels, classes=classes)
+    return replace(loaded, images=as_rasters(loaded.images), labels=labels, classes=classes)
 
 
 def _check_shape(model: CompactClassifier, shape: tuple[int, ...], source: str) -> None:

@@ -125,6 +125,7 @@ def images_for(
     import numpy as np
 
     from visionshare.cli.images import labeled_images
+    from visionshare.datasets.intake import as_rasters
 
     labels: np.ndarray | None = None
     if source is not None:
@@ -139,7 +140,7 @@ def images_for(
     images = images[chosen]
     if pixel == "float32":
         images = images.astype(np.float32) / np.float32(255 if images.dtype == np.uint8 else 1)
-    return images, None if labels is None else labels[chosen]
+    return as_rasters(images), None if labels is None else labels[chosen]
 
 
 def _digits_as(model: CompactClassifier) -> np.ndarray:

@@ -65,6 +65,8 @@ class FeatureFamily(Parameters, Costs):
         Number of features of the fitted family.
     image_shape_ : tuple of int
         Shape of one image, as ``fit`` saw it.
+    values_ : tuple of (float, float, str)
+        The lowest and the highest value that ``fit`` saw; then "bytes", or "other" numbers.
     """
 
     name: ClassVar[str]
@@ -78,6 +80,7 @@ class FeatureFamily(Parameters, Costs):
     in_whole_numbers: ClassVar[bool] = False
     n_features_: int
     image_shape_: tuple[int, ...]
+    values_: tuple[float, float, str]
 
     # ---- what a family must have
 
@@ -142,11 +145,6 @@ class FeatureFamily(Parameters, Costs):
         """
 
     # ---- what has a default
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the family has been fitted, or made from a fitted one."""
-        return "n_features_" in vars(self)
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -474,6 +472,10 @@ class FeatureFamily(Parameters, Costs):
         if len(images) == 0:
             raise InputError("images", images.shape, "at least one image")
         self.image_shape_ = tuple(int(side) for side in images.shape[1:])
+        if images.ndim > 2 and images.dtype == np.uint8:
+            self.values_ = (0.0, 255.0, "bytes")
+        elif images.ndim > 2 and not computed:
+            self.values_ = (float(images.min()), float(images.max()), "other")
         return checked
 
     def _whole(self, name: str) -> Any:

@@ -30,6 +30,22 @@ class Parameters:
     (Widths(n=4), {'n': 5, 'widths': (1.0,)})
     """
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the family has been fitted, or made from a fitted one."""
+        return "n_features_" in vars(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise NotFittedError where a method needs what only ``fit`` learns."""
+        # A property that fails ends here too: it has failed because of what it needed.
+        learned = hasattr(type(self), name) or name.endswith("_") or name.startswith("_")
+        if learned and not name.startswith("__") and not self.is_fitted:
+            from sklearn.exceptions import NotFittedError
+
+            own = type(self).__name__
+            raise NotFittedError(f"this {own} is not fitted; call fit with images first")
+        return object.__getattribute__(self, name)
+
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         """Return the parameters of the constructor with their defaults, sorted by name."""

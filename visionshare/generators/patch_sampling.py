@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.errors import InputError
 from visionshare.generators.computed import WORKING_BYTES
 
-__all__ = ["PATCHES_AT_ONCE", "drawn_patches"]
+__all__ = ["PATCHES_AT_ONCE", "check_contrast", "drawn_patches"]
 
 # Patches whose images are padded together.
 PATCHES_AT_ONCE = 8192
@@ -62,6 +63,35 @@ def drawn_patches(
         y, x = ys[part][:, None, None] + dy, xs[part][:, None, None] + dx
         patches[part] = block[index[:, None, None], y, x] * unit
     return patches
+
+
+def check_contrast(n_patches: int, name: str, n_templates: int) -> None:
+    """Refuse to make more templates than there are patches with contrast.
+
+    Parameters
+    ----------
+    n_patches : int
+        Patches with contrast.
+    name : str
+        Of the parameter that says how many templates there are.
+    n_templates : int
+
+    Raises
+    ------
+    InputError
+        If there are too few patches.
+
+    Examples
+    --------
+    >>> check_contrast(5, "n_maps", 8)
+    Traceback (most recent call last):
+    visionshare.errors.InputError: n_maps: got 8; accepted: at most 5, the patches with contrast
+    """
+    if n_patches == 0:
+        accepted = "pictures with edges; of plain colors learn with another family, such as Pixels"
+        raise InputError("images", "patches of one color alone", accepted)
+    if n_patches < n_templates:
+        raise InputError(name, n_templates, f"at most {n_patches}, the patches with contrast")
 
 
 def _parts(which: np.ndarray, most: int) -> Iterator[slice]:

@@ -21,7 +21,7 @@ from visionshare.image_classifier.augmenting import colored, deformed, mirrored,
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
-from visionshare.image_classifier.trials import Trial, Trials
+from visionshare.image_classifier.trials import Trial, Trials, is_better
 from visionshare.recipes.design.proposals import Proposals
 from visionshare.recipes.design.settings import Design
 from visionshare.recipes.design.structure import Structure
@@ -137,7 +137,7 @@ class Search:
         self._options, self._seed = options, seed
         self._epochs = max(8, self.trials.data.epochs // 3)
         self.done: list[Trial] = []
-        self._no_room: MemoryLimitError | None = None
+        self._problem: InputError | MemoryLimitError | None = None
         self._bits = None if limits.flash is None else _BITS
         # Means of several classifiers have floats.
         several = options.features == "auto" and limits.flash is None
@@ -156,10 +156,13 @@ class Search:
         if self._options.seconds is not None or self.limits.microseconds is not None:
             self._pilot()
         best = self._through(self._stages(), None)
+        if best is None and isinstance(self._problem, InputError):
+            # Templates need patches with contrast; pictures of plain colors have none.
+            best = self._through([(0.0, self._plain_colors)], None)
         best = None if best is None else self._augmented_longer(best)
         best = self._through(self._last_stages(), best)
-        if best is None and self._no_room is not None:
-            raise self._no_room
+        if best is None and self._problem is not None and not self.done:
+            raise self._problem
         if best is None:
             accepted = "a larger one: no proposal keeps within it"
             if self.done:
@@ -178,7 +181,7 @@ class Search:
                 if best is not None and not self._has_time():
                     return best
                 trial = self._try(proposal)
-                if trial is not None and (best is None or _is_better(trial, best, margin)):
+                if trial is not None and (best is None or is_better(trial, best, margin)):
                     best = trial
         return best
 
@@ -248,11 +251,14 @@ class Search:
             self.members = 1
             found = next(self._structures(), None)
         if found is None:
-            # Pixels that are chosen greedily have weights of floats.
-            yield from [] if self._bits is not None else [Proposal(Greedy("pixels", 100))]
+            yield from self._plain_colors(None)
             return
         for augmentation, words in self._augmentations():
             yield Proposal(found, augmentation, words, self._bits)
+
+    def _plain_colors(self, _: Trial | None) -> Iterator[Proposal]:
+        # Whole numbers of few bits are those of templates.
+        yield from [] if self._bits is not None else [Proposal(Greedy("pixels", 100))]
 
     def _structures(self) -> Iterator[Structure]:
         data = self.data
@@ -388,7 +394,11 @@ class Search:
         first = next(iter(self._first(None)))
         if self._options.features != "auto" or first.structure is None:
             return
-        self.trials.train(first, 1)
+        try:
+            self.trials.train(first, 1)
+        except InputError:
+            # The stages find out what can be learned from such images.
+            return
         begun = time.perf_counter()
         classifier = self.trials.train(first, 1)
         per_epoch = time.perf_counter() - begun
@@ -408,13 +418,15 @@ class Search:
     def _try(
         self, proposal: Proposal, trials: Trials | None = None, epochs: int | None = None
     ) -> Trial | None:
-        """Return a proposal's trial; None where it does not keep within the limits."""
+        """Return a proposal's trial; None where it breaks a limit, or its templates see nothing."""
         images = self.trials.held_out.images
         try:
             trial = (trials or self.trials).run(proposal, epochs or self._epochs)
-        except MemoryLimitError as error:
+        except (InputError, MemoryLimitError) as error:
+            if isinstance(error, InputError) and self._options.features != "auto":
+                raise
             _logger.info("%s: %s", proposal, error)
-            self._no_room = error
+            self._problem = error
             return None
         if isinstance(proposal.features, Greedy):
             found = self._best_rounds(trial)
@@ -468,7 +480,7 @@ class Search:
             promising = sorted(trial.doubt for trial in self.done if trial.epochs == short.epochs)
             if short.doubt <= promising[len(promising) // 3] and self._has_time():
                 trial = self._try(proposal)
-                if trial is not None and _is_better(trial, best, _LIKELY):
+                if trial is not None and is_better(trial, best, _LIKELY):
                     best = trial
         return best
 
@@ -483,10 +495,3 @@ def _all_but_width(structure: Structure) -> dict[str, Any]:
     """Return what :func:`widest` takes of a structure beside its depth."""
     names = ("channels", "head", "n_units", "deslanted")
     return {name: getattr(structure, name) for name in names}
-
-
-def _is_better(trial: Trial, best: Trial, margin: float) -> bool:
-    """Return whether a trial's doubts are less by so many standard errors of the difference."""
-    less = best.doubts - trial.doubts
-    error = float(less.std()) / np.sqrt(len(less))
-    return float(less.mean()) > margin * error

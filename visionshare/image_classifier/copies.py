@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from visionshare.datasets.copies import groups_of_copies
+from visionshare.datasets.image_kinds import as_array
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
-from visionshare.image_classifier.pictures import as_array
 
 __all__ = ["held_out_mask"]
 

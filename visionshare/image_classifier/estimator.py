@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from visionshare.class_labels import label_array
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import Augmentation, ImageSet, Preprocessing
+from visionshare.datasets.image_kinds import as_array, is_vectors
+from visionshare.datasets.intake import Intake, as_rasters
 from visionshare.durable import write_text
 from visionshare.errors import InputError
 from visionshare.generators import FeatureFamily
@@ -28,7 +30,7 @@ from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import Choice, choose
 from visionshare.image_classifier.choosing import Options
 from visionshare.image_classifier.display import html_of, summary_of
-from visionshare.image_classifier.pictures import LEAST_SIDE, Intake, as_array, is_vectors
+from visionshare.image_classifier.pictures import LEAST_SIDE, propose_intake
 from visionshare.image_classifier.proposals import Greedy
 from visionshare.image_classifier.trials import learn_from_family, table
 from visionshare.learners.class_weights import check_class_weight
@@ -175,12 +177,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         jobs = resolve_jobs(self.n_jobs)
         # What is made for images of their size, or for small cores, sees them as they are.
         enlarged = self.features == "auto" and limits.flash is None
-        rasters, y = self._training(images, y, LEAST_SIDE if enlarged else 1)
+        rasters, y, intake = self._training(images, y, LEAST_SIDE if enlarged else 1)
         self.classes_, labels = classes_and_numbers(y)
         check_class_weight(self.class_weight, self.classes_.tolist())
         names = tuple(f"{i}" for i in range(len(self.classes_)))
         training = ImageSet(rasters, labels.astype(np.int64), names, "images")
-        self._learn(training, options, limits, seed, jobs)
+        self._learn(training, intake, options, limits, seed, jobs)
         return self
 
     def _options(self) -> Options:
@@ -213,11 +215,13 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _training(self, images: Any, y: Any, least_side: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is learned from: images of bytes, or vectors; and the labels, checked."""
+    def _training(
+        self, images: Any, y: Any, least_side: int
+    ) -> tuple[np.ndarray, np.ndarray, Intake | None]:
+        """Return images of bytes, or vectors; the labels, checked; and how images became bytes."""
         images = as_array(images)
         if is_vectors(images):
-            self._intake = None
+            intake = None
             y = y if y is None else label_array(y)
             rasters, y = validate_data(self, images, y, dtype=(np.float64, np.float32))
         else:
@@ -226,25 +230,35 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             # A column of a table, or a list.
             y = column_or_1d(label_array(y), warn=True)
             assert_all_finite(y, input_name="y")
-            self._intake = Intake.of(images, self.size, self.color, least_side)
+            intake = propose_intake(images, self.size, self.color, least_side)
             if len(images) != len(y):
                 raise InputError("y", len(y), f"a class for each of {len(images)} images")
-            rasters = self._intake.apply(images)
+            rasters = intake.apply(images)
+            if (rasters == rasters[:1]).all():
+                given = f"{len(rasters)} images that are all the same"
+                raise InputError("images", given, "images that tell the classes apart")
             # Of a fit to vectors before it.
             for name in ("n_features_in_", "feature_names_in_"):
                 if hasattr(self, name):
                     delattr(self, name)
-        return rasters, y
+        return rasters, y, intake
 
     def _learn(
-        self, training: ImageSet, options: Options, limits: Limits, seed: int, jobs: int
+        self,
+        training: ImageSet,
+        intake: Intake | None,
+        options: Options,
+        limits: Limits,
+        seed: int,
+        jobs: int,
     ) -> None:
+        preprocessing = Preprocessing() if intake is None else intake.preprocessing
         weights = self._weights_of_numbers()
         choice = choose(training, limits, options, seed, jobs, weights)
         self.search_results_ = table(choice.trials, choice.best.proposal)
         self.validation_error_ = choice.error
         _logger.info("chosen: %s", choice.best.proposal)
-        learned = self._refit(choice, training, jobs)
+        learned = self._refit(choice, training, preprocessing, jobs)
         if isinstance(choice.best.proposal.features, Greedy):
             # From all images other features may be chosen, which cost more.
             learned = learned.at(limits.rounds_or_error(learned, training.images))
@@ -253,11 +267,14 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             classes=self.classes_,
             temperature=choice.best.temperature,
             exit_rule=None,
-            preprocessing=Preprocessing() if self._intake is None else self._intake.preprocessing,
+            preprocessing=preprocessing,
+            values=None if intake is None else intake.values,
         )
         self.image_shape_ = self.classifier_.image_shape
 
-    def _refit(self, choice: Choice, training: ImageSet, jobs: int) -> CompactClassifier:
+    def _refit(
+        self, choice: Choice, training: ImageSet, preprocessing: Preprocessing, jobs: int
+    ) -> CompactClassifier:
         """Return the classifier that the best proposal learns from all images."""
         proposal = choice.best.proposal
         features = proposal.features
@@ -265,29 +282,17 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             self.recipe_ = None
             pool, rounds = features.pool, features.rounds
             return learn_from_family(pool, rounds, training, jobs, self._weights_of_numbers())
-        recipe = choice.recipe(None if self._intake is None else self._intake.preprocessing)
+        recipe = choice.recipe(preprocessing)
         self.recipe_ = toml_text(recipe, [f"Chosen by ImageClassifier: {proposal}."])
         return train_images(recipe, training, jobs)
 
     # ---- in use
 
-    def _prepared(self, images: Any) -> np.ndarray:
-        check_is_fitted(self)
-        images = as_array(images)
-        if self._intake is None:
-            rows: np.ndarray = validate_data(
-                self, images, dtype=(np.float64, np.float32), reset=False
-            )
-            return rows
-        if is_vectors(images):
-            shape = getattr(images, "shape", "vectors")
-            accepted = "images, as in training: one as [image], rows as X.reshape(n, H, W)"
-            raise InputError("images", shape, accepted)
-        return self._intake.apply(images)
-
     def _scores(self, images: Any) -> np.ndarray:
-        rasters = self._prepared(images)
-        return self.classifier_.decision_function(rasters, resolve_jobs(self.n_jobs))
+        check_is_fitted(self)
+        if len(self.image_shape_) == 1:
+            images = validate_data(self, images, dtype=(np.float64, np.float32), reset=False)
+        return self.classifier_.decision_function(images, resolve_jobs(self.n_jobs))
 
     def decision_function(self, images: Any) -> np.ndarray:
         """Return scores (n, k); for two classes, as in scikit-learn, one per image (n,)."""
@@ -317,7 +322,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compact classifier to a file, as :func:`visionshare.load` reads it.
 
-        It takes images of ``image_shape_``, bytes; `visionshare predict` prepares pictures for it.
+        The file takes what this estimator takes: values are scaled and pictures prepared alike.
 
         Raises
         ------
@@ -326,6 +331,39 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self.classifier_.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ImageClassifier:
+        """Return a fitted estimator of a classifier file, whoever wrote it.
+
+        Its parameters are the defaults; what was tried in the search is not in the file.
+
+        Raises
+        ------
+        ClassifierFileError
+            If the file is missing, broken, foreign, or of a version this library does not know.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> images = np.repeat(np.arange(40, dtype=np.uint8), 64).reshape(40, 8, 8)
+        >>> model = ImageClassifier("pixels", n_jobs=1).fit(images, np.arange(40) > 20)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/dark.safetensors")
+        ...     same = ImageClassifier.load(f"{folder}/dark.safetensors")
+        >>> bool((same.predict_proba(images) == model.predict_proba(images)).all())
+        True
+        """
+        loaded = cls()
+        loaded.classifier_ = CompactClassifier.load(path)
+        loaded.classes_ = loaded.classifier_.classes_
+        loaded.image_shape_ = loaded.classifier_.image_shape
+        loaded.recipe_ = None
+        loaded.search_results_ = table([])
+        loaded.validation_error_ = math.nan
+        if len(loaded.image_shape_) == 1:
+            loaded.n_features_in_ = loaded.image_shape_[0]
+        return loaded
 
     def export(
         self, path: str | os.PathLike[str], format: str = "c", calibrate: Any = None
@@ -366,7 +404,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         from visionshare.classifier import can_be_quantized, quantize
         from visionshare.export import c_program
 
-        model, rasters = self.classifier_, self._prepared(images)
+        model = self.classifier_
+        rasters = as_rasters(model.rasters(images))
         if can_be_quantized(model):
             return quantize(model, rasters, n_jobs=resolve_jobs(self.n_jobs)), {}
         if c_program(model).score == "int32":

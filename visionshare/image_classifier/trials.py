@@ -177,6 +177,13 @@ class Trials:
         return classifier, seconds
 
 
+def is_better(trial: Trial, best: Trial, margin: float) -> bool:
+    """Return whether a trial's doubts are less by so many standard errors of the difference."""
+    less = best.doubts - trial.doubts
+    error = float(less.std()) / np.sqrt(len(less))
+    return float(less.mean()) > margin * error
+
+
 def table(trials: Sequence[Trial], chosen: Proposal | None = None) -> dict[str, list[Any]]:
     """Return trials as columns: one list for each figure, what was chosen first, then the best.
 

@@ -316,12 +316,14 @@ class Classifier(ClassifierMixin, Learner):
             stands in another order than ``classes_``.
         """
         from visionshare.classifier import CompactClassifier
+        from visionshare.datasets.training_values import TrainingValues
 
         check_is_fitted(self)
         if self.n_labels_ is not None:
             raise InputError("y", f"{self.n_labels_} labels", "one class an example, to export it")
         if len(self.support_) == 0:
             raise InputError("support_", "empty", "a learner that chose a feature")
+        seen = getattr(family, "values_", None)
         return CompactClassifier(
             (family.moved_to(self.moved_) if self.moved_ else family).take(self.support_),
             two_sided(self.coef_.T).T.astype(np.float32),
@@ -330,6 +332,7 @@ class Classifier(ClassifierMixin, Learner):
             temperature=self.temperature_,
             path=self.path_,
             metadata=self._with_rates(metadata or {}),
+            values=None if seen is None else TrainingValues(seen[0], seen[1], seen[2], "numbers"),
         )
 
     def _with_rates(self, metadata: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets import ImageSet
+from visionshare.datasets.intake import as_rasters
 from visionshare.errors import InputError
 from visionshare.memory import memory_limit
 from visionshare.progress import shown, stage
@@ -204,6 +205,8 @@ def _trained(
         if len(images.test):
             classifier = with_test_errors(classifier, images.test, jobs)
         evaluation = evaluate(classifier, images.test, jobs)
+    # From here on it takes pictures: all stages before had images that are prepared.
+    classifier = replace(classifier, values=images.values or classifier.values)
     metrics = write_results(run, out, classifier, images, evaluation)
     if images.stored is not None:
         images.stored.save(out / MANIFEST)
@@ -211,7 +214,7 @@ def _trained(
         # A single image has kernels of its own, and so have the read-only arrays of a file:
         # compiled now, the first prediction answers at once.
         written = CompactClassifier.load(out / "classifier.safetensors")
-        written.decision_function(images.training.images[:1])
+        written.decision_function(as_rasters(images.training.images[:1]))
     if learning_curve:
         with run.clock("learning curve"):
             points = measure_learning_curve(run, images, evaluation, _part_trainer(run))

@@ -39,6 +39,7 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     from sklearn.base import clone
 
     untouched = images.copy()
+    _check_not_fitted(clone(family), images)
     fitted = clone(family).fit(images, y)
     assert fitted.n_features_ >= 1, "n_features_ is not a number of features"
     assert tuple(fitted.image_shape_) == images.shape[1:], "image_shape_ is not an image's shape"
@@ -56,6 +57,35 @@ def check_family(family: Any, images: np.ndarray, y: np.ndarray | None = None) -
     _check_identity(fitted, images)
     _check_bad_input(fitted, images)
     assert_array_equal(images, untouched, "the images were changed")
+
+
+def _check_not_fitted(family: Any, images: np.ndarray) -> None:
+    """Check that all that needs ``fit`` says so before it."""
+    from sklearn.exceptions import NotFittedError
+
+    first, weights = np.array([0]), np.ones((2, 1), np.float32)
+    needing_fit: dict[str, tuple[Any, ...]] = {
+        "transform": (images,),
+        "transform_columns": (images,),
+        "weighted_sums": (images, weights),
+        "contributions": (images[0], weights),
+        "boxes": (images[0],),
+        "describe": (0,),
+        "take": (first,),
+        "sample": (1, np.random.default_rng(0)),
+        "block_ids": (first,),
+        "macs": (),
+        "layers": (),
+        "to_state": (),
+        "get_feature_names_out": (),
+    }
+    for name, arguments in needing_fit.items():
+        try:
+            getattr(family, name)(*arguments)
+        except NotFittedError:
+            continue
+        raise AssertionError(f"{name} does not need fit")
+    assert not hasattr(family, "n_features_"), "n_features_ is known before fit"
 
 
 def _few_ids(fitted: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ from visionshare.apps.ocr.words import gaps_between, space_width, split_words
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier
 from visionshare.datasets.ink import find_ink
+from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.preprocessing import PRINTED, PRINTED_SIZE, Preprocessing
 from visionshare.errors import InputError
 from visionshare.resources import resolve_jobs, single_threaded_blas
@@ -186,7 +187,7 @@ class _Reader:
         if not pieces:
             return np.zeros((0, len(self.classes)))
         images = [self._steps.apply_to_ink(p.darkness, p.mask, PRINTED_SIZE) for p in pieces]
-        return self.classifier.predict_proba(np.stack(images), self.threads)
+        return self.classifier.predict_proba(as_rasters(np.stack(images)), self.threads)
 
     def recognize(self, pieces: Sequence[Piece]) -> Recognition:
         """Return the largest probability of each piece, and which are M or W."""

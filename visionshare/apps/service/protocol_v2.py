@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from visionshare.apps.service.bodies import Body, Refusal, body_kind, numbers_of, parse_json
 from visionshare.apps.service.openapi import refusals, tensor_body
 from visionshare.apps.service.worker import Served, Worker
+from visionshare.datasets.intake import as_rasters
 
 __all__ = ["infer", "v2_router"]
 
@@ -141,7 +142,7 @@ def infer(served: Served, body: bytes) -> dict[str, Any]:
         raise refusal
     images = _images(content.get("inputs"), shape, most, refusal)
     names = _output_names(content.get("outputs"), refusal)
-    answers = served.classify(images)
+    answers = served.classify(as_rasters(images))
     n_classes = len(served.classifier.classes_)
     outputs = {
         "label": ("BYTES", [len(images)], [answer.label for answer in answers]),

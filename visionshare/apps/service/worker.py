@@ -28,6 +28,7 @@ from visionshare.apps.service.limits import Limits
 from visionshare.apps.service.pictures import is_large, reduced_picture
 from visionshare.class_labels import class_names
 from visionshare.classifier import CompactClassifier, EarlyExit, explain
+from visionshare.datasets.intake import as_rasters
 from visionshare.datasets.opening import OpenedPicture, open_picture
 from visionshare.errors import DataError
 from visionshare.memory import trim_memory
@@ -309,7 +310,7 @@ class Worker:
             raise empty_body()
         classifier, limits = served.classifier, self.limits
         if kind == "json":
-            return question.of_image(served, pixels_of(body, classifier.image_shape))
+            return question.of_image(served, as_rasters(pixels_of(body, classifier.image_shape)))
         if classifier.picture_size is None:
             raise Refusal(415, "unsupported_type", "this classifier takes vectors: send JSON")
         try:

@@ -13,6 +13,7 @@ from visionshare.datasets.notices import pages_sentence
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, PictureSet
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
+from visionshare.datasets.training_values import BYTE, TrainingValues
 from visionshare.errors import InputError
 
 __all__ = [
@@ -47,6 +48,8 @@ class SplitImages:
         What a user should know, as sentences: duplicates, broken pictures, small classes.
     n_broken, n_leaked : int
         Pictures that could not be read; test images that are training images too.
+    values : TrainingValues, optional
+        The values of the pictures; None where the images are no bytes.
     """
 
     training: ImageSet
@@ -55,6 +58,7 @@ class SplitImages:
     notes: tuple[str, ...] = ()
     n_broken: int = 0
     n_leaked: int = 0
+    values: TrainingValues | None = None
 
 
 def split_pictures(
@@ -144,7 +148,17 @@ def split_pictures(
         tuple(notes),
         len(read.broken),
         n_leaked,
+        _values_of(pictures, read.images),
     )
+
+
+def _values_of(pictures: PictureSet, images: np.ndarray) -> TrainingValues | None:
+    """Return the values that pictures had before they became bytes."""
+    if images.ndim < 3 or images.dtype != np.uint8:
+        return None
+    low, high = pictures.values or BYTE
+    arrays = "rasters" if pictures.kind == "prepared" else "pictures"
+    return TrainingValues(low, high, "bytes" if (low, high) == BYTE else "other", arrays)
 
 
 def _parted(

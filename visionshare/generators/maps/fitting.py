@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from visionshare.errors import InputError
 from visionshare.generators.clustering import cluster_centers
-from visionshare.generators.patch_sampling import drawn_patches
+from visionshare.generators.patch_sampling import check_contrast, drawn_patches
 
 __all__ = ["sampled_templates"]
 
@@ -56,8 +55,7 @@ def sampled_templates(
     flat -= flat.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(flat, axis=1)
     flat = flat[norms > 0.05 * max(float(norms.max(initial=0.0)), 1e-12)]
-    if len(flat) < n:
-        raise InputError("n_maps", n, f"at most {len(flat)}, the patches with contrast")
+    check_contrast(len(flat), "n_maps", n)
     flat /= np.linalg.norm(flat, axis=1, keepdims=True)
     centers = cluster_centers(flat, n, int(rng.integers(2**31)))
     centers -= centers.mean(axis=1, keepdims=True)

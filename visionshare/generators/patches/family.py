@@ -20,7 +20,7 @@ from visionshare.generators.checks import check_choice, check_memory, check_posi
 from visionshare.generators.clustering import cluster_centers
 from visionshare.generators.contributions import clipped_boxes, seen_boxes
 from visionshare.generators.layers import LayerSummary
-from visionshare.generators.patch_sampling import drawn_patches
+from visionshare.generators.patch_sampling import check_contrast, drawn_patches
 from visionshare.generators.patches.masks import axis_masks, cell_masks, mask_spans
 from visionshare.generators.patches.restricted import (
     ChosenPlan,
@@ -210,9 +210,7 @@ class PatchTemplates(FeatureFamily):
         return _contrasted(flat[spread > 0.05 * max(float(spread.max()), 1e-12)], self.contrast)
 
     def _cluster(self, patches: np.ndarray) -> np.ndarray:
-        if len(patches) < self.n_templates:
-            accepted = f"at most {len(patches)}, the patches with contrast"
-            raise InputError("n_templates", self.n_templates, accepted)
+        check_contrast(len(patches), "n_templates", self.n_templates)
         seed = int(np.random.default_rng(self.random_state).integers(2**31))
         centers = _contrasted(cluster_centers(patches, self.n_templates, seed), self.contrast)
         q = self.patch_size

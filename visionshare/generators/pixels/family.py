@@ -61,6 +61,7 @@ class Pixels(FeatureFamily):
 
     def macs(self, features: Ids = None) -> int:
         """Return 0: a pixel is read, not computed."""
+        check_features(features, self.n_features_)
         return 0
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:

@@ -120,6 +120,7 @@ class Stumps(FeatureFamily):
 
     def macs(self, features: Ids = None) -> int:
         """Return 0: inputs are compared, not multiplied."""
+        check_features(features, self.n_features_)
         return 0
 
     def _added_macs(self, chosen: np.ndarray, features: np.ndarray) -> np.ndarray:

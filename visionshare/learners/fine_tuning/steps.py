@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from visionshare.datasets.intake import as_rasters
 from visionshare.distributed.process_groups import ProcessGroup
 from visionshare.fingerprints import array_fingerprint
 from visionshare.generators.computed import image_batches
@@ -225,7 +226,9 @@ class Steps:
 
     def _probabilities(self, images: np.ndarray) -> np.ndarray:
         assert self.teacher is not None
-        scores = self.teacher.decision_function(images, self.n_jobs)[:, self._teachers_order]
+        scores = self.teacher.decision_function(as_rasters(images), self.n_jobs)[
+            :, self._teachers_order
+        ]
         return self.loss.teacher.softmax(np.ascontiguousarray(scores.T, np.float32))
 
     def identity(self) -> str:

@@ -22,6 +22,7 @@ from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.pictures.splits import GIVEN, HELD_OUT, NONE, SplitImages, split_pictures
 from visionshare.datasets.pictures.survey import common_size
 from visionshare.datasets.sampling import sample_per_class, stratified_mask
+from visionshare.datasets.training_values import TrainingValues
 from visionshare.errors import RecipeError
 from visionshare.memory import check_fits, hold
 from visionshare.progress import stage
@@ -65,6 +66,8 @@ class RunImages:
     stored : StoredPictures, optional
         The training pictures, where they stay in storage; ``training`` is then a sample of them,
         to which families are fitted.
+    values : TrainingValues, optional
+        The values of the images, for the classifier's file; None where they are no bytes.
     """
 
     training: ImageSet
@@ -73,6 +76,7 @@ class RunImages:
     test_origin: str = GIVEN
     notes: tuple[str, ...] = ()
     stored: StoredPictures | None = None
+    values: TrainingValues | None = None
 
     @property
     def pictures(self) -> ImageSet | StoredPictures:
@@ -121,7 +125,8 @@ def load_split(recipe: Recipe, data_dir: Path | None, jobs: int = 1) -> SplitIma
         training = part("train")
         # Settings are chosen without a look at the test images.
         test = training.subset([]) if data.held_out else part("test")
-        return SplitImages(training, test, GIVEN)
+        values = TrainingValues(arrays="rasters") if _are_bytes(training) else None
+        return SplitImages(training, test, GIVEN, values=values)
     pictures = find_pictures(data.source)
     if size is None and pictures.kind == "files":
         size = common_size(pictures)
@@ -184,12 +189,13 @@ def prepare_images(run: Run) -> RunImages:
     if len(shape) > 1:
         preprocessing_of(recipe).check_size((shape[0], shape[1]))
     notes = (*split.notes, *_unequal_classes(training, recipe))
+    values = split.values
     origin, n_originals = origin if len(test) else NONE, len(training)
     del loaded, others, split
     training = _with_copies(training, recipe, run.jobs)
     hold("training images", training.images.nbytes)
     hold("test images", test.images.nbytes)
-    return RunImages(training, test, n_originals, origin, notes)
+    return RunImages(training, test, n_originals, origin, notes, values=values)
 
 
 def _stored_images(run: Run) -> RunImages:
@@ -204,7 +210,12 @@ def _stored_images(run: Run) -> RunImages:
     hold("test images", found.test.images.nbytes)
     origin = GIVEN if len(found.test) else NONE
     n = len(found.sample)
-    return RunImages(found.sample, found.test, n, origin, found.notes, found.stored)
+    values = TrainingValues() if _are_bytes(found.sample) else None
+    return RunImages(found.sample, found.test, n, origin, found.notes, found.stored, values)
+
+
+def _are_bytes(images: ImageSet) -> bool:
+    return images.images.ndim > 2 and images.images.dtype == np.uint8
 
 
 def _unequal_classes(training: ImageSet, recipe: Recipe) -> list[str]:

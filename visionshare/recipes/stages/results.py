@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
+from visionshare.datasets.intake import as_rasters
 from visionshare.durable import write_text
 from visionshare.recipes.run import Run
 from visionshare.recipes.schema import as_settings
@@ -135,7 +136,7 @@ def _write_report(
     if len(test):
         truth = np.asarray(test.classes)[test.labels]
         described = (test.names, images.test_origin, test.name)
-        results = Results.of(classifier, test.images, truth, run.jobs, *described)
+        results = Results.of(classifier, as_rasters(test.images), truth, run.jobs, *described)
     write_report(
         out / "report.html",
         classifier,

@@ -287,7 +287,7 @@ class CompactClassifier:
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
         """Return the fraction of the images whose class is predicted."""
         predicted = self.predict(images, n_jobs)
-        return float(np.mean(predicted == check_labels(y, predicted)))
+        return float(np.mean(predicted == check_labels(y, predicted, self.classes_)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""

@@ -172,7 +172,7 @@ class EarlyExit:
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
         """Return the fraction of the images whose class is predicted."""
         predicted = self.predict(images, n_jobs)
-        return float(np.mean(predicted == check_labels(y, predicted)))
+        return float(np.mean(predicted == check_labels(y, predicted, self.classes_)))
 
     def stops(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""

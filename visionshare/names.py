@@ -70,6 +70,8 @@ def nothing_named(
     "no folder, file or pipeline named 'photo'. Did you mean 'photos'?"
     """
     text = os.fspath(name)
+    if os.path.islink(text):
+        return f"{text!r} is a link that leads nowhere"
     near = did_you_mean(text, [*known, *near_paths(text)], otherwise)
     shown = text if len(text) <= _REPEATED else f"{text[:_REPEATED]}…"
     return f"no {kind} named {shown!r}{near}"

@@ -22,8 +22,8 @@ from visionshare.progress import track
 from visionshare.resources import resolve_jobs
 
 __all__ = [
-    "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images",
-    "is_left_behind", "is_picture_name", "iter_images", "read_folder", "read_image", "read_images",
+    "NAMED_FITS", "Fit", "as_preprocessing", "file_text", "find_images", "is_left_behind",
+    "is_picture_name", "iter_images", "leads_up", "read_folder", "read_image", "read_images",
 ]  # fmt: skip
 
 _WAYS_OUT = "a smaller size, fewer images, or gray ones"
@@ -126,14 +126,16 @@ def iter_images(folder: str | os.PathLike[str]) -> Iterator[str]:
     ...     list(iter_images(folder))
     []
     """
-    with os.scandir(folder) as unsorted:
-        entries = sorted(unsorted, key=lambda entry: entry.name)
-    for entry in entries:
-        if is_left_behind(entry.name):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from iter_images(entry.path)
-        elif not entry.is_file():
+    # A stack, not a recursion: folders may be nested deeper than Python's calls.
+    waiting = [_entries(folder)]
+    while waiting:
+        entry = next(waiting[-1], None)
+        if entry is None:
+            waiting.pop()
+        elif entry.is_dir(follow_symlinks=False):
+            waiting.append(_entries(entry.path))
+        elif not os.path.isfile(entry.path):
+            # Of a link to itself the entry's own is_file raises.
             continue
         elif is_picture_name(entry.name):
             yield entry.path
@@ -150,6 +152,34 @@ def is_picture_name(name: str) -> bool:
     (True, False)
     """
     return os.path.splitext(name)[1].lower() in extensions()
+
+
+def _entries(folder: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:
+    """Return the entries of a folder, sorted by name, without what systems left behind."""
+    try:
+        with os.scandir(folder) as unsorted:
+            kept = [entry for entry in unsorted if not is_left_behind(entry.name)]
+    except OSError as error:
+        raise DataError(f"{os.fspath(folder)}: cannot be read ({error.strerror})") from None
+    return iter(sorted(kept, key=lambda entry: entry.name))
+
+
+def leads_up(folder: Path) -> bool:
+    """Return whether a folder is a link to itself or to a folder around it: a cycle.
+
+    Examples
+    --------
+    >>> leads_up(Path())
+    False
+    """
+    if not folder.is_symlink():
+        return False
+    try:
+        target, home = folder.resolve(), folder.parent.resolve()
+    except (OSError, RuntimeError):
+        # Some versions of Python raise at a link to itself.
+        return True
+    return target == home or target in home.parents
 
 
 def is_left_behind(name: str) -> bool:
@@ -255,7 +285,7 @@ def read_folder(
     root = Path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: no such folder")
-    inner = (path for path in root.iterdir() if path.is_dir())
+    inner = (path for path in root.iterdir() if path.is_dir() and not leads_up(path))
     folders = in_order(path.name for path in inner if not is_left_behind(path.name))
     files = {name: found for name in folders if (found := find_images(root / name))}
     if not files:

@@ -14,6 +14,7 @@ from visionshare.datasets.folders import (
     is_left_behind,
     is_picture_name,
     iter_images,
+    leads_up,
 )
 from visionshare.datasets.notices import collect_notices, kinds_sentence
 from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, Content, PictureSet
@@ -179,7 +180,7 @@ def _is_part(home: Path) -> bool:
     if not any(map(_has_pictures, _folders(home))):
         return False
     with os.scandir(home) as entries:
-        loose = sorted(e.name for e in entries if _is_picture(e.name) and e.is_file())
+        loose = sorted(e.name for e in entries if _is_picture(e.name) and os.path.isfile(e.path))
     if loose:
         raise DataError(
             f"{home}: folders of pictures beside pictures ({loose[0]}): "
@@ -219,5 +220,5 @@ def _contents(paths: list[str]) -> Iterator[Content]:
 
 
 def _folders(folder: Path) -> list[Path]:
-    found = (path for path in folder.iterdir() if path.is_dir())
+    found = (path for path in folder.iterdir() if path.is_dir() and not leads_up(path))
     return sorted(path for path in found if not is_left_behind(path.name))

@@ -1,6 +1,7 @@
 """The command line as a person uses it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -199,6 +200,28 @@ def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_pat
     assert "another budget" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["valid", "val", "validation"])
+def test_a_folder_for_validation_chooses_among_trials(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    digits = load_dataset("digits", "train")
+    # The classes of the validation pictures are swapped: trials that are compared on them err.
+    for part, label, swapped in (("train", 0, 0), ("train", 1, 1), (name, 0, 1), (name, 1, 0)):
+        folder = tmp_path / "photos" / part / str(swapped)
+        folder.mkdir(parents=True)
+        first, last = (0, 40) if part == "train" else (40, 60)
+        for i in np.flatnonzero(digits.labels == label)[first:last]:
+            Image.fromarray(digits.images[i]).save(folder / f"{i}.png")
+    assert main(["train", "photos", "--budget", "150"]) == 0
+    said = capsys.readouterr().out
+    assert "40 validation pictures choose among the trials; they do not train" in said
+    (error,) = re.findall(r"because .*\(error ([\d.]+) %\)", said)
+    assert float(error) > 80
+    figures = json.loads((tmp_path / "out" / "photos" / "metrics.json").read_text())
+    assert (figures["test_origin"], figures["test_images"]) == ("held out", 16)
+    assert figures["train_images"] == 64
+    assert figures["test_error_rate"] < 0.2
+
+
 def test_options_that_are_not_used_are_errors(photos, tmp_path, capsys):
     def said(*arguments):
         assert main(["train", *arguments, "--out", str(tmp_path / "out")]) == 2
@@ -243,7 +266,7 @@ def test_check_tells_problems_and_draws_a_sheet(photos, tmp_path, capsys):
     (messy / "train" / "a" / "broken.png").write_bytes(b"x")
     assert main(["data", "check", str(messy), "--sheet", str(sheet), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert found["classes"]["b"] == {"train": 1, "test": 2, "unused": 0}
+    assert found["classes"]["b"] == {"train": 1, "test": 2, "validation": 0}
     assert (len(found["broken"]), len(found["copies"])) == (1, 2)
     assert (len(found["train_and_test"]), len(found["several_classes"])) == (1, 2)
     assert main(["data", "check", str(messy), "--sheet", str(sheet)]) == 1

@@ -5,7 +5,8 @@ import numpy as np
 from visionshare.datasets import ImageSet
 from visionshare.image_classifier.budget import Limits
 from visionshare.image_classifier.choice import choose
-from visionshare.image_classifier.choosing import Options, two_parts
+from visionshare.image_classifier.choosing import Options
+from visionshare.image_classifier.copies import two_parts
 from visionshare.image_classifier.proposals import Data
 from visionshare.image_classifier.trials import Trials
 

@@ -10,8 +10,7 @@ from visionshare import ImageClassifier, Pixels, compare
 from visionshare.datasets import ImageSet
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
-from visionshare.image_classifier.choosing import two_parts
-from visionshare.image_classifier.copies import held_out_mask
+from visionshare.image_classifier.copies import held_out_mask, two_parts
 
 OPTIONS = {"features": Pixels(), "n_jobs": 1}
 

@@ -111,8 +111,8 @@ def check(
 ) -> None:
     """Say what is wrong with your pictures, and show them as a classifier will see them.
 
-    Every picture is read. The exit code is 1 where some are broken, train and test at once, or
-    stand in several classes.
+    Every picture is read. The exit code is 1 where some are broken, belong to several parts
+    (train, test, validation), or stand in several classes.
 
     Example: visionshare data check photos/
     """
@@ -145,10 +145,11 @@ def _values(made: PictureCheck, sheet: Path) -> dict[str, Any]:
     return {
         "pictures": made.n,
         "classes": {
-            entry.name: {"train": entry.train, "test": entry.test, "unused": entry.unused}
+            entry.name: {"train": entry.train, "test": entry.test, "validation": entry.validation}
             for entry in made.classes
         },
         "has_test": made.has_test,
+        "has_validation": made.has_validation,
         "imbalance": round(made.imbalance, 2),
         "smallest": sizes.min(axis=0).tolist(),
         "largest": sizes.max(axis=0).tolist(),
@@ -172,12 +173,15 @@ def _show(made: PictureCheck, sheet: Path) -> None:
 
     survey, tested = made.survey, made.has_test
     where = "with test pictures" if tested else "no test pictures: a part will be kept aside"
+    if made.has_validation:
+        where += "; with validation pictures, which choose among trials"
     if not tested and max(entry.train for entry in made.classes) < 2:
         where = "no test pictures, and none can be kept aside: no class has two"
     n = len(made.classes)
     typer.echo(f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}")
     for entry in made.classes[:_CLASSES]:
         counts = f"{entry.train} train, {entry.test} test" if tested else f"{entry.train}"
+        counts += f", {entry.validation} validation" if made.has_validation else ""
         typer.echo(f"             {entry.name}: {counts}")
     if len(made.classes) > _CLASSES:
         typer.echo(f"             and {len(made.classes) - _CLASSES} more")
@@ -190,7 +194,7 @@ def _show(made: PictureCheck, sheet: Path) -> None:
         typer.echo(f"{name:12} {kinds}")
     _show_problem("broken", "", [(text,) for text in made.broken])
     _show_problem("copies", "group of equal pictures", made.copies)
-    _show_problem("leaks", "group of equal pictures train and test", made.leaked)
+    _show_problem("leaks", "group of equal pictures in several parts", made.leaked)
     _show_problem("ambiguous", "group of equal pictures in several classes", made.ambiguous)
     for note in made.notes:
         typer.echo(f"note         {note}")

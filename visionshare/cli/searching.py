@@ -85,7 +85,7 @@ def chosen_recipe(
     if kept is not None:
         typer.echo(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
-    typer.echo("search       trials learn from a part of the training pictures; the rest compares")
+    typer.echo("search       trials are compared on pictures that they do not learn from")
     settings = Options(seconds=options.seconds, begun=options.begun, tried=_say_trial)
     found = search_recipe(base, out, limits, settings, jobs, resume)
     _say_choice(found)
@@ -104,7 +104,7 @@ def _say_choice(found: SearchedRecipe) -> None:
     typer.echo(f"chosen       {choice.best.proposal}")
     if choice.is_honest:
         sure = 100 * (1 - choice.best.doubt)
-        why = f"of held-out training pictures it is {sure:.1f} % sure on average, and no other"
-        typer.echo(f"because      {why} surely more ({100 * choice.error:.2f} % error)")
+        why = f"highest mean confidence on validation images: {sure:.1f} %"
+        typer.echo(f"because      {why} (error {100 * choice.error:.2f} %)")
     if choice.best.proposal.members > 1:
         typer.echo(f"members      {choice.best.proposal.members}, which share the budget")

@@ -214,10 +214,11 @@ def _own_pictures(
         from visionshare.image_classifier.recipe_search import check_settings
 
         check_settings(changes)
-    own = recipe_for_pictures(source, options, changes, jobs)
+    searches = options.recipe is None and not names_storage(source)
+    own = recipe_for_pictures(source, options, changes, jobs, searches)
     for reason in own.reasons:
         typer.echo(reason)
-    if options.recipe is not None or names_storage(source):
+    if not searches:
         typer.echo(own.base)
     return own
 

@@ -215,7 +215,7 @@ def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> Pic
         given += [role] * len(numbers)
     if not labels:
         raise DataError(f"{first}: no images")
-    roles, notes = roles_of(given, str(first))
+    roles = roles_of(given, str(first))
 
     def contents() -> Iterator[Content]:
         for shard in shards:
@@ -223,7 +223,7 @@ def parquet_pictures(source: Sequence[str | os.PathLike[str]], name: str) -> Pic
                 # Bytes that are not in the file are those of no picture.
                 yield Content(f"{shard.path}: row {row}", content or b"")
 
-    return PictureSet(name, classes.names, np.array(labels, np.int64), roles, contents, notes)
+    return PictureSet(name, classes.names, np.array(labels, np.int64), roles, contents)
 
 
 def _parts(folder: Path) -> list[tuple[str | None, list[Path]]]:

@@ -12,7 +12,7 @@ from visionshare.datasets.glyphs import Fonts
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.parquet import has_parquet, read_parquet
 from visionshare.datasets.pictures.folders import has_class_folders
-from visionshare.datasets.pictures.labeled import TEST, TRAIN
+from visionshare.datasets.pictures.labeled import TEST, TRAIN, VALIDATION
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
 from visionshare.datasets.textures import Cut, read_plates, texture_patches
@@ -41,7 +41,8 @@ def load_images(
         A name of the catalog; with ``cut``, a folder with an image for each texture; else
         anything of :func:`visionshare.datasets.pictures.sources.find_pictures`.
     split : {"train", "test"}
-        Of a catalog entry, and of pictures that come in these parts; of others it is all.
+        Of a catalog entry, and of pictures that come in these parts; of others it is all. Where
+        no picture is named for testing, those for validation test.
     data_dir : path-like, optional
         Where catalog entries are searched first.
     size, mode, fit
@@ -87,9 +88,10 @@ def load_images(
     if folder.is_dir() and has_parquet(folder) and not has_class_folders(path):
         return replace(read_parquet(folder, split, size, mode or "gray", fit), split=split)
     pictures = find_pictures(path)
-    chosen = (
-        None if pictures.roles is None else pictures.roles == (TEST if split == "test" else TRAIN)
-    )
+    chosen = None
+    if pictures.roles is not None:
+        testing = TEST if pictures.has_test else VALIDATION
+        chosen = pictures.roles == (testing if split == "test" else TRAIN)
     read = read_pictures(pictures, size, mode, as_preprocessing(fit), chosen=chosen)
     labels = pictures.labels[read.numbers]
     part = None if chosen is None else split

@@ -12,7 +12,8 @@ from visionshare.datasets import ImageSet, Preprocessing
 from visionshare.errors import InputError
 from visionshare.image_classifier.augmenting import are_glyphs
 from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.choosing import Options, Search, two_parts
+from visionshare.image_classifier.choosing import Options, Search
+from visionshare.image_classifier.copies import two_parts
 from visionshare.image_classifier.kept_trials import KeptTrials
 from visionshare.image_classifier.proposals import Data
 from visionshare.image_classifier.trials import Trial, Trials
@@ -84,6 +85,7 @@ def choose(
     n_jobs: int = 1,
     class_weight: dict[Any, float] | str | None = None,
     kept: KeptTrials | None = None,
+    validation: ImageSet | None = None,
 ) -> Choice:
     """Search for what learns best from images and keeps within limits.
 
@@ -97,6 +99,8 @@ def choose(
     class_weight : dict or "balanced", optional
     kept : KeptTrials, optional
         Those of a search that was stopped, and where new ones are kept.
+    validation : ImageSet, optional
+        Images that trials are compared on; a part of the training images when omitted.
 
     Raises
     ------
@@ -116,7 +120,7 @@ def choose(
         _check_whole(options, images)
     raster = {1: (1, *shape, 1), 2: (*shape, 1)}.get(len(shape), shape)
     data = Data(raster, len(images), len(training.classes), are_glyphs(images))
-    learning, held_out = two_parts(training, seed)
+    learning, held_out = two_parts(training, seed, validation)
     is_honest = len(held_out) > 0
     if not is_honest:
         held_out = learning

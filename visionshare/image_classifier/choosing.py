@@ -11,27 +11,25 @@ from typing import Any
 import numpy as np
 
 from visionshare.classifier import CompactClassifier
-from visionshare.datasets import Augmentation, ImageSet
-from visionshare.datasets.sampling import stratified_mask
+from visionshare.datasets import Augmentation
 from visionshare.errors import InputError, MemoryLimitError
 from visionshare.generators import FeatureFamily
 from visionshare.generators.quantized.numbers import Bits
 from visionshare.image_classifier.augmentation_candidates import augmentation_candidates
 from visionshare.image_classifier.augmenting import colored, deformed, mirrored, shifted
 from visionshare.image_classifier.budget import Limits
-from visionshare.image_classifier.copies import held_out_mask
 from visionshare.image_classifier.proposals import Data, Greedy, Proposal, structures, widest
 from visionshare.image_classifier.trials import Trial, Trials, is_better
 from visionshare.recipes.design.proposals import Proposals
 from visionshare.recipes.design.settings import Design
 from visionshare.recipes.design.structure import Structure
 
-__all__ = ["Options", "Search", "two_parts"]
+__all__ = ["Options", "Search"]
 
 _logger = logging.getLogger(__name__)
 
-# Images that trials learn from, that augmentations are compared on once more, and held-out ones.
-_LEARNING, _LARGER, _HELD_OUT = 5000, 20_000, 5000
+# Images that trials learn from.
+_LEARNING = 5000
 # With so many times the images of a trial, augmentations are compared once more.
 _MANY = 2.0
 # More images than these are not what a greedy search over kept columns is best for.
@@ -81,29 +79,6 @@ class Options:
         if self.seconds is None:
             return np.inf
         return self.seconds - (time.perf_counter() - self.begun)
-
-
-def two_parts(training: ImageSet, seed: int) -> tuple[ImageSet, ImageSet]:
-    """Return images to learn from, and held out some of each class to compare by.
-
-    Copies of one image are in the same part.
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).random((80, 2, 2))
-    >>> images = ImageSet(noise, np.arange(80) % 2, ("a", "b"), "noise")
-    >>> [len(part) for part in two_parts(images, 0)]
-    [60, 20]
-    """
-    fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
-    mask = held_out_mask(training.images, training.labels, fraction, seed)
-    parts = []
-    for rows, most in ((np.flatnonzero(~mask), _LARGER), (np.flatnonzero(mask), _HELD_OUT)):
-        if len(rows) > most:
-            kept = stratified_mask(training.labels[rows], most / len(rows), seed)
-            rows = rows[kept]
-        parts.append(training.subset(rows))
-    return parts[0], parts[1]
 
 
 class Search:

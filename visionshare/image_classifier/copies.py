@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.datasets import ImageSet
 from visionshare.datasets.copies import groups_of_copies
 from visionshare.datasets.image_kinds import as_array
 from visionshare.datasets.sampling import stratified_mask
 from visionshare.errors import InputError
 
-__all__ = ["held_out_mask"]
+__all__ = ["held_out_mask", "two_parts"]
+
+# Images that trials learn from, and that they are compared on, at most.
+_LEARNING, _COMPARING = 20_000, 5000
 
 
 def held_out_mask(images: Any, labels: np.ndarray, fraction: float, seed: int) -> np.ndarray:
@@ -53,3 +57,38 @@ def _entries(images: Any) -> Iterable[Any]:
     if hasattr(images, "iloc"):
         return images.to_numpy()
     return as_array(images)
+
+
+def two_parts(
+    training: ImageSet, seed: int, validation: ImageSet | None = None
+) -> tuple[ImageSet, ImageSet]:
+    """Return images to learn from, and some of each class to compare by.
+
+    These are the validation images, or held out from the training images where there are none;
+    copies of one image are then in the same part.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).random((80, 2, 2))
+    >>> images = ImageSet(noise, np.arange(80) % 2, ("a", "b"), "noise")
+    >>> [len(part) for part in two_parts(images, 0)]
+    [60, 20]
+    """
+    if validation is not None and len(validation):
+        learns, compares = np.ones(len(training), bool), np.ones(len(validation), bool)
+    else:
+        fraction = 1 / 4 if len(training) <= 4000 else 1 / 6
+        validation = training
+        compares = held_out_mask(training.images, training.labels, fraction, seed)
+        learns = ~compares
+    learning = _at_most(training, learns, _LEARNING, seed)
+    return learning, _at_most(validation, compares, _COMPARING, seed)
+
+
+def _at_most(images: ImageSet, mask: np.ndarray, most: int, seed: int) -> ImageSet:
+    """Return so many of the images in a mask at most, with the proportions of their classes."""
+    rows = np.flatnonzero(mask)
+    if len(rows) > most:
+        rows = rows[stratified_mask(images.labels[rows], most / len(rows), seed)]
+    # A part that is all of them needs no copy.
+    return images if len(rows) == len(images) else images.subset(rows)

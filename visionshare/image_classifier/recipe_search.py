@@ -121,10 +121,12 @@ def search_recipe(
         run = Run(unlearned, Path(work), None, jobs)
         with memory_limit(run.memory, "store.memory"):
             with run.clock("reading"):
-                training = prepare_images(run).training
+                images = prepare_images(run, validates=True)
+                training = images.training
             kept = KeptTrials(folder / _TRIALS, training)
             weight = _class_weight(base)
-            choice = choose(training, limits, options, base.seed, jobs, weight, kept)
+            validation = images.validation
+            choice = choose(training, limits, options, base.seed, jobs, weight, kept, validation)
             recipe = _recipe(base, choice, training, limits, jobs)
         write_text(folder / CHOSEN, toml_text(recipe, [_asked(limits), *_remarks(choice)]))
         remove_folder(folder / _TRIALS)
@@ -228,7 +230,7 @@ def _remarks(choice: Choice) -> list[str]:
     ranked = sorted(choice.trials, key=lambda trial: (not trial.allowed, trial.doubt))
     return [
         f"Chosen by visionshare train: {choice.best.proposal}.",
-        "Tried, and compared by training pictures that were held out from the trials:",
+        "Tried, and compared on pictures that the trials did not learn from:",
         *map(line_of, ranked),
     ]
 

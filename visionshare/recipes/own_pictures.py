@@ -15,6 +15,7 @@ from visionshare.datasets.pictures.labeled import TRAIN, PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
+from visionshare.datasets.pictures.splits import TEST_FRACTION
 from visionshare.datasets.pictures.survey import survey_pictures
 from visionshare.datasets.shards import local_copy, partitions_of
 from visionshare.errors import DataError, InputError, RecipeError
@@ -98,7 +99,11 @@ def names_pictures(name: str) -> bool:
 
 
 def recipe_for_pictures(
-    source: str, options: PictureOptions | None = None, settings: Sequence[str] = (), jobs: int = 1
+    source: str,
+    options: PictureOptions | None = None,
+    settings: Sequence[str] = (),
+    jobs: int = 1,
+    searches: bool = False,
 ) -> OwnPictures:
     """Return a recipe that trains on pictures of a folder or a file, and why it is that one.
 
@@ -111,6 +116,8 @@ def recipe_for_pictures(
         Changes as in :func:`visionshare.recipes.load_recipe`, after all else.
     jobs : int, default 1
         Threads that read.
+    searches : bool, default False
+        Whether a search follows, whose trials are compared on the pictures named for validation.
 
     Raises
     ------
@@ -145,16 +152,20 @@ def recipe_for_pictures(
     if len(pictures.classes) < 2:
         given = pictures.classes[0] if pictures.classes else "none"
         raise DataError(f"{source}: one class ({given}); a classifier needs two at least")
-    if options.test_fraction is not None and pictures.roles is not None:
+    if options.test_fraction is not None and pictures.has_test:
         accepted = f"nothing: {source} says itself which pictures test"
         raise InputError("--test-fraction", options.test_fraction, accepted)
     made = _prepared(pictures, source, options, jobs)
-    n_training = int((pictures.roles == TRAIN).sum()) if pictures.roles is not None else None
-    n = n_training if n_training is not None else round(0.8 * len(pictures))
+    if searches and pictures.n_validation and not pictures.has_test:
+        # The pictures for validation choose among trials: others have to test.
+        fraction = TEST_FRACTION if fraction is None else fraction
+        options = replace(options, test_fraction=fraction)
+    n = len(pictures) if pictures.roles is None else int((pictures.roles == TRAIN).sum())
+    n = n if pictures.has_test else round((1 - TEST_FRACTION) * n)
     base = options.recipe or choose_recipe(made)
     changes = _changes(source, pictures, made, options, load_recipe(base), n)
     why = "" if options.recipe else f": the one for {_KINDS.get(base, base)}"
-    reasons = _reasons(pictures, made, options)
+    reasons = (*_reasons(pictures, made, options), *_of_validation(pictures, options, searches))
     return OwnPictures(load_recipe(base, settings, changes), reasons, f"recipe {base}{why}")
 
 
@@ -258,6 +269,20 @@ def _reasons(
     prepared = () if made is None else made.reasons
     balanced = ("balanced: each class has the same weight",) if options.balanced else ()
     return (parts, *prepared, *balanced)
+
+
+def _of_validation(
+    pictures: PictureSet, options: PictureOptions, searches: bool
+) -> tuple[str, ...]:
+    """Return what becomes of the pictures named for validation."""
+    n = pictures.n_validation
+    if not n:
+        return ()
+    if searches:
+        return (f"{n} validation pictures choose among the trials; they do not train",)
+    if pictures.has_test or options.test_fraction is not None:
+        return (f"{n} validation pictures are not used: a recipe without a search has no trials",)
+    return (f"no test pictures: the {n} validation pictures test",)
 
 
 _KINDS = {"photos": "photos and textures", "glyphs": "characters and drawings"}

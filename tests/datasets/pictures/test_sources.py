@@ -61,10 +61,11 @@ def test_a_folder_with_parts_says_what_trains_and_tests(tmp_path, train, test):
     for i, part in enumerate((f"{train}/cat", f"{train}/dog", f"{test}/dog")):
         write(tmp_path / part / "1.png", i)
     pictures = find_pictures(tmp_path)
-    assert sorted(as_pairs(pictures)) == [("cat", 0), ("dog", 0), ("dog", 1)]
+    role = 1 if test == "test" else 2
+    assert sorted(as_pairs(pictures)) == [("cat", 0), ("dog", 0), ("dog", role)]
     assert pictures.classes == ("cat", "dog")
     read = read_color(pictures)
-    assert_array_equal(read[pictures.roles == 1], [pixels(2)])
+    assert_array_equal(read[pictures.roles == role], [pixels(2)])
     assert len(load_images(tmp_path, "test").images) == 1
     assert len(load_images(tmp_path, "train").images) == 2
 
@@ -78,12 +79,14 @@ def test_other_splits_are_refused(tmp_path, split):
             load_images(source, split)
 
 
-def test_with_test_pictures_those_for_validation_are_not_used(tmp_path):
+def test_with_test_pictures_those_for_validation_do_not_test(tmp_path):
     for i, part in enumerate(("train/a", "train/b", "val/a", "test/b")):
         write(tmp_path / part / "1.png", i)
     pictures = find_pictures(tmp_path)
     assert sorted(pictures.roles.tolist()) == [0, 0, 1, 2]
-    assert pictures.notes == ("1 pictures named for validation are not used",)
+    assert pictures.has_test
+    assert pictures.n_validation == 1
+    assert len(load_images(tmp_path, "test").images) == 1
 
 
 def test_a_folder_without_parts_leaves_hidden_files_and_empty_folders_out(tmp_path):
@@ -116,7 +119,8 @@ def test_a_folder_of_pictures_is_a_class_whatever_its_name(tmp_path):
 def test_a_part_that_tests_may_stand_beside_the_classes(tmp_path, test):
     for i, part in enumerate(("0", "1", f"{test}/0", f"{test}/1")):
         write(tmp_path / part / "1.png", i)
-    assert as_pairs(find_pictures(tmp_path)) == [("0", 0), ("1", 0), ("0", 1), ("1", 1)]
+    role = 1 if test == "test" else 2
+    assert as_pairs(find_pictures(tmp_path)) == [("0", 0), ("1", 0), ("0", role), ("1", role)]
 
 
 def test_a_part_that_is_a_class_too_is_refused(tmp_path):
@@ -178,7 +182,7 @@ def test_json_lines(tmp_path):
     write(tmp_path / "a.png", 0)
     lines = [{"file_name": "a.png", "label": 3, "split": s} for s in ("train", "validation")]
     (tmp_path / "metadata.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
-    assert as_pairs(find_pictures(tmp_path / "metadata.jsonl")) == [("3", 0), ("3", 1)]
+    assert as_pairs(find_pictures(tmp_path / "metadata.jsonl")) == [("3", 0), ("3", 2)]
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,31 @@ def test_a_given_split_is_kept_and_its_leaks_are_told():
     assert "1 of 2 test pictures are training pictures too" in split.notes[0]
     assert "image 5 and image 0" in split.notes[0]
     with pytest.raises(InputError, match="test_fraction"):
-        split_pictures(picture_set(images, [0] * 6, np.zeros(6, int)), test_fraction=0.2)
+        split_pictures(picture_set(images, [0] * 6, np.arange(6) % 2), test_fraction=0.2)
+
+
+def test_pictures_for_validation_are_kept_apart_or_test():
+    images = random_images(24)
+    images[20] = images[0]
+    roles = np.repeat([0, 2], [16, 8])
+    pictures = picture_set(images, [0, 1, 2] * 8, roles)
+    # Nothing else tests.
+    split = split_pictures(pictures)
+    assert (len(split.training), len(split.test), split.test_origin) == (16, 8, "given")
+    assert split.validation is None
+    # They are to choose: a part of the training pictures tests, and a copy of one chooses nothing.
+    split = split_pictures(pictures, validates=True)
+    assert split.test_origin == "held out"
+    assert len(split.training) + len(split.test) == 16
+    expected = [image for i, image in enumerate(images[16:]) if i != 4]
+    assert_array_equal(split.validation.images[..., 0], np.array(expected)[..., 0])
+    again = split_pictures(pictures, test_fraction=0.2)
+    assert_array_equal(again.training.images, split.training.images)
+    assert_array_equal(again.test.images, split.test.images)
+    with_test = picture_set(images, [0, 1, 2] * 8, np.repeat([0, 1, 2], 8))
+    split = split_pictures(with_test, validates=True)
+    assert (len(split.training), len(split.test)) == (8, 8)
+    assert len(split_pictures(with_test).test) == 8
 
 
 def test_a_picture_in_two_classes_is_told():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from visionshare.datasets.notices import pages_sentence
-from visionshare.datasets.pictures.labeled import TEST, TRAIN, PictureSet
+from visionshare.datasets.pictures.labeled import PictureSet
 from visionshare.datasets.pictures.preparation import Preparation, propose_preparation
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.survey import Survey, median_size, survey_pictures
@@ -24,12 +24,12 @@ _FEW = 10
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """A class and its numbers of pictures that train, test and serve neither."""
+    """A class and its numbers of pictures that train, test and validate."""
 
     name: str
     train: int
     test: int
-    unused: int
+    validation: int
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class PictureCheck:
     Attributes
     ----------
     n : int
-    has_test : bool
-        Whether the source says which pictures test.
+    has_test, has_validation : bool
+        Whether the source says which pictures test, and which choose among trials.
     classes : tuple of ClassCounts
     survey : Survey
     preparation : Preparation
@@ -49,7 +49,7 @@ class PictureCheck:
     copies : tuple of tuple of str
         Names of pictures with the same pixels, a tuple for each group.
     leaked, ambiguous : tuple of tuple of str
-        Those of the groups that train and test, and that stand in several classes.
+        Those of the groups that are in several parts, and that stand in several classes.
     notes : tuple of str
     images, labels : ndarray
         Readable pictures as a classifier sees them, and their classes.
@@ -57,6 +57,7 @@ class PictureCheck:
 
     n: int
     has_test: bool
+    has_validation: bool
     classes: tuple[ClassCounts, ...]
     survey: Survey
     preparation: Preparation
@@ -124,13 +125,14 @@ def check_pictures(
     counts = _counts(pictures.classes, labels, kept)
     return PictureCheck(
         len(pictures),
-        pictures.roles is not None,
+        pictures.has_test,
+        pictures.n_validation > 0,
         counts,
         survey,
         made,
         tuple(read.broken),
         named(copies),
-        named([m for m in copies if {TRAIN, TEST} <= set(kept[m].tolist())]),
+        named([m for m in copies if len(set(kept[m].tolist())) > 1]),
         named([m for m in copies if len(set(labels[m].tolist())) > 1]),
         (*pictures.notes, *filter(None, [pages_sentence(read.left_out)]), *_shortages(counts)),
         read.images,

@@ -17,7 +17,7 @@ from visionshare.datasets.folders import (
     leads_up,
 )
 from visionshare.datasets.notices import collect_notices, kinds_sentence
-from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, Content, PictureSet
+from visionshare.datasets.pictures.labeled import TEST, TRAIN, VALIDATION, Content, PictureSet
 from visionshare.errors import DataError
 
 __all__ = ["ROLE_WORDS", "folder_pictures", "has_class_folders", "role_of", "roles_of"]
@@ -42,11 +42,8 @@ def role_of(name: str) -> str | None:
     return next((role for role, names in _ROLES.items() if name.strip().lower() in names), None)
 
 
-def roles_of(given: list[str | None], name: str) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Return what each picture is for, from the roles that a source names, and what to say of it.
-
-    Pictures named for validation test where none is named for testing; with test pictures they
-    serve neither.
+def roles_of(given: list[str | None], name: str) -> np.ndarray | None:
+    """Return what each picture is for, from the roles that a source names.
 
     Parameters
     ----------
@@ -57,30 +54,26 @@ def roles_of(given: list[str | None], name: str) -> tuple[np.ndarray | None, tup
 
     Returns
     -------
-    roles : ndarray of shape (n,), int64, or None
-        None where no picture is named for testing.
-    notes : tuple of str
+    ndarray of shape (n,), int64, or None
+        None where no picture is named for testing or validation.
 
     Raises
     ------
     DataError
-        If no picture is named for training, though some are for testing.
+        If no picture is named for training, though some are for another part.
 
     Examples
     --------
-    >>> roles_of(["train", "validation"], "pets")[0]
-    array([0, 1])
+    >>> roles_of(["train", "validation", "test"], "pets")
+    array([0, 2, 1])
     """
     named = set(given)
-    tests = "test" if "test" in named else "validation"
-    if tests not in named:
-        return None, ()
+    if not named & {"test", "validation"}:
+        return None
     if not named & {"train", None}:
-        raise DataError(f"{name}: pictures for {tests}, and none for training")
-    number = {"train": TRAIN, None: TRAIN, tests: TEST}
-    roles = np.array([number.get(role, UNUSED) for role in given], np.int64)
-    n = int(np.sum(roles == UNUSED))
-    return roles, (f"{n} pictures named for validation are not used",) if n else ()
+        raise DataError(f"{name}: pictures for {max(map(str, named))}, and none for training")
+    number = {"train": TRAIN, None: TRAIN, "test": TEST, "validation": VALIDATION}
+    return np.array([number[role] for role in given], np.int64)
 
 
 def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
@@ -110,7 +103,7 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
     ...         Path(folder, part, "1.png").touch()
     ...     pets = folder_pictures(folder)
     >>> pets.classes, pets.labels.tolist(), pets.roles.tolist()
-    (('cat', 'dog'), [0, 1, 0], [0, 0, 1])
+    (('cat', 'dog'), [0, 1, 0], [0, 0, 2])
     """
     root = Path(folder)
     if not root.is_dir():
@@ -135,7 +128,8 @@ def folder_pictures(folder: str | os.PathLike[str]) -> PictureSet:
             f"{root.name or root}/cat and {root.name or root}/dog, or a table labels.csv of "
             "columns 'path' and 'label'" + (f"; {others}" if others else "")
         )
-    roles, notes = roles_of(given, str(root))
+    roles = roles_of(given, str(root))
+    notes: tuple[str, ...] = ()
     if empty:
         notes += (f"{len(empty)} folders have no images: {', '.join(empty[:5])}",)
     if ignored:

@@ -10,10 +10,10 @@ import numpy as np
 
 from visionshare.datasets.opening import open_picture
 
-__all__ = ["TEST", "TRAIN", "UNUSED", "Content", "Header", "PictureSet", "header"]
+__all__ = ["TEST", "TRAIN", "VALIDATION", "Content", "Header", "PictureSet", "header"]
 
 # What a picture is for, as its source says.
-TRAIN, TEST, UNUSED = 0, 1, 2
+TRAIN, TEST, VALIDATION = 0, 1, 2
 # Encoded pictures that wait for a thread, at most.
 _BATCH, _BATCH_BYTES = 64, 32 << 20
 Data: TypeAlias = "str | bytes | np.ndarray"
@@ -46,7 +46,7 @@ class PictureSet:
     labels : ndarray of shape (n,), int64
         Indexes into ``classes``.
     roles : ndarray of shape (n,), int64, optional
-        0 for training, 1 for testing, 2 for neither; None where the source does not say.
+        0 for training, 1 for testing, 2 for validation; None where the source does not say.
     contents : callable
         Returns an iterator over the pictures, in the order of the labels; may be called again.
     notes : tuple of str
@@ -77,6 +77,16 @@ class PictureSet:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def has_test(self) -> bool:
+        """Whether the source names pictures for testing."""
+        return self.roles is not None and bool((self.roles == TEST).any())
+
+    @property
+    def n_validation(self) -> int:
+        """How many pictures the source names for validation."""
+        return 0 if self.roles is None else int((self.roles == VALIDATION).sum())
 
     def batches(
         self, chosen: np.ndarray | None = None

@@ -119,7 +119,8 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
     if len(kinds) > 1:
         raise DataError(f"{path}: images of several types ({', '.join(kinds)}); one is needed")
     given = [role for (role, *_), part in zip(parts, sets, strict=True) for _ in range(len(part))]
-    roles, notes = roles_of(given, str(path))
+    roles = roles_of(given, str(path))
+    notes: tuple[str, ...] = ()
     if len({part.images.shape[1:] for part in sets}) > 1:
         raise DataError(f"{path}: images of several shapes")
     sets, values = _in_bytes(path, [role for role, *_ in parts], sets)

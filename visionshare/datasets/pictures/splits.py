@@ -10,7 +10,7 @@ import numpy as np
 from visionshare.datasets.copies import group_numbers
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.notices import pages_sentence
-from visionshare.datasets.pictures.labeled import TEST, TRAIN, UNUSED, PictureSet
+from visionshare.datasets.pictures.labeled import TEST, TRAIN, VALIDATION, PictureSet
 from visionshare.datasets.pictures.reading import ReadPictures, read_pictures
 from visionshare.datasets.preprocessing import Preprocessing
 from visionshare.datasets.training_values import BYTE, TrainingValues
@@ -50,6 +50,8 @@ class SplitImages:
         Pictures that could not be read; test images that are training images too.
     values : TrainingValues, optional
         The values of the pictures; None where the images are no bytes.
+    validation : ImageSet, optional
+        Images that the source names for validation, where they are asked for.
     """
 
     training: ImageSet
@@ -59,6 +61,7 @@ class SplitImages:
     n_broken: int = 0
     n_leaked: int = 0
     values: TrainingValues | None = None
+    validation: ImageSet | None = None
 
 
 def split_pictures(
@@ -70,12 +73,14 @@ def split_pictures(
     test_fraction: float | None = None,
     skip_broken: bool = False,
     n_jobs: int = 1,
+    validates: bool = False,
 ) -> SplitImages:
-    """Return training and test images of labeled pictures.
+    """Return training and test images of labeled pictures, and validation images where asked.
 
     Where the source does not say what tests, a fraction of each class is kept aside: the same
     pictures each time, one at least of each class that has two, and never a copy of a training
-    picture.
+    picture. Pictures named for validation never train; they test where none is named for testing
+    and no fraction is given.
 
     Parameters
     ----------
@@ -83,11 +88,13 @@ def split_pictures(
     size, mode, steps
         As in :func:`visionshare.datasets.pictures.reading.read_pictures`.
     test_fraction : float, optional
-        0.2 when omitted; with 0 nothing tests.
+        0.2 when omitted, or the pictures named for validation; with 0 nothing tests.
     skip_broken : bool, default False
         Leave pictures out that cannot be read.
     n_jobs : int, default 1
         Threads that decode.
+    validates : bool, default False
+        Return the images named for validation, which then do not test.
 
     Raises
     ------
@@ -108,10 +115,11 @@ def split_pictures(
     """
     if test_fraction is not None and not 0 <= test_fraction < 1:
         raise InputError("test_fraction", test_fraction, "a number from 0 to below 1")
-    if test_fraction is not None and pictures.roles is not None:
+    if test_fraction is not None and pictures.has_test:
         accepted = f"none: {pictures.name} says itself which pictures test"
         raise InputError("test_fraction", test_fraction, accepted)
-    chosen = None if pictures.roles is None else pictures.roles != UNUSED
+    roles = _roles(pictures, test_fraction is not None or validates)
+    chosen = None if roles is None or validates else roles != VALIDATION
     read = read_pictures(
         pictures, size, mode, steps, chosen=chosen, skip_broken=skip_broken, n_jobs=n_jobs
     )
@@ -119,16 +127,22 @@ def split_pictures(
     groups = group_numbers(read.digests)
     fraction = TEST_FRACTION if test_fraction is None else test_fraction
     n_leaked = 0
-    if pictures.roles is not None:
-        origin, roles = GIVEN, pictures.roles[read.numbers]
-        testing, training = roles == TEST, roles == TRAIN
+    of_each = np.full(len(labels), TRAIN) if roles is None else roles[read.numbers]
+    validating = of_each == VALIDATION
+    if (of_each == TEST).any():
+        origin = GIVEN
+        testing, training = of_each == TEST, of_each == TRAIN
         leaked = testing & np.isin(groups, groups[training])
         n_leaked = int(np.sum(leaked))
         notes += _leak_notes(read, groups, leaked, training, int(testing.sum()))
     else:
-        testing = held_out(labels, fraction, groups)
-        training, origin = ~testing, HELD_OUT if testing.any() else NONE
-        notes += _fraction_notes(fraction, testing)
+        testing = np.zeros(len(labels), bool)
+        testing[~validating] = held_out(labels[~validating], fraction, groups[~validating])
+        training = ~testing & ~validating
+        origin = HELD_OUT if testing.any() else NONE
+        notes += _fraction_notes(fraction, testing[~validating])
+    # A copy of a picture that trains or tests would not compare fairly.
+    validating &= ~np.isin(groups, groups[training | testing])
     notes += _set_notes(pictures, labels, training, testing, groups)
     notes += filter(None, [pages_sentence(read.left_out)])
     if read.broken:
@@ -138,17 +152,23 @@ def split_pictures(
             if len(read.broken) == 1
             else f"{len(read.broken)} broken pictures are left out, such as {first}"
         )
+    validation = read.images[validating]
     parts = _parted(read.images, training, testing)
     classes, name = pictures.classes, pictures.name
-    names = (tuple(compress(read.short_names, mask)) for mask in (training, testing))
+
+    def part(images: np.ndarray, mask: np.ndarray) -> ImageSet:
+        names = tuple(compress(read.short_names, mask))
+        return ImageSet(images, labels[mask], classes, name, names)
+
     return SplitImages(
-        ImageSet(parts[0], labels[training], classes, name, next(names)),
-        ImageSet(parts[1], labels[testing], classes, name, next(names)),
+        part(parts[0], training),
+        part(parts[1], testing),
         origin,
         tuple(notes),
         len(read.broken),
         n_leaked,
         _values_of(pictures, read.images),
+        part(validation, validating) if validates else None,
     )
 
 
@@ -159,6 +179,14 @@ def _values_of(pictures: PictureSet, images: np.ndarray) -> TrainingValues | Non
     low, high = pictures.values or BYTE
     arrays = "rasters" if pictures.kind == "prepared" else "pictures"
     return TrainingValues(low, high, "bytes" if (low, high) == BYTE else "other", arrays)
+
+
+def _roles(pictures: PictureSet, keeps_validation: bool) -> np.ndarray | None:
+    """Return what each picture is for: those for validation test where nothing else does."""
+    roles = pictures.roles
+    if roles is None or keeps_validation or pictures.has_test:
+        return roles
+    return np.where(roles == VALIDATION, TEST, roles)
 
 
 def _parted(

@@ -89,13 +89,13 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
     paths = [_inside(root, row[1], f"{table}: row {row[0]}") for row in rows]
     names = [row[2] for row in rows]
     given = [_role(table, row[0], row[3]) for row in rows]
-    roles, notes = roles_of(given, str(table))
+    roles = roles_of(given, str(table))
     classes, labels = classes_of(names, given, str(table))
 
     def contents() -> Iterator[Content]:
         return (Content(path, path) for path in paths)
 
-    return PictureSet(table.stem, classes, labels, roles, contents, notes)
+    return PictureSet(table.stem, classes, labels, roles, contents)
 
 
 def _role(table: Path, number: int, split: str) -> str | None:

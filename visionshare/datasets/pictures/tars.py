@@ -97,9 +97,9 @@ def tar_pictures(paths: Sequence[str | os.PathLike[str]], name: str) -> PictureS
             given.append(_role(path, folders))
     if not names:
         raise DataError(f"{tars[0]}: no pictures")
-    roles, notes = roles_of(given, str(tars[0]))
+    roles = roles_of(given, str(tars[0]))
     classes, numbers = classes_of(names, given, str(tars[0]))
-    notes += tuple(notices.sentences())
+    notes = tuple(notices.sentences())
     return PictureSet(name, classes, numbers, roles, lambda: _contents(tars), notes)
 
 

@@ -68,6 +68,8 @@ class RunImages:
         to which families are fitted.
     values : TrainingValues, optional
         The values of the images, for the classifier's file; None where they are no bytes.
+    validation : ImageSet, optional
+        Images that the source names for validation, where they were asked for.
     """
 
     training: ImageSet
@@ -77,6 +79,7 @@ class RunImages:
     notes: tuple[str, ...] = ()
     stored: StoredPictures | None = None
     values: TrainingValues | None = None
+    validation: ImageSet | None = None
 
     @property
     def pictures(self) -> ImageSet | StoredPictures:
@@ -97,7 +100,9 @@ def preprocessing_of(recipe: Recipe) -> Preprocessing:
     return steps
 
 
-def load_split(recipe: Recipe, data_dir: Path | None, jobs: int = 1) -> SplitImages:
+def load_split(
+    recipe: Recipe, data_dir: Path | None, jobs: int = 1, validates: bool = False
+) -> SplitImages:
     """Return all training and test images of the recipe's data, and where the latter come from.
 
     Raises
@@ -138,6 +143,7 @@ def load_split(recipe: Recipe, data_dir: Path | None, jobs: int = 1) -> SplitIma
         test_fraction=data.test_fraction,
         skip_broken=data.skip_broken,
         n_jobs=jobs,
+        validates=validates,
     )
 
 
@@ -149,8 +155,14 @@ def _check_source(recipe: Recipe) -> None:
         )
 
 
-def prepare_images(run: Run) -> RunImages:
+def prepare_images(run: Run, validates: bool = False) -> RunImages:
     """Return the images that the recipe asks for.
+
+    Parameters
+    ----------
+    run : Run
+    validates : bool, default False
+        Return the pictures that the source names for validation, too.
 
     Raises
     ------
@@ -160,7 +172,7 @@ def prepare_images(run: Run) -> RunImages:
     recipe, data = run.recipe, run.recipe.data
     if names_storage(data.source):
         return _stored_images(run)
-    split = load_split(recipe, run.data_dir, run.jobs)
+    split = load_split(recipe, run.data_dir, run.jobs, validates)
     loaded, others, origin = split.training, split.test, split.test_origin
     hold("training images", loaded.images.nbytes)
     hold("test images", others.images.nbytes)
@@ -190,12 +202,17 @@ def prepare_images(run: Run) -> RunImages:
         preprocessing_of(recipe).check_size((shape[0], shape[1]))
     notes = (*split.notes, *_unequal_classes(training, recipe))
     values = split.values
+    compared = split.validation
+    if compared is not None and data.classes is not None:
+        compared = compared.of_classes(data.classes)
     origin, n_originals = origin if len(test) else NONE, len(training)
     del loaded, others, split
     training = _with_copies(training, recipe, run.jobs)
     hold("training images", training.images.nbytes)
     hold("test images", test.images.nbytes)
-    return RunImages(training, test, n_originals, origin, notes, values=values)
+    return RunImages(
+        training, test, n_originals, origin, notes, values=values, validation=compared
+    )
 
 
 def _stored_images(run: Run) -> RunImages:

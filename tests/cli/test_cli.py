@@ -182,9 +182,12 @@ def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_pat
     # No layers of templates cost as little: what is tried is learned in a moment.
     call = ["train", str(photos), "--out", str(tmp_path / "out"), "--budget", "150"]
     assert main(call) == 0
-    said = capsys.readouterr().out
+    said, warned = capsys.readouterr()
     for text in ("tried  ", "chosen  ", "because  ", "recipe  ", "of 16 kept aside)"):
         assert text in said
+    assert "warning: only one structure was tried" in warned
+    assert "a larger --budget leaves room for more" in warned
+    assert "not clearly better" not in warned
     figures = json.loads((tmp_path / "out" / "metrics.json").read_text())
     assert figures["macs"] <= 150
     names = {"classifier.safetensors", "metrics.json", "path.csv", "report.html", "recipe.toml"}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.cautions import warn_near_majority
 from visionshare.cli.images import labeled_images
 from visionshare.cli.listing import completes
 from visionshare.cli.options import (
@@ -126,6 +127,10 @@ def evaluate(
         _write(errors, "--errors", lambda path: write_text(path, table))
     if report is not None:
         _write(report, "--report", _report(model, results, classifier))
+    majority = results.classes[results.majority]
+    warn_near_majority(
+        images.split or "measured", results.errors, len(results), majority, results.majority_error
+    )
     if as_json:
         typer.echo(json.dumps(_figures(results, early)))
     else:

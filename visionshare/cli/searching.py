@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from visionshare.cli.cautions import warn_near_majority, warn_of_one_trial
 from visionshare.cli.quantities import budget_limits, seconds_of
 
 if TYPE_CHECKING:
@@ -29,17 +30,20 @@ class SearchOptions:
         Limits of what the classifier costs, by name.
     seconds : float, optional
         Of search and training.
+    size : str, optional
+        Of the images.
     begun : float
         When the command began.
     """
 
     budget: dict[str, float] | None = None
     seconds: float | None = None
+    size: str | None = field(default=None, compare=False)
     begun: float = field(default_factory=time.perf_counter, compare=False)
 
     @staticmethod
-    def of(budget: str | None, seconds: str | None) -> SearchOptions:
-        """Return the options of two texts.
+    def of(budget: str | None, seconds: str | None, size: str | None = None) -> SearchOptions:
+        """Return the options of texts.
 
         Raises
         ------
@@ -54,6 +58,7 @@ class SearchOptions:
         return SearchOptions(
             None if budget is None else budget_limits(budget, "--budget"),
             None if seconds is None else seconds_of(seconds, "--time"),
+            size,
         )
 
     @property
@@ -89,6 +94,8 @@ def chosen_recipe(
     settings = Options(seconds=options.seconds, begun=options.begun, tried=_say_trial)
     found = search_recipe(base, out, limits, settings, jobs, resume)
     _say_choice(found)
+    bounds = options.given if options.size is None else [*options.given, "--size"]
+    warn_of_one_trial(found.choice, bounds)
     typer.echo(f"recipe       {out / CHOSEN}")
     return found.recipe
 
@@ -106,5 +113,9 @@ def _say_choice(found: SearchedRecipe) -> None:
         sure = 100 * (1 - choice.best.doubt)
         why = f"highest mean confidence on validation images: {sure:.1f} %"
         typer.echo(f"because      {why} (error {100 * choice.error:.2f} %)")
+        if found.recipe.data.test_fraction == 0:
+            # No test error follows that could be warned about.
+            n = len(choice.best.doubts)
+            warn_near_majority("validation", round(choice.error * n), n, *choice.majority)
     if choice.best.proposal.members > 1:
         typer.echo(f"members      {choice.best.proposal.members}, which share the budget")

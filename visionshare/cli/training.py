@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from visionshare.cli.cautions import warn_near_majority
 from visionshare.cli.listing import completes
 from visionshare.cli.options import (
     Color,
@@ -164,7 +165,7 @@ def train(
         if seed < 0:
             raise InputError("--seed", seed, "a whole number from 0 on")
         changes.append(f"seed={seed}")
-    search = SearchOptions.of(budget, time)
+    search = SearchOptions.of(budget, time, size)
     options = PictureOptions(recipe, image_size(size), color, test_fraction, balanced, skip_broken)
     is_own = names_pictures(pipeline)
     if is_own:
@@ -274,6 +275,9 @@ def _show(figures: dict[str, Any], place: str) -> None:
             f"test error   {100 * figures['test_error_rate']:.2f} % "
             f"({figures['test_errors']} of {figures['test_images']}{origin})"
         )
+        counts = (figures["test_errors"], figures["test_images"])
+        majority = (figures["majority_class"], figures["majority_error"])
+        warn_near_majority("test", *counts, *majority)
     for point in figures.get("learning_curve", []):
         typer.echo(
             f"  after {point['train_images']:>8,} images  {100 * point['test_error_rate']:.2f} %"

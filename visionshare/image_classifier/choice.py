@@ -43,6 +43,9 @@ class Choice:
         Whether trials were compared on images that they did not learn from.
     max_flash : int, optional
         Of a small core, within which the best is learned.
+    majority : tuple of str and float
+        The commonest class of the images that trials are compared on, and the error rate of always
+        answering it.
     """
 
     best: Trial
@@ -53,6 +56,7 @@ class Choice:
     class_weight: dict[Any, float] | str | None
     is_honest: bool
     max_flash: int | None = None
+    majority: tuple[str, float] = ("", 0.0)
 
     @property
     def error(self) -> float:
@@ -139,7 +143,14 @@ def choose(
     if calibrates:
         # The longer a classifier learns, the surer it is: a short trial says too little of it.
         best = replace(best, temperature=calibrating.run(best.proposal, epochs).temperature)
-    return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash)
+    majority = _majority(held_out)
+    return Choice(best, search.done, data, epochs, seed, class_weight, is_honest, flash, majority)
+
+
+def _majority(images: ImageSet) -> tuple[str, float]:
+    """Return the commonest class of images and the error rate of always answering it."""
+    counts = np.bincount(images.labels)
+    return images.classes[int(counts.argmax())], 1 - float(counts.max()) / len(images)
 
 
 def _affordable(best: Trial, done: list[Trial], left: float, times: float, most: int) -> int:

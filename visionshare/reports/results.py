@@ -21,10 +21,14 @@ __all__ = [
     "calibration",
     "error_interval",
     "figures_by_class",
+    "is_near_majority",
     "most_confused",
 ]
 
 ORIGINS = ("given", "held out", "unknown")
+
+# An error of this part of the commonest class's error is near it.
+_NEAR = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +189,29 @@ class Results:
     def name_of(self, image: int) -> str:
         """Return the name of an image's file, or its number from 0."""
         return f"image {image}" if self.names is None else self.names[image]
+
+
+def is_near_majority(errors: int, n: int, majority_error: float) -> bool:
+    """Return whether an error is hardly less than that of always answering the commonest class.
+
+    It is where 95 % intervals do not tell the two apart, or nine in ten of its errors remain.
+
+    Parameters
+    ----------
+    errors, n : int
+        Errors, and images.
+    majority_error : float
+        Error rate of always answering the commonest class of these images.
+
+    Examples
+    --------
+    >>> is_near_majority(40, 100, 0.5), is_near_majority(10, 100, 0.5)
+    (True, False)
+    """
+    if majority_error == 0:
+        return errors > 0
+    _, high = error_interval(errors, n)
+    return high >= majority_error or errors >= _NEAR * majority_error * n
 
 
 def error_interval(errors: int, n: int, level: float = 0.95) -> tuple[float, float]:

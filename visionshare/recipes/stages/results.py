@@ -47,6 +47,10 @@ def figures_of(
         "processor_seconds": dict(run.clock.processor_seconds),
         "peak_memory": peak_memory(),
     }
+    if len(images.test):
+        counts = np.bincount(images.test.labels)
+        figures["majority_class"] = images.test.classes[int(counts.argmax())]
+        figures["majority_error"] = 1 - float(counts.max()) / len(images.test)
     if images.notes:
         figures["notes"] = list(images.notes)
     if evaluation.early_exit is not None:

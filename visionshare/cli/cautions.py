@@ -1,0 +1,69 @@
+"""Warnings on standard error: results that say less than they seem to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from visionshare.cli.text import one_line
+
+if TYPE_CHECKING:
+    from visionshare.image_classifier.choice import Choice
+
+__all__ = ["warn", "warn_near_majority", "warn_of_one_trial"]
+
+# What lets a search try more, by the option that was given.
+_MORE = {
+    "--time": "a longer --time",
+    "--budget": "a larger --budget",
+    "--size": "a larger --size",
+}
+
+
+def warn(message: str) -> None:
+    """Write a warning on standard error, in one line."""
+    typer.echo(f"warning: {one_line(message)}", err=True)
+
+
+def warn_near_majority(
+    kind: str, errors: int, n: int, majority: str, majority_error: float
+) -> None:
+    """Warn of an error that is hardly less than that of always answering the commonest class.
+
+    Parameters
+    ----------
+    kind : str
+        Of the error, such as "test".
+    errors, n : int
+        Errors, and images.
+    majority : str
+        The commonest class.
+    majority_error : float
+        Error rate of always answering it.
+    """
+    from visionshare.reports.results import is_near_majority
+
+    if n and is_near_majority(errors, n, majority_error):
+        warn(
+            f"{100 * errors / n:.2f} % {kind} error on {n} images is not clearly better than "
+            f"always answering {majority!r} ({100 * majority_error:.2f} %)"
+        )
+
+
+def warn_of_one_trial(choice: Choice, given: Sequence[str]) -> None:
+    """Warn of a search that had nothing to choose from.
+
+    Parameters
+    ----------
+    choice : Choice
+    given : sequence of str
+        Options that the user gave and that bound the search.
+    """
+    allowed = [trial for trial in choice.trials if trial.allowed]
+    if len(allowed) > 1:
+        return
+    bounds = [option for option in given if option in _MORE] or ["--size"]
+    ways = " or ".join(_MORE[option] for option in bounds)
+    warn(f"only one structure was tried, so that nothing was chosen; {ways} leaves room for more")

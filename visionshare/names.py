@@ -1,14 +1,22 @@
-"""Names that nobody knows, and those that were probably meant."""
+"""Names: those that nobody knows, and those that would give orders to a terminal."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 from itertools import islice
 from pathlib import Path
 
-__all__ = ["choices", "did_you_mean", "near_names", "near_paths", "nothing_named"]
+__all__ = [
+    "choices",
+    "did_you_mean",
+    "near_names",
+    "near_paths",
+    "nothing_named",
+    "without_controls",
+]
 
 # Names that a message suggests, or lists where none is near, at most.
 _SUGGESTED, _LISTED = 2, 8
@@ -18,6 +26,22 @@ _AS_NEAR = 0.1
 _REPEATED = 200
 # Entries of a folder that are compared with a misspelled name.
 _COMPARED = 5000
+# What terminals obey: all control characters but tabs and ends of lines.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+def without_controls(text: str) -> str:
+    """Return a text of any number of lines with control characters as escapes.
+
+    Names of classes and files come from strangers; a text with their escape sequences would color,
+    clear or retitle the terminal that shows it.
+
+    Examples
+    --------
+    >>> print(without_controls("a\x1b[31m red\tclass"))
+    a\x1b[31m red	class
+    """
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:

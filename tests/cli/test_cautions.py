@@ -59,7 +59,9 @@ def test_train_and_evaluate_warn_of_noise(tmp_path, monkeypatch, capsys):
     for folder in ("noise/a", "noise/b", "fresh/a", "fresh/b"):
         (tmp_path / folder).mkdir(parents=True)
         for i in range(40):
-            picture = Image.fromarray(rng.integers(0, 256, (8, 8), np.uint8))
+            # The fresh ones have both classes: half of them err, whatever is answered.
+            draws = np.random.default_rng(i) if folder.startswith("fresh") else rng
+            picture = Image.fromarray(draws.integers(0, 256, (8, 8), np.uint8))
             picture.save(tmp_path / folder / f"{i}.png")
     quick = ["--recipe", "digits", "--set", 'features.pool="pixels"', "--rounds", "1"]
     quick += ["--set", "features.parameters={}"]
@@ -68,7 +70,9 @@ def test_train_and_evaluate_warn_of_noise(tmp_path, monkeypatch, capsys):
     assert warning in capsys.readouterr().err
     assert main(["evaluate", "out/noise", "fresh"]) == 0
     assert "is not clearly better than always answering 'a'" in capsys.readouterr().err
-    for i in range(40):
-        Image.new("L", (8, 8), 200).save(tmp_path / "noise" / "b" / f"{i}.png")
+    for name, least in (("a", 0), ("b", 190)):
+        for i in range(40):
+            picture = Image.fromarray(rng.integers(least, least + 60, (8, 8), np.uint8))
+            picture.save(tmp_path / "noise" / name / f"{i}.png")
     assert main(["train", "noise", *quick, "--out", "seen"]) == 0
     assert "warning" not in capsys.readouterr().err

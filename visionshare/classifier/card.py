@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from visionshare.class_labels import class_names
 from visionshare.errors import InputError
+from visionshare.names import without_controls
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -70,7 +71,7 @@ def model_card(
     named = list(class_names(classifier.classes[:_NAMED]))
     n_more = len(classifier.classes) - len(named)
     rate = _error_rate(figures)
-    return _template().render(
+    card = _template().render(
         name=name,
         file=file,
         license=license,
@@ -90,6 +91,7 @@ def model_card(
         accuracy=None if rate is None or not data else round(1 - rate, 6),
         evaluation=_evaluation(figures, rate),
     )
+    return without_controls(card)
 
 
 def _error_rate(figures: Mapping[str, Any]) -> float | None:

@@ -24,6 +24,7 @@ from visionshare.cli import (
     transfer,
 )
 from visionshare.cli.commands import Commands, switched
+from visionshare.cli.text import say
 
 __all__ = ["app"]
 
@@ -60,7 +61,7 @@ def _version(show: bool) -> None:
     if show:
         from visionshare import __version__
 
-        typer.echo(f"visionshare {__version__}")
+        say(f"visionshare {__version__}")
         raise typer.Exit
 
 

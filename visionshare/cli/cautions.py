@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
-from visionshare.cli.text import one_line
+from visionshare.cli.text import one_line, say
 
 if TYPE_CHECKING:
     from visionshare.image_classifier.choice import Choice
@@ -24,7 +22,7 @@ _MORE = {
 
 def warn(message: str) -> None:
     """Write a warning on standard error, in one line."""
-    typer.echo(f"warning: {one_line(message)}", err=True)
+    say(f"warning: {one_line(message)}", err=True)
 
 
 def warn_near_majority(

@@ -14,6 +14,7 @@ from visionshare.cli.images import files_of
 from visionshare.cli.listing import completes
 from visionshare.cli.options import Color, DataFolder, ImageSize, Jobs, Json, image_size
 from visionshare.cli.outputs import check_file, check_not_inputs, is_our_png, write_png
+from visionshare.cli.text import say
 
 if TYPE_CHECKING:
     from visionshare.datasets.pictures.checking import PictureCheck
@@ -40,7 +41,7 @@ def list_all() -> None:
     from visionshare.datasets import dataset_info, list_datasets
 
     for name in list_datasets():
-        typer.echo(f"{name:16} {dataset_info(name).title}")
+        say(f"{name:16} {dataset_info(name).title}")
 
 
 @app.command()
@@ -51,7 +52,7 @@ def info(name: Name) -> None:
     """
     from visionshare.datasets import dataset_info
 
-    typer.echo(json.dumps(dataset_info(name).model_dump(), indent=2, ensure_ascii=False))
+    say(json.dumps(dataset_info(name).model_dump(), indent=2, ensure_ascii=False))
 
 
 @app.command()
@@ -64,9 +65,9 @@ def verify(name: Name, data: DataFolder = None) -> None:
 
     states = verify_dataset(name, data)
     for path, state in states.items():
-        typer.echo(f"{state:8} {path}")
+        say(f"{state:8} {path}")
     if not states:
-        typer.echo(f"{name} has no files that the catalog lists: there is nothing to verify")
+        say(f"{name} has no files that the catalog lists: there is nothing to verify")
     if any(state != "ok" for state in states.values()):
         raise typer.Exit(1)
 
@@ -87,7 +88,7 @@ def fetch(
     from visionshare.datasets import fetch_dataset
 
     for path in fetch_dataset(name, data, mirror, sys.stderr.isatty()):
-        typer.echo(path)
+        say(path)
 
 
 # Files, and classes, that are shown of each kind of problem.
@@ -133,7 +134,7 @@ def check(
         made = check_pictures(found, image_size(size), color, resolve_jobs(jobs, "--jobs"))
     write_png(path, Image.fromarray(contact_sheet(made.images, made.labels, found.classes)))
     if as_json:
-        typer.echo(json.dumps(_values(made, path), indent=2))
+        say(json.dumps(_values(made, path), indent=2))
     else:
         _show(made, path)
     if made.broken or made.leaked or made.ambiguous:
@@ -178,35 +179,35 @@ def _show(made: PictureCheck, sheet: Path) -> None:
     if not tested and max(entry.train for entry in made.classes) < 2:
         where = "no test pictures, and none can be kept aside: no class has two"
     n = len(made.classes)
-    typer.echo(f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}")
+    say(f"pictures     {made.n} of {n} {'class' if n == 1 else 'classes'}, {where}")
     for entry in made.classes[:_CLASSES]:
         counts = f"{entry.train} train, {entry.test} test" if tested else f"{entry.train}"
         counts += f", {entry.validation} validation" if made.has_validation else ""
-        typer.echo(f"             {entry.name}: {counts}")
+        say(f"             {entry.name}: {counts}")
     if len(made.classes) > _CLASSES:
-        typer.echo(f"             and {len(made.classes) - _CLASSES} more")
+        say(f"             and {len(made.classes) - _CLASSES} more")
     if made.imbalance > 1:
         hint = "; --balanced gives them the same weight" if made.imbalance >= _SHOWN else ""
-        typer.echo(f"imbalance    {made.imbalance:.1f} times as many in the largest class{hint}")
-    typer.echo(f"sizes        {describe_sizes(survey.sizes)} (height × width)")
+        say(f"imbalance    {made.imbalance:.1f} times as many in the largest class{hint}")
+    say(f"sizes        {describe_sizes(survey.sizes)} (height × width)")
     for name, counter in (("modes", survey.modes), ("formats", survey.formats)):
         kinds = ", ".join(f"{kind} {n}" for kind, n in counter.most_common(10))
-        typer.echo(f"{name:12} {kinds}")
+        say(f"{name:12} {kinds}")
     _show_problem("broken", "", [(text,) for text in made.broken])
     _show_problem("copies", "group of equal pictures", made.copies)
     _show_problem("leaks", "group of equal pictures in several parts", made.leaked)
     _show_problem("ambiguous", "group of equal pictures in several classes", made.ambiguous)
     for note in made.notes:
-        typer.echo(f"note         {note}")
+        say(f"note         {note}")
     for reason in made.preparation.reasons:
-        typer.echo(f"prepared     {reason}")
-    typer.echo(f"sheet        {sheet}")
+        say(f"prepared     {reason}")
+    say(f"sheet        {sheet}")
 
 
 def _show_problem(name: str, what: str, groups: Any) -> None:
     said = what if len(groups) == 1 else what.replace("group", "groups", 1)
-    typer.echo(f"{name:12} {len(groups)} {said}".rstrip())
+    say(f"{name:12} {len(groups)} {said}".rstrip())
     for group in groups[:_SHOWN]:
-        typer.echo(f"             {' = '.join(group[:_SHOWN])}")
+        say(f"             {' = '.join(group[:_SHOWN])}")
     if len(groups) > _SHOWN:
-        typer.echo(f"             and {len(groups) - _SHOWN} more (--json lists all)")
+        say(f"             and {len(groups) - _SHOWN} more (--json lists all)")

@@ -12,6 +12,7 @@ import typer
 from visionshare.cli.listing import completes
 from visionshare.cli.options import DataFolder, Jobs, Json
 from visionshare.cli.quantities import count_of, seconds_of
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,21 +109,21 @@ def _say(found: DesignResult, as_json: bool) -> None:
     if as_json:
         trials = [_values(trial) for trial in found.trials]
         values = {"recipe": str(path), "best": _values(found.best), "trials": trials}
-        typer.echo(json.dumps(values))
+        say(json.dumps(values))
         return
-    typer.echo("error, %  epochs       macs  parameters  structure")
+    say("error, %  epochs       macs  parameters  structure")
     ranked = [trial for trial in sorted(found.trials, key=rank) if trial.error is not None]
     for trial in ranked[:_SHOWN]:
         cost = trial.cost
-        typer.echo(
+        say(
             f"{100 * (trial.error or 0):8.2f}  {trial.epochs:6d}  {cost.macs:9,}  "
             f"{cost.parameters:10,}  {trial.structure}"
         )
     n, seconds = len({trial.number for trial in found.trials}), sum(t.seconds for t in found.trials)
-    typer.echo(f"trials       {len(found.trials)} of {n} structures, {seconds:.0f} seconds")
-    typer.echo(f"table        {found.out / TABLE}")
-    typer.echo(f"recipe       {path}")
-    typer.echo(f"next         visionshare train {path}")
+    say(f"trials       {len(found.trials)} of {n} structures, {seconds:.0f} seconds")
+    say(f"table        {found.out / TABLE}")
+    say(f"recipe       {path}")
+    say(f"next         visionshare train {path}")
 
 
 def _values(trial: Trial) -> dict[str, Any]:

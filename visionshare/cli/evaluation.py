@@ -26,7 +26,7 @@ from visionshare.cli.options import (
     Workers,
 )  # fmt: skip
 from visionshare.cli.outputs import check_not_inputs
-from visionshare.cli.text import cell, portable
+from visionshare.cli.text import cell, portable, say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def evaluate(
         model = replace(model, preprocessing=Preprocessing())
     images = labeled_images(model, dataset, data, split)
     if images.split is None:
-        typer.echo(_ALL_OF_IT, err=True)
+        say(_ALL_OF_IT, err=True)
     truth = model.classes_[images.labels]
     scores = None
     with cluster_client(workers, scheduler, threads) as client:
@@ -132,9 +132,9 @@ def evaluate(
         images.split or "measured", results.errors, len(results), majority, results.majority_error
     )
     if as_json:
-        typer.echo(json.dumps(_figures(results, early)))
+        say(json.dumps(_figures(results, early)))
     else:
-        typer.echo("\n".join(_lines(results, early, model.macs)))
+        say("\n".join(_lines(results, early, model.macs)))
 
 
 def _check_outputs(report: str | None, errors: str | None) -> None:
@@ -240,16 +240,16 @@ def inspect(classifier: Classifier, as_json: Json = False) -> None:
     model = load(classifier)
     summary, layers = model.summary(), model.layers
     if as_json:
-        typer.echo(json.dumps({**summary, "layers": [asdict(layer) for layer in layers]}))
+        say(json.dumps({**summary, "layers": [asdict(layer) for layer in layers]}))
         return
     summary["metadata"] = ", ".join(summary["metadata"]) or "none"
     for name, value in summary.items():
-        typer.echo(f"{name:12} {value}")
+        say(f"{name:12} {value}")
     width = max(12, *(len(layer.name) for layer in layers))
-    typer.echo(f"\n{'layer':{width}} {'output':>12} {'parameters':>12} {'macs':>12}")
+    say(f"\n{'layer':{width}} {'output':>12} {'parameters':>12} {'macs':>12}")
     for layer in layers:
         shape = "×".join(map(str, layer.shape))
-        typer.echo(f"{layer.name:{width}} {shape:>12} {layer.parameters:12,} {layer.macs:12,}")
+        say(f"{layer.name:{width}} {shape:>12} {layer.parameters:12,} {layer.macs:12,}")
 
 
 def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None:
@@ -286,10 +286,10 @@ def bench(classifier: Classifier, jobs: Jobs = 1, as_json: Json = False) -> None
         "macs": model.macs,
     }
     if as_json:
-        typer.echo(json.dumps(figures))
+        say(json.dumps(figures))
         return
-    typer.echo(f"one image          {figures['microseconds_one_image']:.0f} µs")
+    say(f"one image          {figures['microseconds_one_image']:.0f} µs")
     rate = figures["images_per_second_in_batches"]
-    typer.echo(f"in batches         {rate:,.0f} images per second")
-    typer.echo(f"threads            {threads}")
-    typer.echo(f"macs per image     {model.macs:,}")
+    say(f"in batches         {rate:,.0f} images per second")
+    say(f"threads            {threads}")
+    say(f"macs per image     {model.macs:,}")

@@ -11,6 +11,7 @@ import typer
 from visionshare.class_labels import class_names
 from visionshare.cli.options import Classifier, Json, Picture
 from visionshare.cli.outputs import check_file, check_not_inputs
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ def explain(
         except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
             raise InputError("--out", str(out), f"a file to write ({error.strerror})") from None
     if as_json:
-        typer.echo(json.dumps(_record(said, name, top)))
+        say(json.dumps(_record(said, name, top)))
     else:
-        typer.echo("\n".join(_table(said, name, top)))
+        say("\n".join(_table(said, name, top)))
 
 
 def _check_class(said: Explanation, name: str | None) -> None:

@@ -20,6 +20,7 @@ from visionshare.cli.targets import (
     images_for,
     report_target,
 )
+from visionshare.cli.text import say
 from visionshare.errors import ExportError, InputError
 from visionshare.names import choices
 
@@ -212,7 +213,7 @@ def export(
         paths = _write_package(package, exported, program, out, images, data)
         if core is None:
             files = [str(path) for path in paths]
-            typer.echo(json.dumps({"files": files}) if as_json else "\n".join(files))
+            say(json.dumps({"files": files}) if as_json else "\n".join(files))
     elif out is not None:
         write_program(program, out, "--out")
 
@@ -450,37 +451,37 @@ def _measure(
 
 def _print_figures(figures: dict[str, Any], form: str, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(figures))
+        say(json.dumps(figures))
         return
     if form == "onnx":
-        typer.echo(f"features   {figures['features']}")
-        typer.echo(f"model      {figures['bytes']:,} bytes, opset {figures['opset']}")
+        say(f"features   {figures['features']}")
+        say(f"model      {figures['bytes']:,} bytes, opset {figures['opset']}")
         if "pictures_prepared_as_in_python" in figures:
             count = figures["pictures_prepared_as_in_python"]
-            typer.echo(f"prepared   {count} pictures, each as Python prepares it")
+            say(f"prepared   {count} pictures, each as Python prepares it")
     else:
         _print_sizes(figures)
     if "measured" in figures:
         measured = figures["measured"]
         n, ours, theirs = measured["images"], measured["errors"], measured[f"errors_of_{form}"]
-        typer.echo(f"python     {100 * ours / n:.2f} % error ({ours} of {n})")
-        typer.echo(
+        say(f"python     {100 * ours / n:.2f} % error ({ours} of {n})")
+        say(
             f"{form:<10} {100 * theirs / n:.2f} % error "
             f"({theirs} of {n}); {measured['different']} images classified differently"
         )
     for path in figures["files"]:
-        typer.echo(f"wrote      {path}")
+        say(f"wrote      {path}")
 
 
 def _print_sizes(figures: dict[str, Any]) -> None:
     flash = figures["flash_bytes"]
-    typer.echo(f"features   {figures['features']}, tables: {figures['tables']}")
-    typer.echo(
+    say(f"features   {figures['features']}, tables: {figures['tables']}")
+    say(
         f"flash      {flash:,} bytes, code and tables, compiled for size on this machine"
         if flash is not None
         else "flash      unknown: no C compiler on this machine"
     )
-    typer.echo(f"ram        {figures['ram_bytes']:,} bytes on a small core, beside the stack")
+    say(f"ram        {figures['ram_bytes']:,} bytes on a small core, beside the stack")
     if "frames_prepared_as_in_python" in figures:
         count = figures["frames_prepared_as_in_python"]
-        typer.echo(f"prepared   {count} frames of a camera, each as Python prepares it")
+        say(f"prepared   {count} frames of a camera, each as Python prepares it")

@@ -13,7 +13,7 @@ from visionshare.bundled import bundled
 from visionshare.cli.images import Images, image_paths
 from visionshare.cli.listing import completes
 from visionshare.cli.options import Jobs, Scheduler, Workers, classifier_file
-from visionshare.cli.text import portable
+from visionshare.cli.text import portable, say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.names import nothing_named
 
@@ -102,10 +102,10 @@ def extract(
             mapper=None if client is None else ClusterMap(client),
         )
     for path in extraction.broken:
-        typer.echo(f"skipped      {portable(path)}", err=True)
-    typer.echo(f"images       {extraction.images}")
-    typer.echo(f"features     {extraction.features}")
-    typer.echo(f"store        {extraction.folder}")
+        say(f"skipped      {portable(path)}", err=True)
+    say(f"images       {extraction.images}")
+    say(f"features     {extraction.features}")
+    say(f"store        {extraction.folder}")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from visionshare.bundled import bundled
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 from visionshare.names import choices
 
@@ -46,7 +47,7 @@ def list_names(
     described = _described(kind)
     width = max(map(len, described))
     for name, text in described.items():
-        typer.echo(f"{name:{width}}  {text}")
+        say(f"{name:{width}}  {text}")
 
 
 def _described(kind: str) -> dict[str, str]:

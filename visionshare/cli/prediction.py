@@ -32,7 +32,7 @@ from visionshare.cli.outputs import (
     is_our_png,
     write_png,
 )  # fmt: skip
-from visionshare.cli.text import cell, one_line, portable
+from visionshare.cli.text import cell, one_line, portable, say
 from visionshare.errors import DataError, InputError
 from visionshare.progress import stage
 
@@ -118,7 +118,7 @@ def predict(
     read, broken = file.counts.get("read", 0), file.counts.get("broken", 0)
     if broken:
         if read:
-            typer.echo(f"error: {broken} of {read + broken} images skipped", err=True)
+            say(f"error: {broken} of {read + broken} images skipped", err=True)
         raise typer.Exit(_SKIPPED if read else 2)
 
 
@@ -143,7 +143,7 @@ def _write_classes(
             read = len(part.paths) - len(problems)
             file.add(_LINES[form](part, classes), part.files, read=read, broken=len(problems))
             for problem in problems:
-                typer.echo(f"error: {one_line(problem)}", err=True)
+                say(f"error: {one_line(problem)}", err=True)
             advance(len(part.paths))
 
 
@@ -183,7 +183,7 @@ def _output(out: str | None, identity: str) -> Iterator[ResumedFile | _Lines]:
     try:
         with resumed_file(out, identity, header) as file:
             if file.inputs:
-                typer.echo(f"going on after {file.inputs} inputs", err=True)
+                say(f"going on after {file.inputs} inputs", err=True)
             yield file
     except (FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError) as error:
         raise InputError("--out", out, f"a file to write to ({error.strerror})") from None
@@ -276,7 +276,7 @@ def prepare(
                 write_png(target, Image.fromarray(image.reshape(shape)))
                 if bytes_of_all is not None:
                     bytes_of_all.write(image.tobytes())
-                typer.echo(f"{portable(path)}\t{portable(str(target))}")
+                say(f"{portable(path)}\t{portable(str(target))}")
     except (FileExistsError, NotADirectoryError, PermissionError) as error:
         accepted = f"a folder to write to ({error.strerror})"
         raise InputError("--out", str(error.filename), accepted) from None

@@ -20,6 +20,7 @@ from visionshare.cli.outputs import (
     is_our_text,
     write_png,
 )
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -113,14 +114,14 @@ def read(
             if picture is not None:
                 _write_picture(picture, gray, page)
             if as_json:
-                typer.echo(to_json(page, shown), nl=False)
+                say(to_json(page, shown), nl=False)
             elif out is None:
                 if several or len(paths) > 1:
-                    typer.echo(f"# {shown}")
-                typer.echo(page.text)
+                    say(f"# {shown}")
+                say(page.text)
             else:
                 text = out / _name_of_page(name, number, n_pages)
-                typer.echo(f"{text}.txt  {len(page.characters)} characters")
+                say(f"{text}.txt  {len(page.characters)} characters")
 
 
 def _name_of_page(name: str, number: int, n_pages: int) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from visionshare.cli.text import say
+
 if TYPE_CHECKING:
     from visionshare.cli.commands import Commands
 
@@ -32,5 +34,5 @@ def samples(
     from visionshare.datasets.samples import write_samples
 
     for name, text in write_samples(folder).items():
-        typer.echo(f"{folder / name!s:24} {text}")
-    typer.echo(f"next: visionshare train {folder / 'signs'}")
+        say(f"{folder / name!s:24} {text}")
+    say(f"next: visionshare train {folder / 'signs'}")

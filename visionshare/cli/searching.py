@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from visionshare.cli.cautions import warn_near_majority, warn_of_one_trial
 from visionshare.cli.quantities import budget_limits, seconds_of
+from visionshare.cli.text import say
 
 if TYPE_CHECKING:
     from visionshare.image_classifier.recipe_search import SearchedRecipe
@@ -88,34 +87,34 @@ def chosen_recipe(
     limits = Limits.of(options.budget)
     kept = kept_recipe(base, out, limits) if resume else None
     if kept is not None:
-        typer.echo(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
+        say(f"chosen       {kept.description} (chosen before: {out / CHOSEN})")
         return kept
-    typer.echo("search       trials are compared on pictures that they do not learn from")
+    say("search       trials are compared on pictures that they do not learn from")
     settings = Options(seconds=options.seconds, begun=options.begun, tried=_say_trial)
     found = search_recipe(base, out, limits, settings, jobs, resume)
     _say_choice(found)
     bounds = options.given if options.size is None else [*options.given, "--size"]
     warn_of_one_trial(found.choice, bounds)
-    typer.echo(f"recipe       {out / CHOSEN}")
+    say(f"recipe       {out / CHOSEN}")
     return found.recipe
 
 
 def _say_trial(trial: Trial) -> None:
     from visionshare.image_classifier.recipe_search import line_of
 
-    typer.echo(f"tried        {line_of(trial)}")
+    say(f"tried        {line_of(trial)}")
 
 
 def _say_choice(found: SearchedRecipe) -> None:
     choice = found.choice
-    typer.echo(f"chosen       {choice.best.proposal}")
+    say(f"chosen       {choice.best.proposal}")
     if choice.is_honest:
         sure = 100 * (1 - choice.best.doubt)
         why = f"highest mean confidence on validation images: {sure:.1f} %"
-        typer.echo(f"because      {why} (error {100 * choice.error:.2f} %)")
+        say(f"because      {why} (error {100 * choice.error:.2f} %)")
         if found.recipe.data.test_fraction == 0:
             # No test error follows that could be warned about.
             n = len(choice.best.doubts)
             warn_near_majority("validation", round(choice.error * n), n, *choice.majority)
     if choice.best.proposal.members > 1:
-        typer.echo(f"members      {choice.best.proposal.members}, which share the budget")
+        say(f"members      {choice.best.proposal.members}, which share the budget")

@@ -11,6 +11,7 @@ import typer
 from visionshare.class_labels import class_names
 from visionshare.cli.options import Classifier, Jobs, Json, Picture
 from visionshare.cli.outputs import check_file, check_not_inputs
+from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -93,11 +94,11 @@ def segment(
 
 def _say(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(figures))
+        say(json.dumps(figures))
         return
     for entry in figures["classes"]:
-        typer.echo(f"{entry['color']}  {100 * entry['share']:6.2f} %  {entry['class']}")
-    typer.echo(f"map      {figures['map']}")
+        say(f"{entry['color']}  {100 * entry['share']:6.2f} %  {entry['class']}")
+    say(f"map      {figures['map']}")
 
 
 def _write_map(path: Path, labels: np.ndarray, colors: np.ndarray) -> None:

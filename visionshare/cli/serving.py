@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from visionshare.cli.options import Classifier
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def serve(
         url = f"[{address[0]}]" if ":" in address[0] else address[0]
 
         def on_ready() -> None:
-            typer.echo(f"serving http://{url}:{address[1]}/ (Ctrl-C ends it)")
+            say(f"serving http://{url}:{address[1]}/ (Ctrl-C ends it)")
 
         if app is None:
             run_workers(settings, address, workers, on_ready)

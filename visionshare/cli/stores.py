@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from visionshare.cli.commands import Commands
+from visionshare.cli.text import say
 
 __all__ = ["app"]
 
@@ -25,7 +26,7 @@ def info(store: Folder) -> None:
     """
     from visionshare.store import store_info
 
-    typer.echo(json.dumps(store_info(store), indent=2))
+    say(json.dumps(store_info(store), indent=2))
 
 
 @app.command()
@@ -38,11 +39,11 @@ def verify(store: Folder) -> None:
 
     broken = verify_store(store)
     for name, problem in broken.items():
-        typer.echo(f"broken   {name}: {problem}")
+        say(f"broken   {name}: {problem}")
     if broken:
-        typer.echo(f"next: visionshare store repair {store}")
+        say(f"next: visionshare store repair {store}")
         raise typer.Exit(1)
-    typer.echo("every shard is intact")
+    say("every shard is intact")
 
 
 @app.command()
@@ -55,6 +56,6 @@ def repair(store: Folder) -> None:
 
     dropped = repair_store(store)
     for name in dropped:
-        typer.echo(f"dropped  {name}")
+        say(f"dropped  {name}")
     if not dropped:
-        typer.echo("nothing to repair")
+        say("nothing to repair")

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
-
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 from visionshare.names import choices
 
@@ -94,7 +93,7 @@ def report_target(
         "optimize": options.optimize,
         "remark": target.remark,
     }
-    typer.echo(json.dumps(figures) if as_json else _text(figures, target))
+    say(json.dumps(figures) if as_json else _text(figures, target))
     limits.check(measured.figures)
 
 

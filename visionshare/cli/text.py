@@ -8,7 +8,11 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["accept_every_name", "cell", "one_line", "portable"]
+import typer
+
+from visionshare.names import without_controls
+
+__all__ = ["accept_every_name", "cell", "one_line", "portable", "say"]
 
 _HANDLER = "visionshare-names"
 # What spreadsheets take for the beginning of a formula.
@@ -54,6 +58,17 @@ def accept_every_name() -> None:
                 stream.reconfigure(errors=errors)
 
 
+def say(text: object, err: bool = False, nl: bool = True) -> None:
+    """Write a text on standard output, or on standard error, with control characters as escapes.
+
+    Examples
+    --------
+    >>> say("a\\x1b[31m red class")
+    a\\x1b[31m red class
+    """
+    typer.echo(without_controls(str(text)), err=err, nl=nl)
+
+
 def one_line(text: str) -> str:
     """Return a text without control characters: white space as spaces, others as escapes.
 
@@ -86,14 +101,14 @@ def cell(value: Any) -> str:
     """Return a value as a cell of a CSV file that no spreadsheet takes for a formula.
 
     A text that begins as formulas do gets an apostrophe before it, as spreadsheets write such
-    text; numbers and single characters stay as they are.
+    text; numbers and single characters stay as they are. Control characters become escapes.
 
     Examples
     --------
     >>> cell("=1+2.png"), cell("-1.5"), cell("+"), cell("a.png")
     ("'=1+2.png", '-1.5', '+', 'a.png')
     """
-    text = str(value)
+    text = without_controls(str(value))
     if len(text) < 2 or not text.startswith(_FORMULA):
         return text
     try:

@@ -20,6 +20,7 @@ from visionshare.cli.options import (
     image_size,
 )  # fmt: skip
 from visionshare.cli.searching import SearchOptions, chosen_recipe
+from visionshare.cli.text import say
 from visionshare.errors import DataError, InputError, RecipeError
 from visionshare.names import nothing_named
 
@@ -186,7 +187,7 @@ def train(
         addresses = [] if client is None else sorted(client.nthreads())
     _show(result.metrics, place.rstrip("/"))
     if addresses:
-        typer.echo(f"workers      {len(addresses)}: {', '.join(addresses)}")
+        say(f"workers      {len(addresses)}: {', '.join(addresses)}")
 
 
 def _own_pictures(
@@ -218,9 +219,9 @@ def _own_pictures(
     searches = options.recipe is None and not names_storage(source)
     own = recipe_for_pictures(source, options, changes, jobs, searches)
     for reason in own.reasons:
-        typer.echo(reason)
+        say(reason)
     if not searches:
-        typer.echo(own.base)
+        say(own.base)
     return own
 
 
@@ -250,7 +251,7 @@ def _pipeline(
         )
     check_data_folder(recipe, data)
     if os.path.isdir(name):
-        typer.echo(f"{name} is the pipeline of this name; the folder is ./{name}", err=True)
+        say(f"{name} is the pipeline of this name; the folder is ./{name}", err=True)
     return recipe
 
 
@@ -266,12 +267,12 @@ _OPTIONS = {
 def _show(figures: dict[str, Any], place: str) -> None:
     """Write what a user wants to know first of a run."""
     for note in figures.get("notes", []):
-        typer.echo(f"note         {note}")
+        say(f"note         {note}")
     if figures["test_error_rate"] is None:
-        typer.echo("test error   none: there are no test pictures")
+        say("test error   none: there are no test pictures")
     else:
         origin = " kept aside" if figures["test_origin"] == "held out" else ""
-        typer.echo(
+        say(
             f"test error   {100 * figures['test_error_rate']:.2f} % "
             f"({figures['test_errors']} of {figures['test_images']}{origin})"
         )
@@ -279,13 +280,11 @@ def _show(figures: dict[str, Any], place: str) -> None:
         majority = (figures["majority_class"], figures["majority_error"])
         warn_near_majority("test", *counts, *majority)
     for point in figures.get("learning_curve", []):
-        typer.echo(
-            f"  after {point['train_images']:>8,} images  {100 * point['test_error_rate']:.2f} %"
-        )
-    typer.echo(f"features     {figures['features']}")
-    typer.echo(f"macs         {figures['macs']:,} multiply-accumulates per image")
-    typer.echo(f"classifier   {os.path.join(place, 'classifier.safetensors')}")
-    typer.echo(f"report       {os.path.join(place, 'report.html')}")
+        say(f"  after {point['train_images']:>8,} images  {100 * point['test_error_rate']:.2f} %")
+    say(f"features     {figures['features']}")
+    say(f"macs         {figures['macs']:,} multiply-accumulates per image")
+    say(f"classifier   {os.path.join(place, 'classifier.safetensors')}")
+    say(f"report       {os.path.join(place, 'report.html')}")
 
 
 def warmup() -> None:
@@ -316,7 +315,7 @@ def warmup() -> None:
             tuned = fine_tune(classifier, images, labels, FineTuning(epochs=1))
             _classify_as_predict(tuned, images)
             advance(1)
-    typer.echo("the kernels are compiled")
+    say("the kernels are compiled")
 
 
 def _classify_as_predict(classifier: CompactClassifier, images: np.ndarray) -> None:

@@ -12,6 +12,7 @@ from visionshare.cli.images import files_of
 from visionshare.cli.listing import completes
 from visionshare.cli.options import DataFolder, Jobs, Json
 from visionshare.cli.outputs import check_file, check_not_inputs
+from visionshare.cli.text import say
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _drawn(
 
 def _say(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(figures))
+        say(json.dumps(figures))
         return
     if "classifier" in figures:
         _say_classifier(figures)
@@ -216,28 +217,28 @@ def _say_classifier(figures: dict[str, Any]) -> None:
     if used:
         width = max(6, *(len(entry["source"]) for entry in used))
         wide = max(5, *(len(entry["source_class"]) for entry in used))
-        typer.echo(f"{'weight':>8}  {'source':{width}}  {'score':{wide}}  for")
+        say(f"{'weight':>8}  {'source':{width}}  {'score':{wide}}  for")
         for entry in used:
-            typer.echo(
+            say(
                 f"{entry['weight']:+8.3f}  {entry['source']:{width}}  "
                 f"{entry['source_class']:{wide}}  {entry['target']}"
             )
     else:
-        typer.echo("no source was chosen: features of the images did better")
-    typer.echo(f"features     {figures['features']}")
-    typer.echo(f"trained on   {figures['trained_on']} images")
+        say("no source was chosen: features of the images did better")
+    say(f"features     {figures['features']}")
+    say(f"trained on   {figures['trained_on']} images")
     if figures["balanced_accuracy"] is not None:
         percent = 100 * figures["balanced_accuracy"]
-        typer.echo(f"accuracy     {percent:.1f} % balanced, on the other {figures['validated_on']}")
-    typer.echo(f"classifier   {figures['classifier']}")
+        say(f"accuracy     {percent:.1f} % balanced, on the other {figures['validated_on']}")
+    say(f"classifier   {figures['classifier']}")
 
 
 def _say_matrix(figures: dict[str, Any]) -> None:
-    typer.echo("class         accuracy  sources of the largest weights")
+    say("class         accuracy  sources of the largest weights")
     for name, mean in figures["accuracies"].items():
         used = [e for e in figures["weights"] if e["target"] == name and e["weight"]]
         used.sort(key=lambda e: -abs(e["weight"]))
         best = ", ".join(f"{e['source']} {e['weight']:+.2f}" for e in used[:4])
         accuracy = "       –" if mean is None else f"{100 * mean:6.1f} %"
-        typer.echo(f"{name:12}  {accuracy}  {best}")
-    typer.echo(f"matrix       {figures['matrix']}")
+        say(f"{name:12}  {accuracy}  {best}")
+    say(f"matrix       {figures['matrix']}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from visionshare.classifier import CompactClassifier
 from visionshare.durable import write_text
+from visionshare.names import without_controls
 from visionshare.reports.figures import CurvePoint
 from visionshare.reports.results import Results
 
@@ -86,7 +87,7 @@ def write_report(
         settings=_flat(settings),
     )
     # A setting may name a file whose name is no text.
-    write_text(path, page.encode("utf-8", "backslashreplace").decode())
+    write_text(path, without_controls(page.encode("utf-8", "backslashreplace").decode()))
 
 
 def _curves(classifier: CompactClassifier, points: Sequence[CurvePoint]) -> list[Any]:

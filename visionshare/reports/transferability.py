@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from visionshare.durable import replace_file, write_text
 from visionshare.errors import InputError
+from visionshare.names import without_controls
 
 __all__ = [
     "TABLE_BEGINS",
@@ -61,7 +62,7 @@ def transferability_table(
     writer.writerow(["target", *sources])
     for name, row in zip(targets, _check(weights, targets, sources), strict=True):
         writer.writerow([name, *("" if np.isnan(w) else f"{w:.6f}" for w in row)])
-    return text.getvalue()
+    return without_controls(text.getvalue())
 
 
 def write_transferability(
@@ -104,6 +105,9 @@ def draw_transferability(
     from matplotlib import colormaps
 
     matrix = _check(weights, targets, sources).T
+    # Fonts have no characters that give orders to terminals.
+    targets = [without_controls(name) for name in targets]
+    sources = [without_controls(name) for name in sources]
     n, k = matrix.shape
     figure = Figure(
         figsize=(min(16.0, 2.6 + 0.28 * k), min(16.0, 1.6 + 0.28 * n)), layout="constrained"

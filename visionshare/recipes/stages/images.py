@@ -210,9 +210,7 @@ def prepare_images(run: Run, validates: bool = False) -> RunImages:
     training = _with_copies(training, recipe, run.jobs)
     hold("training images", training.images.nbytes)
     hold("test images", test.images.nbytes)
-    return RunImages(
-        training, test, n_originals, origin, notes, values=values, validation=compared
-    )
+    return RunImages(training, test, n_originals, origin, notes, values=values, validation=compared)
 
 
 def _stored_images(run: Run) -> RunImages:

@@ -266,8 +266,11 @@ _OPTIONS = {
 
 def _show(figures: dict[str, Any], place: str) -> None:
     """Write what a user wants to know first of a run."""
+    from visionshare.datasets.notices import notices_told
+
     for note in figures.get("notes", []):
         say(f"note         {note}")
+        notices_told(note)
     if figures["test_error_rate"] is None:
         say("test error   none: there are no test pictures")
     else:

@@ -192,6 +192,8 @@ def known_range(low: float, high: float) -> tuple[float, float]:
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
     """Return the lowest and the highest finite value; zeros where there is none."""
+    if values.dtype.kind != "f":
+        return float(values.min()), float(values.max())
     finite = np.isfinite(values)
     if not finite.any():
         return 0.0, 0.0

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 __all__ = [
-    "Notices", "collect_notices", "kinds_sentence", "note_kind", "note_pages", "pages_sentence",
+    "Notices", "collect_notices", "kinds_sentence", "note_kind", "note_pages", "notices_told",
+    "pages_sentence",
 ]  # fmt: skip
 
 _SHOWN = 5
@@ -83,6 +84,16 @@ def collect_notices(pass_on: bool = True) -> Iterator[Notices]:
             if pass_on and place > 0:
                 _listening[place - 1].pages.update(notices.pages)
                 _listening[place - 1].kinds.update(notices.kinds)
+
+
+def notices_told(sentence: str) -> None:
+    """Forget what a sentence of :class:`Notices` has told, so that it is not told again."""
+    with _lock:
+        for notices in _listening[-1:]:
+            if sentence == pages_sentence(notices.pages):
+                notices.pages.clear()
+            if sentence == kinds_sentence(notices.kinds.values()):
+                notices.kinds.clear()
 
 
 def note_pages(name: str, n: int) -> None:

@@ -14,7 +14,7 @@ from visionshare.datasets.containers.container import (
 __all__ = ["read_png"]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_MOST_CHUNKS = 1 << 17
+_MOST_CHUNKS = 1 << 16
 # Bytes of pixels: those of 2²⁶ with four channels of 8 bits.
 _MOST_BYTES = 1 << 28
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}

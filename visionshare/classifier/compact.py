@@ -12,7 +12,7 @@ import numpy as np
 
 from visionshare.class_labels import checked_classes
 from visionshare.classifier.card import model_card
-from visionshare.classifier.exit_rule import ExitRule, check_labels, check_rule
+from visionshare.classifier.exit_rule import ExitRule, check_rule
 from visionshare.classifier.file_format import read_fields, write_fields
 from visionshare.classifier.path import PathStep
 from visionshare.datasets.image_kinds import as_array, is_vectors
@@ -286,8 +286,9 @@ class CompactClassifier:
 
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
         """Return the fraction of the images whose class is predicted."""
-        predicted = self.predict(images, n_jobs)
-        return float(np.mean(predicted == check_labels(y, predicted, self.classes_)))
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(images, n_jobs)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""

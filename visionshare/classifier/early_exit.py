@@ -171,8 +171,9 @@ class EarlyExit:
 
     def score(self, images: Any, y: Any, n_jobs: int = 1) -> float:
         """Return the fraction of the images whose class is predicted."""
-        predicted = self.predict(images, n_jobs)
-        return float(np.mean(predicted == check_labels(y, predicted, self.classes_)))
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(images, n_jobs)))
 
     def stops(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""

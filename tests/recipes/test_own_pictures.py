@@ -208,3 +208,40 @@ def test_the_bundled_recipes_train(name, tmp_path):
     result = train(own.recipe, tmp_path / "out")
     assert result.metrics["test_images"] == 8
     assert result.classifier.image_shape == (16, 16)
+
+
+def test_the_classifier_takes_the_pictures_of_its_training_in_any_form(tmp_path):
+    write_digits(tmp_path / "d", 30)
+    # Ink on light paper is inverted before it is learned from.
+    for path in (tmp_path / "d").rglob("*.png"):
+        Image.fromarray(255 - np.asarray(Image.open(path))).save(path)
+    quick(tmp_path / "d", tmp_path / "out")
+    model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
+    paths = sorted((tmp_path / "d").rglob("*.png"))
+    arrays = np.stack([np.asarray(Image.open(path)) for path in paths])
+    names = [path.parent.name for path in paths]
+    assert model.score(paths, names) > 0.9
+    expected = model.predict_proba(paths)
+    large = [array.repeat(3, 0).repeat(3, 1) for array in arrays]
+    pillow = [Image.open(path) for path in paths]
+    for form in (arrays, list(arrays), large, pillow, arrays.astype(float), arrays[..., None]):
+        np.testing.assert_array_equal(model.predict_proba(form), expected)
+    with pytest.raises(InputError, match="from 0 to 255, as in training"):
+        model.predict(arrays / 255)
+    with pytest.raises(InputError, match="channels last"):
+        model.predict(arrays[:, None])
+
+
+def test_the_classifier_takes_the_arrays_of_the_file_that_it_learned_from(tmp_path):
+    digits = load_images("digits", "train").of_classes("01")
+    images = digits.images / 255 * 16
+    np.savez(tmp_path / "d.npz", images=images, labels=digits.labels)
+    result, _ = quick(tmp_path / "d.npz", tmp_path / "out")
+    model = visionshare.load(tmp_path / "out" / "classifier.safetensors")
+    assert model.score(images, digits.labels.astype(str)) > 0.9
+    np.testing.assert_array_equal(model.predict_proba(list(images)), model.predict_proba(images))
+    np.testing.assert_array_equal(
+        result.classifier.predict_proba(images), model.predict_proba(images)
+    )
+    with pytest.warns(UserWarning, match="from 0 to 16"):
+        model.predict(images / 16)

@@ -156,3 +156,66 @@ def test_those_who_come_at_the_same_time_are_answered(kind, n):
     ended, counts = attack("--kinds", kind, "--n", n, "--seed", 1)
     assert counts[kind]["survived"] == n, ended.stderr
     assert ended.returncode == 0
+
+
+# A decoder that is deliberately slow, beside one that is not; and one that takes more for more.
+SLOW = """
+import time
+from scripts.attack.costs import Costly
+from scripts.attack.times import Timed
+
+def busy(seconds):
+    stop = time.process_time() + seconds
+    while time.process_time() < stop:
+        pass
+
+def use(content):
+    busy(len(content) / 1e6)
+    return 0
+
+def several(content):
+    busy(0.3)
+    return 2000
+
+builders = {"long": lambda size, rng: bytes(size)}
+sorts = {
+    "slow": Costly(builders, lambda: [], use),
+    "quick": Costly(builders, lambda: [], lambda content: 0),
+    "of pictures": Costly(builders, lambda: [], several),
+    "waiting": Costly(builders, lambda: [], lambda content: time.sleep(0.3) or 0),
+}
+for ending in Timed(sorts, limit=0.2, size=400_000)(range(4), 0):
+    print(ending.part, ending.ended, round(ending.seconds, 1), ending.fault, sep=";")
+"""
+
+
+def test_the_kind_of_time_notices_a_slow_decoder():
+    command = [sys.executable, "-c", SLOW]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    slow, quick, pictures, waiting = (line.split(";") for line in ended.stdout.splitlines())
+    assert slow[:2] == ["slow", "crashed"]
+    assert "CPU seconds: long, 400000 bytes" in slow[3]
+    assert float(slow[2]) >= 0.4
+    assert quick[:3] == ["quick", "survived", "0.0"]
+    # Two thousand pictures may take 0.4 seconds more; and who waits takes no CPU.
+    assert pictures[:2] == ["of pictures", "survived"]
+    assert waiting[:2] == ["waiting", "survived"]
+
+
+# Of every format, some inputs that are smaller than those of a campaign.
+SHORT = """
+from scripts.attack.costs import COSTS
+from scripts.attack.times import Timed
+
+for ending in Timed(COSTS, size=1 << 20)(range(60), 1):
+    print(ending.part, ending.ended, ending.fault, sep=";")
+"""
+
+
+def test_expensive_inputs_are_read_or_refused_in_time():
+    command = [sys.executable, "-c", SHORT]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    endings = [line.split(";", 2) for line in ended.stdout.splitlines()]
+    assert len(endings) == 60
+    assert [ending for ending in endings if ending[1] != "survived"] == []
+    assert {"HDF5", "picture header", "HTTP body"} <= {ending[0] for ending in endings}

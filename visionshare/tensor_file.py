@@ -80,7 +80,7 @@ def read_tensor_file(
     *,
     dtypes: Collection[str] = ("F32", "I64"),
     max_bytes: int = 1 << 30,
-    max_header_bytes: int = 16 << 20,
+    max_header_bytes: int = 4 << 20,
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the values and arrays of a file.
 
@@ -126,6 +126,8 @@ def read_tensor_file(
         if header.pop(_CHECKSUM, None) != spec_fingerprint(header, arrays):
             raise ValueError("its sha256 differs: the file is damaged")
         return header, arrays
+    except error:
+        raise
     except FileNotFoundError:
         raise error(nothing_named(path, "file")) from None
     except OSError as problem:
@@ -143,7 +145,7 @@ def tensor_file_format(path: str | os.PathLike[str]) -> str | None:
     True
     """
     try:
-        name = _header(Path(path), max_bytes=1 << 30, max_header_bytes=16 << 20)[0].get("format")
+        name = _header(Path(path), max_bytes=1 << 30, max_header_bytes=4 << 20)[0].get("format")
     except (OSError, *_INVALID):
         return None
     return name if isinstance(name, str) else None

@@ -93,12 +93,13 @@ def run_campaign(
 def table(results: Mapping[str, Result]) -> str:
     """Return a table of the counts, with a row for each part that was attacked."""
     names = list(Result().counts())
-    rows = [["kind", *names, "operations hit"]]
+    rows = [["kind", *names, "operations hit", "most CPU s"]]
     for kind, result in results.items():
-        rows.append([kind, *map(str, result.counts().values()), ""])
+        rows.append([kind, *map(str, result.counts().values()), "", ""])
         for name, part in sorted(result.parts.items()):
             hit = f"{len(part.hit)} of {part.points}" if part.points else ""
-            rows.append([f"  {name}", str(part.tries), "", "", "", "", hit])
+            seconds = f"{part.seconds:.2f}" if part.seconds else ""
+            rows.append([f"  {name}", str(part.tries), "", "", "", "", hit, seconds])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(_line(row, widths) for row in rows)
 

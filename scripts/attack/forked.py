@@ -70,7 +70,8 @@ def forked(
             if not child.is_ready:
                 raise RuntimeError(f"the process does not start (exit code {status})")
             fault = child.hung or f"the process ended with {status}"
-            yield Ending("crashed", fault, part(batch[made]))
+            waited = 2 * seconds if child.hung else 0.0
+            yield Ending("crashed", fault, part(batch[made]), seconds=waited)
             made += 1
         position += made
 
@@ -159,11 +160,11 @@ class _Child:
                 return
             *lines, rest = (rest + part).split(b"\n")
             for line in lines:
-                word, _, text = line.decode().partition("\t")
+                word, seconds, text = line.decode().split("\t", 2)
                 if word == "ready":
                     self.is_ready = True
                 else:
-                    yield Ending(word, text)  # type: ignore[arg-type]
+                    yield Ending(word, text, seconds=float(seconds))  # type: ignore[arg-type]
 
     def end(self) -> int:
         """End the process where it has not ended; return its exit code."""
@@ -199,10 +200,11 @@ def _work(
     signal.signal(signal.SIGALRM, ring)
     # Libraries write of damage too.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    os.write(write, b"ready\t\n")
+    os.write(write, b"ready\t0\t\n")
     for number in tries:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         ending = outcome(attempt, number)
         signal.setitimer(signal.ITIMER_REAL, 0)
         fault = " ".join(ending.fault.split())[:200]
-        os.write(write, f"{ending.ended}\t{fault}\n".encode("utf-8", "replace"))
+        line = f"{ending.ended}\t{ending.seconds:.4f}\t{fault}\n"
+        os.write(write, line.encode("utf-8", "replace"))

@@ -18,6 +18,7 @@ from scripts.attack.results import Ending
 from scripts.attack.slow_clients import slow_clients
 from scripts.attack.sockets import SOCKETS
 from scripts.attack.stores import STORES
+from scripts.attack.times import Timed
 
 __all__ = ["KINDS", "Attack"]
 
@@ -40,4 +41,5 @@ KINDS: Mapping[str, Attack] = {
     "slow-clients": slow_clients,
     "concurrency": concurrency,
     "pages": Hostile({"page": PAGES}),
+    "time": Timed(),
 }

@@ -25,6 +25,8 @@ class Ending(NamedTuple):
         What was attacked, such as a command or a format.
     point, points : int
         Which of how many operations, from 1; 0 where they are not counted.
+    seconds : float
+        CPU seconds that it took; 0 where they are not measured.
     """
 
     ended: Ended
@@ -32,15 +34,17 @@ class Ending(NamedTuple):
     part: str = ""
     point: int = 0
     points: int = 0
+    seconds: float = 0.0
 
 
 @dataclass
 class Part:
-    """The tries of one part of a kind: how many, and the operations that were hit of all."""
+    """The tries of one part of a kind: how many, the operations that were hit, the slowest."""
 
     tries: int = 0
     points: int = 0
     hit: set[int] = field(default_factory=set)
+    seconds: float = 0.0
 
 
 @dataclass
@@ -86,6 +90,7 @@ class Result:
         setattr(self, ending.ended, getattr(self, ending.ended) + 1)
         part = self.parts.setdefault(ending.part, Part())
         part.tries, part.points = part.tries + 1, ending.points
+        part.seconds = max(part.seconds, ending.seconds)
         if ending.point:
             part.hit.add(ending.point)
 
@@ -95,12 +100,18 @@ class Result:
 
     def to_values(self) -> dict[str, Any]:
         """Return everything as plain values, for :meth:`from_values`."""
-        parts = {name: [p.tries, p.points, sorted(p.hit)] for name, p in self.parts.items()}
+        parts = {
+            name: [p.tries, p.points, sorted(p.hit), p.seconds] for name, p in self.parts.items()
+        }
         return {**self.counts(), "faults": self.faults, "parts": parts}
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Result:
         """Return what :meth:`to_values` has made plain."""
         ends = {name: values[name] for name in _ENDS}
-        parts = {name: Part(n, of, set(hit)) for name, (n, of, hit) in values["parts"].items()}
+        parts = {
+            # Counts of before have no seconds.
+            name: Part(n, of, set(hit), *seconds)
+            for name, (n, of, hit, *seconds) in values["parts"].items()
+        }
         return cls(**ends, faults=list(values["faults"]), parts=parts)

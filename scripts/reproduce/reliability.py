@@ -34,6 +34,7 @@ TRIES = {
     "pages": ("hostile pages of text", 5000),
     "concurrency": ("concurrent use of one folder", 60),
     "slow-clients": ("slow clients", 60),
+    "time": ("inputs that are expensive for their size", 2000),
 }
 SERVICE = ("attacks", "speed", "memory")
 
@@ -78,6 +79,13 @@ def parts(results: Mapping[str, Result]) -> str:
             hit = f"{len(part.hit)} of {part.points}" if part.points else ""
             rows.append([kind, name, f"{part.tries:,}", hit])
     return table(["attack", "on", "tries", "operations hit"], rows)
+
+
+def times(results: Mapping[str, Result]) -> str:
+    """Return a table of the CPU seconds that the most expensive input of each format took."""
+    found = results["time"].parts if "time" in results else {}
+    rows = [[name, f"{part.tries:,}", f"{part.seconds:.2f}"] for name, part in found.items()]
+    return table(["format", "tries", "most CPU seconds"], rows)
 
 
 def attacks(found: dict[str, Any]) -> str:
@@ -153,6 +161,7 @@ def write(out: Path, results: Mapping[str, Result], found: Mapping[str, dict[str
         counts=counts(results),
         service=summary(found),
         parts=parts(results),
+        times=times(results),
         attacks=attacks(found["attacks"]),
         speed=speed(found["speed"]),
         memory=memory(found["memory"]),

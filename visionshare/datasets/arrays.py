@@ -11,6 +11,7 @@ from tokenize import TokenError
 
 import numpy as np
 
+from visionshare.datasets.bounds import BoundedFile, unpacked_limit
 from visionshare.datasets.hdf5 import hdf5_array
 from visionshare.errors import DataError
 from visionshare.names import nothing_named
@@ -18,6 +19,8 @@ from visionshare.names import nothing_named
 __all__ = ["read_hdf5", "read_npz"]
 
 _MAX_BYTES = 8 << 30
+# Of a .npz file's list of arrays, and of the file's end, where it is searched.
+_MAX_DIRECTORY = 200_000
 
 
 def read_npz(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> dict[str, np.ndarray]:
@@ -44,10 +47,14 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> dict[
     """
     path = Path(path)
     try:
-        with open(path, "rb") as handle, zipfile.ZipFile(handle) as packed:
-            size = sum(member.file_size for member in packed.infolist())
-            if size > max_bytes:
-                raise DataError(f"{path}: {size} bytes of arrays, at most {max_bytes} are accepted")
+        with open(path, "rb") as handle:
+            # The list of arrays is read at once, and that of a few is short.
+            directory = BoundedFile(handle, _MAX_DIRECTORY, forward=False)
+            with zipfile.ZipFile(directory) as packed:
+                size = sum(member.file_size for member in packed.infolist())
+            most = unpacked_limit(handle.seek(0, os.SEEK_END), max_bytes)
+            if size > most:
+                raise DataError(f"{path}: {size} bytes of arrays, at most {most} are accepted")
             handle.seek(0)
             with np.load(handle, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BoundedFile", "unpacked_limit"]
+from visionshare.errors import DataError
+
+__all__ = ["BoundedFile", "Members", "check_count", "unpacked_limit"]
 
 _FREE, _PER_BYTE = 64 << 20, 8
+_FREE_ITEMS, _ITEM_BYTES = 100_000, 64
+# Of packed parts in one file, and the bytes of a file that allow another.
+_FREE_MEMBERS, _MEMBER_BYTES = 1000, 4096
+_MARKS = (b"\x1f\x8b\x08", b"BZh")
 
 
 def unpacked_limit(packed: int, most: int) -> int:
@@ -30,8 +36,36 @@ def unpacked_limit(packed: int, most: int) -> int:
     return min(most, _FREE + _PER_BYTE * packed)
 
 
+def check_count(where: str, n_images: int, n_bytes: int) -> None:
+    """Refuse more images than a file of so many bytes can well hold: each of them takes time.
+
+    Parameters
+    ----------
+    where : str
+        What an error calls the file.
+    n_images, n_bytes : int
+
+    Raises
+    ------
+    DataError
+        If there are more than 100,000, and more than one for each 64 bytes.
+
+    Examples
+    --------
+    >>> check_count("a.npz", 5_000_000, 10 << 20)
+    Traceback (most recent call last):
+    visionshare.errors.DataError: a.npz: 5000000 images in 10485760 bytes; at most 263840 are...
+    """
+    most = _FREE_ITEMS + n_bytes // _ITEM_BYTES
+    if n_images > most:
+        raise DataError(
+            f"{where}: {n_images} images in {n_bytes} bytes; at most {most} are accepted: "
+            "larger images, or several files"
+        )
+
+
 class BoundedFile:
-    """A binary file of which only so many bytes are read for one item, and only forward.
+    """A binary file of which only so many bytes are read for one item.
 
     Parsers read headers as long as these say they are, and go back where a size is negative.
 
@@ -40,6 +74,8 @@ class BoundedFile:
     file : binary file
     most : int
         Bytes that may be read until :meth:`renew` is called.
+    forward : bool, default True
+        Refuse to go back.
 
     Examples
     --------
@@ -49,11 +85,12 @@ class BoundedFile:
     b'abc'
     >>> file.read(3)
     Traceback (most recent call last):
-    ValueError: headers of more than 4 bytes
+    ValueError: headers of more than 4 bytes: 3 bytes at once
     """
 
-    def __init__(self, file: Any, most: int) -> None:
+    def __init__(self, file: Any, most: int, forward: bool = True) -> None:
         self._file, self._most, self._left = file, most, most
+        self._forward = forward
 
     def renew(self) -> None:
         """Begin with the next item."""
@@ -61,17 +98,69 @@ class BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         """Read bytes, at most those that are left."""
-        if not 0 <= size <= self._left:
+        if size > self._left:
+            raise ValueError(f"headers of more than {self._most} bytes: {size} bytes at once")
+        content = bytes(self._file.read(size if size >= 0 else self._left + 1))
+        self._left -= len(content)
+        if self._left < 0:
             raise ValueError(f"headers of more than {self._most} bytes")
-        self._left -= size
-        return bytes(self._file.read(size))
+        return content
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move forward, or back by the one byte that tarfile looks at again."""
-        if whence != 0 or offset < self._file.tell() - 1:
+        """Move; where only forward, by one byte back at most, which tarfile looks at again."""
+        if self._forward and (whence != 0 or offset < self._file.tell() - 1):
             raise ValueError("a size that is negative")
-        return int(self._file.seek(offset))
+        return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
         """Return the position."""
         return int(self._file.tell())
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+
+class Members:
+    """A gzip or bzip2 file that is not made of very many packed parts, each of which takes time.
+
+    Parameters
+    ----------
+    file : binary file
+
+    Examples
+    --------
+    >>> import gzip, io
+    >>> parts = io.BytesIO(gzip.compress(b"a") * 5000)
+    >>> gzip.GzipFile(fileobj=Members(parts)).read()
+    Traceback (most recent call last):
+    OSError: very many packed parts
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._left, self._read = file, _FREE_MEMBERS, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Read bytes, and count the parts that begin in them."""
+        content = bytes(self._file.read(size))
+        self._read += len(content)
+        self._left -= sum(map(content.count, _MARKS))
+        if self._left + self._read // _MEMBER_BYTES < 0:
+            raise OSError("very many packed parts")
+        return content
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Move."""
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        """Return the position."""
+        return int(self._file.tell())
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True

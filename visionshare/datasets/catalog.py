@@ -24,6 +24,7 @@ from visionshare.datasets.textures import Cut, texture_patches
 from visionshare.errors import DataError
 from visionshare.names import did_you_mean
 from visionshare.resources import cache_folder
+from visionshare.toml_file import read_toml_file
 
 __all__ = [
     "LISTED_DATASETS",
@@ -96,18 +97,12 @@ def dataset_info(name: str, catalog: Catalog = None) -> DataSetInfo:
     >>> dataset_info("mnist").splits["test"].shape
     (10000, 28, 28)
     """
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     path = _entries(catalog).get(name)
     if path is None:
         near = did_you_mean(name, list_datasets(catalog), LISTED_DATASETS)
         raise DataError(f"no data set named {name!r}{near}")
     try:
-        return DataSetInfo(**tomllib.loads(path.read_text("utf-8")))
+        return DataSetInfo(**read_toml_file(path))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -8,9 +8,11 @@ import math
 import os
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.bounds import Members, unpacked_limit
 from visionshare.durable import write_bytes
 from visionshare.errors import DataError
 
@@ -58,9 +60,11 @@ def read_idx(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> np.nd
     """
     path = Path(path)
     try:
-        with open(path, "rb") as probe:
-            packed = probe.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if packed else open(path, "rb") as handle:
+        with open(path, "rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            # What gzip reads from is no file in name only.
+            handle: Any = gzip.GzipFile(fileobj=Members(file)) if packed else file
             magic = handle.read(4)
             known = len(magic) == 4 and magic[:2] == b"\0\0" and magic[2] in _DTYPES
             if not known or not 0 < magic[3] <= _MOST_SIDES:
@@ -72,8 +76,9 @@ def read_idx(path: str | os.PathLike[str], max_bytes: int = _MAX_BYTES) -> np.nd
             dtype = np.dtype(_DTYPES[magic[2]])
             # An empty array must not have sides that no array has either.
             n_bytes = math.prod(side or 1 for side in shape) * dtype.itemsize
-            if n_bytes > max_bytes:
-                raise DataError(f"{path}: announces {n_bytes} bytes, too many")
+            most = unpacked_limit(path.stat().st_size, max_bytes)
+            if n_bytes > most:
+                raise DataError(f"{path}: announces {n_bytes} bytes, too many (at most {most})")
             return _body(path, handle, shape, dtype, math.prod(shape))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror or error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import math
 import os
 import zlib
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from visionshare.datasets.bounds import Members, unpacked_limit
 from visionshare.errors import DataError
 
 __all__ = ["read_libsvm"]
@@ -57,16 +59,24 @@ def read_libsvm(
     from sklearn.datasets import load_svmlight_file
 
     path = Path(path)
-    opener: Callable[..., Any] = {".bz2": bz2.open, ".gz": gzip.open}.get(path.suffix, open)
+    openers: dict[str, Callable[..., Any]] = {".bz2": bz2.open, ".gz": gzip.open}
+    opener = openers.get(path.suffix)
     try:
-        with opener(path, "rb") as handle:
-            text = handle.read(max_bytes + 1)
-        if len(text) > max_bytes:
-            raise DataError(f"{path}: unpacks to more than {max_bytes} bytes")
-        pixels = int(np.prod(shape))
+        most = unpacked_limit(path.stat().st_size, max_bytes)
+        with open(path, "rb") as file:
+            text = (opener(Members(file)) if opener else file).read(most + 1)
+        if len(text) > most:
+            raise DataError(f"{path}: unpacks to more than {most} bytes")
+        # Each line is an image, however little it says.
+        pixels = math.prod(shape)
+        n_bytes = 4 * pixels * (text.count(b"\n") + 1)
+        if n_bytes > unpacked_limit(len(text), n_bytes):
+            raise DataError(f"{path}: images of {n_bytes} bytes in a text of {len(text)}")
         table, labels = load_svmlight_file(
             io.BytesIO(text), n_features=pixels, dtype=np.float32, zero_based=False
         )
+    except DataError:
+        raise
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     except (ValueError, OverflowError) as error:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from visionshare.class_labels import in_order
+from visionshare.datasets.bounds import check_count, unpacked_limit
 from visionshare.datasets.folders import Fit, read_image
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.pictures.folders import role_of, roles_of
@@ -25,6 +26,10 @@ __all__ = ["find_shards", "has_parquet", "parquet_pictures", "read_parquet"]
 _MAX_BYTES = 8 << 30
 # Read from a file at once, however large its row groups are.
 _BUFFER = 1 << 20
+# Rows that are unpacked together, and how often what a file unpacks to may stand in its rows.
+_BATCH, _COPIES = 8, 4
+# Groups of rows that every file may have, and bytes of a file for each further one.
+_FREE_GROUPS, _GROUP_BYTES = 500, 1 << 14
 _IMAGES, _LABELS = ("image", "img"), "label"
 # "train-00000-of-00002.parquet", "test.parquet"
 _NAME = re.compile(r"(train|test|validation)(?![A-Za-z])(?:-(\d+)-of-(\d+))?")
@@ -314,6 +319,10 @@ def _described(path: Path) -> _Shard:
         schema = file.schema_arrow
         image, is_text = _image_column(path, schema), _are_texts(path, schema)
         classes = () if is_text else _named_classes(path, schema.metadata)
+        size, about = path.stat().st_size, file.metadata
+        check_count(str(path), about.num_rows, size)
+        if about.num_row_groups > _FREE_GROUPS + size // _GROUP_BYTES:
+            raise DataError(f"{path}: {about.num_row_groups} groups of rows; write larger ones")
         return _Shard(path, file.metadata.num_rows, image, is_text, classes)
 
 
@@ -365,20 +374,23 @@ def _named_classes(path: Path, metadata: dict[bytes, bytes] | None) -> tuple[str
 def _rows(shard: _Shard) -> Iterator[tuple[bytes | None, int | str | None]]:
     """Yield the picture and the label of each row.
 
-    Rows are unpacked one by one: a few bytes of a file may stand for any number of large pictures.
+    Few rows are unpacked together, and all of them to no more than the file's size allows: a few
+    bytes may stand for any number of large pictures.
     """
-    columns, n_rows = [shard.image, _LABELS], 0
+    columns, n_rows, n_bytes = [shard.image, _LABELS], 0, 0
+    most = _COPIES * unpacked_limit(shard.path.stat().st_size, _MAX_BYTES)
     column, *inner = shard.image.split(".")
     with _opened(shard.path) as file:
-        for batch in file.iter_batches(batch_size=1, columns=columns, use_threads=False):
+        for batch in file.iter_batches(batch_size=_BATCH, columns=columns, use_threads=False):
             pictures = batch.column(column)
-            # Of a record that is missing, flattening gives no bytes.
-            (content,) = (pictures.flatten()[0] if inner else pictures).to_pylist()
-            (label,) = batch.column(_LABELS).to_pylist()
-            n_rows += 1
+            n_rows, n_bytes = n_rows + len(pictures), n_bytes + batch.nbytes
             if n_rows > shard.n_rows:
                 break
-            yield content, label
+            if n_bytes > most:
+                raise DataError(f"{shard.path}: unpacks to more than {most} bytes")
+            # Of a record that is missing, flattening gives no bytes.
+            contents = (pictures.flatten()[0] if inner else pictures).to_pylist()
+            yield from zip(contents, batch.column(_LABELS).to_pylist(), strict=True)
     if n_rows != shard.n_rows:
         raise DataError(f"{shard.path}: other than the {shard.n_rows} rows that it tells of")
 

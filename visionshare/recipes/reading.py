@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -17,11 +16,7 @@ from visionshare.names import did_you_mean, nothing_named
 from visionshare.recipes.registry import DEFAULT_LEARNER, learner_kinds
 from visionshare.recipes.schema import Recipe, recipe_model
 from visionshare.recipes.sections import INVALID
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from visionshare.toml_file import parse_toml, read_toml_file
 
 __all__ = [
     "LISTED_PIPELINES",
@@ -51,7 +46,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         If it cannot be read or is invalid.
     """
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return read_toml_file(path)
     except OSError as error:
         raise RecipeError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -74,7 +69,7 @@ def parse_recipe(text: str) -> Recipe:
     'pixels'
     """
     try:
-        values = tomllib.loads(text)
+        values = parse_toml(text)
     except ValueError as error:
         raise RecipeError(f"invalid TOML ({error})") from None
     kind = values.get("learner", {}).get("kind", DEFAULT_LEARNER)
@@ -95,7 +90,7 @@ def parse_setting(text: str) -> tuple[list[str], Any]:
     if not equals or not all(key.split(".")):
         raise RecipeError(f"--set {text!r}: give a setting such as learner.rounds=20")
     try:
-        return key.split("."), tomllib.loads(f"value = {value}")["value"]
+        return key.split("."), parse_toml(f"value = {value}")["value"]
     except (ValueError, RecursionError):
         return key.split("."), value
 

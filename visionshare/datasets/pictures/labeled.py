@@ -55,6 +55,8 @@ class PictureSet:
         Arrays have one shape; those that are prepared are taken as they are.
     values : tuple of float, optional
         What became 0 and 255 in arrays that were no bytes.
+    blocks : tuple of (str, ndarray)
+        Of arrays, all of them: what messages call an image, before its number, and the images.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class PictureSet:
     notes: tuple[str, ...] = ()
     kind: str = "files"
     values: tuple[float, float] | None = None
+    blocks: tuple[tuple[str, np.ndarray], ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)

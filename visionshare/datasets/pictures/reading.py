@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -118,6 +119,8 @@ def read_pictures(
     steps = Preprocessing() if steps is None or pictures.kind == "prepared" else steps
     n = len(pictures) if chosen is None else int(np.sum(chosen))
     images = _Images(n, size, max_bytes)
+    if _are_taken_as_they_are(pictures, size, mode, steps):
+        return _taken_as_they_are(pictures, chosen, max_bytes)
     names: list[str] = []
     digests: list[bytes] = []
     kept: list[int] = []
@@ -133,13 +136,15 @@ def read_pictures(
         digest = _digest(pixels)
         return images.fitted(pixels, steps, content.name), digest
 
+    n_threads = resolve_jobs(n_jobs)
     with (
         collect_notices() as notices,
-        ThreadPoolExecutor(resolve_jobs(n_jobs)) as threads,
+        ThreadPoolExecutor(n_threads) as threads,
         stage("reading", n) as advance,
     ):
         for numbers, contents in pictures.batches(chosen):
-            found = threads.map(one, contents)
+            # One thread would wait for another with each picture.
+            found = threads.map(one, contents) if n_threads > 1 else map(one, contents)
             for number, content, result in zip(numbers, contents, found, strict=True):
                 if isinstance(result, DataError):
                     broken.append(str(result))
@@ -172,6 +177,61 @@ def broken_sentence(broken: list[str], n: int) -> str:
     )
 
 
+def _are_taken_as_they_are(
+    pictures: PictureSet, size: tuple[int, int] | None, mode: str | None, steps: Preprocessing
+) -> bool:
+    """Return whether all are arrays of one shape and type, of which nothing is to be changed."""
+    kinds = {(images.shape[1:], images.dtype) for _, images in pictures.blocks}
+    if len(kinds) != 1:
+        return False
+    ((shape, dtype),) = kinds
+    is_picture = len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
+    if dtype not in (np.uint8, np.uint16) or not is_picture:
+        return size is None
+    own = {2: "gray", 3: "color"}[len(shape)]
+    return (
+        dtype == np.uint8
+        and shape[2:] in ((), (3,))
+        and size in (None, shape[:2])
+        and mode in (None, own)
+        and steps == Preprocessing()
+    )
+
+
+def _taken_as_they_are(
+    pictures: PictureSet, chosen: np.ndarray | None, max_bytes: int
+) -> ReadPictures:
+    """Return arrays as pictures that were read, with few steps of the interpreter for each."""
+    wanted = np.ones(len(pictures), bool) if chosen is None else chosen
+    numbers = np.flatnonzero(wanted)
+    names = [f"{name} {i}" for name, images in pictures.blocks for i in range(len(images))]
+    if len(numbers) < len(names):
+        names = [names[number] for number in numbers]
+    name, first = pictures.blocks[0]
+    _check_size(name, len(numbers), first.shape[1:], first.dtype, max_bytes)
+    ends = np.cumsum([len(images) for _, images in pictures.blocks])[:-1]
+    parts = [
+        images if part.all() else images[part]
+        for (_, images), part in zip(pictures.blocks, np.split(wanted, ends), strict=True)
+    ]
+    images = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
+    return ReadPictures(images, numbers.astype(np.int64), names, _digests(images), [])
+
+
+def _digests(images: np.ndarray) -> list[bytes]:
+    """Return the digest of each image, see :func:`_digest`."""
+    shape = images.shape[1:]
+    start = hashlib.blake2b(repr((shape, str(images.dtype))).encode(), digest_size=_DIGEST)
+    content = images.reshape(-1).view(np.uint8).data
+    n_bytes = images[:1].nbytes
+    digests = []
+    for first in range(0, len(content), max(1, n_bytes)):
+        digest = start.copy()
+        digest.update(content[first : first + n_bytes])
+        digests.append(digest.digest())
+    return digests or [start.digest()] * len(images)
+
+
 def _pixels(
     content: Content, mode: str | None, steps: Preprocessing, values: SetRange
 ) -> np.ndarray:
@@ -195,6 +255,17 @@ def _digest(pixels: np.ndarray) -> bytes:
     digest = hashlib.blake2b(repr((pixels.shape, str(pixels.dtype))).encode(), digest_size=_DIGEST)
     digest.update(np.ascontiguousarray(pixels).data)
     return digest.digest()
+
+
+def _check_size(name: str, n: int, shape: tuple[int, ...], dtype: np.dtype, max_bytes: int) -> None:
+    """Check that so many images are accepted, and that there is memory for them."""
+    needed = n * math.prod(shape) * dtype.itemsize
+    if needed > max_bytes:
+        raise DataError(
+            f"{name}: {n} images of shape {shape} take {size_text(needed)}, at "
+            f"most {size_text(max_bytes)} are accepted; give a smaller size"
+        )
+    check_fits(f"{n} images of shape {shape}", needed, "a smaller size")
 
 
 class _Images:
@@ -222,13 +293,7 @@ class _Images:
     def add(self, image: np.ndarray, name: str) -> None:
         """Take one more."""
         if self._images is None:
-            needed = self._n * image.nbytes
-            if needed > self._max_bytes:
-                raise DataError(
-                    f"{name}: {self._n} images of shape {image.shape} take {size_text(needed)}, at "
-                    f"most {size_text(self._max_bytes)} are accepted; give a smaller size"
-                )
-            check_fits(f"{self._n} images of shape {image.shape}", needed, "a smaller size")
+            _check_size(name, self._n, image.shape, image.dtype, self._max_bytes)
             self._images = np.empty((self._n, *image.shape), image.dtype)
         if image.shape != self._images.shape[1:]:
             shapes = f"shape {image.shape}, not {self._images.shape[1:]}"

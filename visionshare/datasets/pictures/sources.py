@@ -11,6 +11,7 @@ import numpy as np
 
 from visionshare.class_labels import in_order
 from visionshare.datasets.arrays import read_hdf5, read_npz
+from visionshare.datasets.bounds import check_count
 from visionshare.datasets.idx import is_idx, read_idx
 from visionshare.datasets.imageset import ImageSet
 from visionshare.datasets.parquet import has_parquet, parquet_pictures
@@ -114,6 +115,8 @@ def _in_folder(folder: Path) -> PictureSet:
 
 def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arrays") -> PictureSet:
     parts = _parts(path, arrays)
+    n_images = sum(images.shape[0] for _, images, _ in parts if images.ndim)
+    check_count(str(path), n_images, path.stat().st_size)
     sets = [labeled_arrays(path, images, labels) for _, images, labels in parts]
     kinds = sorted({str(part.images.dtype.newbyteorder("=")) for part in sets})
     if len(kinds) > 1:
@@ -133,13 +136,15 @@ def _array_pictures(path: Path, arrays: dict[str, np.ndarray], kind: str = "arra
     tables = [np.array([place[name] for name in part.classes], np.int64) for part in sets]
     labels = np.concatenate([table[part.labels] for table, part in zip(tables, sets, strict=True)])
 
+    names = [f"{path}: image" if role is None else f"{path}: {role} image" for role, *_ in parts]
+    blocks = tuple(zip(names, (part.images for part in sets), strict=True))
+
     def contents() -> Iterator[Content]:
-        for (role, *_), part in zip(parts, sets, strict=True):
-            where = f"{path}: image" if role is None else f"{path}: {role} image"
-            for number, pixels in enumerate(part.images):
+        for where, images in blocks:
+            for number, pixels in enumerate(images):
                 yield Content(f"{where} {number}", pixels)
 
-    return PictureSet(path.stem, classes, labels, roles, contents, notes, kind, values)
+    return PictureSet(path.stem, classes, labels, roles, contents, notes, kind, values, blocks)
 
 
 def _in_bytes(

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.pictures.folders import ROLE_WORDS, classes_of, role_of, roles_of
@@ -23,6 +23,8 @@ _LABELS = ("label", "class", "category", "target", "labels", "class_name", "y")
 _SPLITS = ("split", "set", "subset", "fold", "partition")
 _NAMES = ("labels", "metadata", "annotations", "index", "images")
 _MAX_BYTES, _MAX_ROWS, _MAX_LINE = 1 << 30, 20_000_000, 1 << 16
+# Rows of one picture, and rows that are empty.
+_MAX_SAME, _MAX_EMPTY = 1000, 100_000
 
 
 def find_table(folder: Path) -> Path | None:
@@ -75,7 +77,7 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
     try:
         if table.stat().st_size > _MAX_BYTES:
             raise DataError(f"{table}: larger than {_MAX_BYTES} bytes")
-        rows = list(_rows(table))
+        rows = _checked_rows(table)
     except DataError:
         raise
     except OSError as error:
@@ -85,10 +87,9 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
         raise DataError(f"{table}: cannot be read as a table ({line})") from None
     if not rows:
         raise DataError(f"{table}: no rows")
-    root = table.resolve().parent
-    paths = [_inside(root, row[1], f"{table}: row {row[0]}") for row in rows]
-    names = [row[2] for row in rows]
-    given = [_role(table, row[0], row[3]) for row in rows]
+    paths = [path for path, _, _ in rows]
+    names = [name for _, name, _ in rows]
+    given = [role for _, _, role in rows]
     roles = roles_of(given, str(table))
     classes, labels = classes_of(names, given, str(table))
 
@@ -96,6 +97,23 @@ def table_pictures(path: str | os.PathLike[str]) -> PictureSet:
         return (Content(path, path) for path in paths)
 
     return PictureSet(table.stem, classes, labels, roles, contents)
+
+
+def _checked_rows(table: Path) -> list[tuple[str, str, str | None]]:
+    """Return path, label and role of each row, each of which is checked once it is read."""
+    root = table.resolve().parent
+    found: list[tuple[str, str, str | None]] = []
+    # Files that were looked for by the texts that name them, and in how many rows each is.
+    known: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for number, name, label, split in _rows(table):
+        if (path := known.get(name)) is None:
+            path = known[name] = _inside(root, name, f"{table}: row {number}")
+        counts[path] = counts.get(path, 0) + 1
+        if counts[path] > _MAX_SAME:
+            raise DataError(f"{table}: row {number}: {name!r} is in more than {_MAX_SAME} rows")
+        found.append((path, label, _role(table, number, split)))
+    return found
 
 
 def _role(table: Path, number: int, split: str) -> str | None:
@@ -123,10 +141,16 @@ def _csv_rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
         first = file.readline(_MAX_LINE)
         file.seek(0)
         separator = max(",;\t", key=first.count)
-        reader = csv.reader(file, delimiter=separator, strict=True)
+        lines = _Lines(file)
+        reader = csv.reader(lines, delimiter=separator, strict=True)
         columns: tuple[int, int, int | None] | None = None
+        n_empty = 0
         for row in reader:
+            lines.renew()
             if not any(row):
+                n_empty += 1
+                if n_empty > _MAX_EMPTY:
+                    raise DataError(f"{table}: more than {_MAX_EMPTY} empty rows")
                 continue
             if columns is None:
                 columns, is_header = _columns(table, row)
@@ -137,6 +161,24 @@ def _csv_rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
                 raise DataError(f"{table}: row {reader.line_num}: {len(row)} columns, too few")
             cells = [row[i].strip() if i is not None else "" for i in (path, label, split)]
             yield reader.line_num, cells[0], cells[1], cells[2]
+
+
+class _Lines:
+    """The lines of a file, of which one row takes so many characters at most."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._left = file, _MAX_LINE
+
+    def renew(self) -> None:
+        """Begin with the next row."""
+        self._left = _MAX_LINE
+
+    def __iter__(self) -> Iterator[str]:
+        while line := self._file.readline(_MAX_LINE + 1):
+            self._left -= len(line)
+            if self._left < 0:
+                raise ValueError(f"a row of more than {_MAX_LINE} characters")
+            yield line
 
 
 def _columns(table: Path, row: list[str]) -> tuple[tuple[int, int, int | None], bool]:
@@ -153,10 +195,13 @@ def _columns(table: Path, row: list[str]) -> tuple[tuple[int, int, int | None], 
 
 def _json_rows(table: Path) -> Iterator[tuple[int, str, str, str]]:
     with open(table, encoding="utf-8-sig") as file:
-        number = 0
+        number = n_empty = 0
         while line := file.readline(_MAX_LINE):
             number += 1
             if not line.strip():
+                n_empty += 1
+                if n_empty > _MAX_EMPTY:
+                    raise DataError(f"{table}: more than {_MAX_EMPTY} empty rows")
                 continue
             row = json.loads(line)
             if not isinstance(row, dict):

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from visionshare.datasets.bounds import BoundedFile, Members, unpacked_limit
 from visionshare.datasets.folders import is_left_behind, is_picture_name
 from visionshare.datasets.notices import collect_notices, note_kind
 from visionshare.datasets.pictures.folders import classes_of, role_of, roles_of
@@ -24,9 +25,10 @@ __all__ = ["find_tars", "is_tar", "tar_contents", "tar_pictures"]
 
 _SUFFIXES = (".tar", ".tar.gz", ".tgz")
 _LABELS = ("label", "cls", "class", "category", "target", "class_name")
-# Of a picture or a tar's own header, of a label, and of all that a tar unpacks to.
-_MAX_MEMBER, _MAX_LABEL, _MAX_BYTES = 256 << 20, 1 << 16, 256 << 30
-_MAX_MEMBERS = 10_000_000
+# Bytes of a picture, of a label, of all that a tar unpacks to, and of the headers of a member.
+_MAX_MEMBER, _MAX_LABEL, _MAX_BYTES, _MAX_HEADER = 256 << 20, 1 << 16, 256 << 30, 1 << 16
+# And the number of members, and of headers of all of them.
+_MAX_MEMBERS, _MAX_HEADERS = 10_000_000, 100
 _BROKEN = (
     tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError, RecursionError,
 )  # fmt: skip
@@ -145,61 +147,56 @@ def tar_contents(path: str | os.PathLike[str]) -> Iterator[Content]:
 
 def _members(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
     """Yield the files of a tar: the name, and a function that reads so many bytes at most."""
-    total = 0
-    with _opened(path) as tar:
+    with _opened(path) as (tar, headers, file, most):
         for number, member in enumerate(tar):
             # All members so far would fill the memory.
             tar.members = []  # type: ignore[attr-defined]
-            total += member.size
-            if number >= _MAX_MEMBERS or total > _MAX_BYTES:
-                raise DataError(f"{path}: too many files, or too large")
-            parts = PurePosixPath(member.name).parts
-            is_left = any(part != ".." and is_left_behind(part) for part in parts)
+            # What headers say of all members is copied to each.
+            is_long = len(tar.pax_headers) > _MAX_HEADERS
+            if number >= _MAX_MEMBERS or member.offset_data + member.size > most or is_long:
+                raise DataError(f"{path}: too many files, too large, or too much about all files")
+            headers.renew()
+            parts = member.name.split("/")
+            is_left = any(is_left_behind(part) for part in parts if part not in ("", ".", ".."))
             if not member.isreg() or member.issparse() or is_left:
                 continue
 
-            def read(most: int, member: tarfile.TarInfo = member) -> bytes:
-                if member.size > most:
-                    raise DataError(f"{path}: {member.name}: larger than {most} bytes")
-                file = tar.extractfile(member)
-                return b"" if file is None else file.read()
+            def read(largest: int, member: tarfile.TarInfo = member) -> bytes:
+                if member.size > largest:
+                    raise DataError(f"{path}: {member.name}: larger than {largest} bytes")
+                file.seek(member.offset_data)
+                content = bytes(file.read(member.size))
+                if len(content) < member.size:
+                    raise DataError(f"{path}: {member.name}: the file ends before")
+                return content
 
             yield member.name, read
 
 
 @contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[tarfile.TarFile]:
-    """Open a tar; what goes wrong inside of the block is a DataError."""
+def _opened(
+    path: str | os.PathLike[str],
+) -> Iterator[tuple[tarfile.TarFile, BoundedFile, Any, int]]:
+    """Open a tar: itself, what its headers are read from, its bytes, and their most number.
+
+    What goes wrong inside of the block is a DataError.
+    """
     try:
         with open_file(path) as file:
             packed = file.read(2) == b"\x1f\x8b"
+            most = _MAX_BYTES
+            if packed:
+                most = unpacked_limit(file.seek(0, os.SEEK_END), most)
             file.seek(0)
-            plain: Any = gzip.GzipFile(fileobj=file) if packed else file
-            with tarfile.open(fileobj=_Bounded(plain), mode="r:") as tar:  # type: ignore[call-overload]
-                yield tar
+            plain: Any = gzip.GzipFile(fileobj=Members(file)) if packed else file
+            headers = BoundedFile(plain, _MAX_HEADER)
+            with tarfile.open(fileobj=headers, mode="r:") as tar:  # type: ignore[call-overload]
+                yield tar, headers, plain, most
     except DataError:
         raise
     except _BROKEN as error:
         line = " ".join(str(error).split())[:200]
         raise DataError(f"{path}: cannot be read as a tar ({line})") from None
-
-
-class _Bounded:
-    """A file that is read some bytes at a time: headers may ask for any number."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _MAX_MEMBER:
-            raise ValueError(f"{size} bytes at once")
-        return bytes(self._file.read(size))
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._file.seek(offset, whence))
-
-    def tell(self) -> int:
-        return int(self._file.tell())
 
 
 def _key(member: str) -> str:

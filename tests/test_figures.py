@@ -1,5 +1,6 @@
 """Figures of README and of the pages are those of the records in docs/results; none is a target."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -177,3 +178,15 @@ def test_no_page_shows_what_was_asked_of_a_figure(page):
     text = " ".join(page.read_text(encoding="utf-8").split())
     targets = r"\| asked|\*\*Asked|Asked:|asked (at most|of )|was asked (of|for\*)|not reached;"
     assert not re.search(targets, text)
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "gallery").glob("*.py")), ids=lambda p: p.stem
+)
+def test_a_page_of_the_gallery_asserts_what_it_claims(page):
+    """The assertions run when the site is built, where a failed page is an error."""
+    tree = ast.parse(page.read_text(encoding="utf-8"))
+    claims = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    assert claims
+    # Of what the page computed, not of constants.
+    assert all(any(isinstance(n, ast.Name) for n in ast.walk(claim)) for claim in claims)

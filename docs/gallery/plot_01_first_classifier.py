@@ -8,7 +8,7 @@ Learn 8×8 digits with 40 features, and look at the mistakes.
 import matplotlib.pyplot as plt
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from visionshare import PatchTemplates, ShareBoost
+from visionshare import PatchTemplates, ShareBoost, load
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_dataset
 
@@ -25,6 +25,7 @@ print(train.images.shape, test.images.shape)
 family = PatchTemplates(patch_size=3, n_templates=100, grid=3, widths=(2.0,), random_state=0)
 family.fit(train.images)
 print(family.n_features_, "candidates")
+assert family.n_features_ >= 500
 
 # %%
 # A **learner** chooses a few of them, one each round, for all classes together.
@@ -37,8 +38,11 @@ model = ShareBoost(rounds=40).fit(columns, train.labels)
 
 classifier = model.to_classifier(family)
 predicted = classifier.predict(test.images)
-print(f"{(predicted != test.labels).mean():.2%} of the test images are wrong")
+error = (predicted != test.labels).mean()
+print(f"{error:.2%} of the test images are wrong")
 print(f"{classifier.macs:,} multiply-accumulates per image, {classifier.nbytes:,} bytes")
+assert classifier.n_features == 40
+assert error < 0.06
 
 ConfusionMatrixDisplay.from_predictions(test.labels, predicted, colorbar=False)
 plt.show()
@@ -47,3 +51,4 @@ plt.show()
 # One file holds it. It has data only: nothing in it can run.
 
 classifier.save("digits.safetensors")
+assert (load("digits.safetensors").predict(test.images) == predicted).all()

@@ -41,6 +41,8 @@ plt.show()
 
 values = classifier.family.transform(train.images)[:, 0]
 order = np.argsort(values)
+assert len(classifier.features) == 12
+assert values[order[-10:]].min() > values[order[:10]].max()
 figure, axes = plt.subplots(2, 10, figsize=(11, 2.4))
 for row, chosen in zip(axes, (order[-10:], order[:10]), strict=True):
     for axis, i in zip(row, chosen, strict=True):

@@ -27,6 +27,7 @@ columns = ArrayColumns.from_family(family.fit(train.images), train.images)
 classifier = ShareBoost(rounds=20).fit(columns, train.labels).to_classifier(family)
 error = (classifier.predict(test.images) != test.labels).mean()
 print(f"{error:.1%} of the test patches are wrong, with {classifier.n_features} features")
+assert error < 0.2
 
 # %%
 # A picture of the right halves, which trained nothing:
@@ -35,7 +36,9 @@ plates = [data.brick(), data.grass(), data.gravel()]
 mosaic = np.hstack([plate[:128, 256:352] for plate in plates])
 labels = label_map(classifier, mosaic, step=2, smooth=9)
 truth = np.repeat(np.arange(3), 96)[None, :]
-print(f"{(labels == truth).mean():.1%} of the pixels are right")
+right = (labels == truth).mean()
+print(f"{right:.1%} of the pixels are right")
+assert right > 0.8
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(6, 5))
 above.imshow(mosaic, cmap="gray")

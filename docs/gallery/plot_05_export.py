@@ -32,6 +32,7 @@ print("\n".join(program.files["classifier.h"].splitlines()[:20]))
 compiled = compile_classifier(classifier, quantize="int8")
 same = (compiled.predict(test.images) == expected).mean()
 print(f"int8: {same:.2%} of the labels are those of Python")
+assert same > 0.97
 
 # %%
 # ONNX computes the same scores, up to rounding.
@@ -40,6 +41,8 @@ model = onnx_program(classifier)
 result = run_onnx(model, test.images)
 difference = np.abs(result.scores - classifier.decision_function(test.images)).max()
 print(f"ONNX: {len(model.content):,} bytes, scores differ by {difference:.1e} at most")
+assert difference < 1e-3
+assert (result.labels == expected).all()
 
 sizes = {
     "safetensors": classifier.nbytes,

@@ -28,6 +28,7 @@ means = []
 for n in counts:
     model = make_pipeline(StandardScaler(), ShareBoost(rounds=n))
     means.append(cross_val_score(model, X, y, cv=5).mean())
+assert means[0] < 0.9 < max(means)
 plt.figure(figsize=(6, 3))
 plt.plot(counts, means, marker="o")
 plt.xlabel("columns")
@@ -40,3 +41,4 @@ plt.show()
 
 model = ShareBoost(rounds=4).fit(StandardScaler().fit_transform(X), y)
 print([wine.feature_names[j] for j in model.support_])
+assert len(set(model.support_)) == 4

@@ -24,11 +24,14 @@ model.fit(DrawnColumns(draws, train.images), train.labels)
 classifier = model.to_classifier(draws)
 error = (classifier.predict(test.images) != test.labels).mean()
 print(f"{classifier.n_features} features, {error:.2%} of the test images are wrong")
+assert error < 0.1
 
 # %%
 # The penalty keeps few filters, and of these some matter most: the norm of each filter's weights.
 
 norms = np.linalg.norm(classifier.weights, axis=0)
+assert np.count_nonzero(norms) == classifier.n_features
+assert norms.max() > 2 * np.median(norms)
 figure, axis = plt.subplots(figsize=(6, 3))
 axis.bar(range(len(norms)), np.sort(norms)[::-1])
 axis.set(xlabel="filter", ylabel="norm of its weights")

@@ -37,6 +37,9 @@ figures = early.measure(test.images, test.labels)
 errors = int((classifier.predict(test.images) != test.labels).sum())
 print(f"all features: {errors} errors of {len(test)}, {classifier.macs:,} multiply-accumulates")
 print(f"early exit:   {figures.errors} errors, {figures.average_macs:,.0f} on average")
+# The rule was to harm one image in a hundred; it saves two fifths of the work at least.
+assert figures.average_macs < 0.6 * classifier.macs
+assert figures.errors <= errors + 0.02 * len(test)
 
 plt.figure(figsize=(6, 3))
 stops = [*map(str, rule.rounds), "all"]

@@ -36,7 +36,8 @@ for j in said.strongest(n=5):
     print(
         f"feature {said.numbers[j]:2}: {said.evidence[label, j]:+.2f}, rows {rows}, columns {cols}"
     )
-print(np.allclose(said.contributions.sum(axis=1) + said.base, said.scores, atol=1e-4))
+assert np.allclose(said.contributions.sum(axis=1) + said.base, said.scores, atol=1e-4)
+assert said.label == said.classes[first]
 
 # %%
 # The evidence of all features, each spread over the pixels that it responded to; red speaks for the class.

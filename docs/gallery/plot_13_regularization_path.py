@@ -27,6 +27,9 @@ weights = np.zeros((len(models), X.shape[1]))
 for i, model in enumerate(models):
     weights[i, model.support_] = np.ravel(model.coef_)
 
+assert (np.diff(alphas) < 0).all()
+assert len(models[0].support_) <= 1 < len(models[-1].support_)
+
 figure, axis = plt.subplots(figsize=(7, 4))
 for j, name in enumerate(names):
     axis.plot(alphas, weights[:, j], label=name)

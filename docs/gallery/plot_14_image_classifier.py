@@ -18,6 +18,7 @@ train, test = load_dataset("digits", "train"), load_dataset("digits", "test")
 model = ImageClassifier(budget=30_000, random_state=0)
 model.fit(train.images, train.labels)
 print(model)
+assert model.cost_["macs"] <= 30_000
 
 # %%
 # What was tried, compared on training images that were held out:
@@ -31,6 +32,7 @@ for proposal, error in zip(results["proposal"], results["error"], strict=True):
 
 wrong = model.predict(test.images) != test.labels
 print(f"{wrong.mean():.2%} of the test images are wrong")
+assert wrong.mean() < 0.06
 figure, axes = plt.subplots(1, 8, figsize=(8, 1.4))
 for axis, i in zip(axes, wrong.nonzero()[0], strict=False):
     axis.imshow(test.images[i], cmap="gray")

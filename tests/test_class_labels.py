@@ -162,6 +162,9 @@ def test_what_is_made_of_classifiers_keeps_their_labels(kind):
     _check(early.predict(X), labels, model.classes_)
     wrong = [a != b for a, b in zip(early.predict(X).tolist(), labels, strict=True)]
     assert early.measure(X, labels).errors == sum(wrong)
+    assert early.score(X, y) == pytest.approx(1 - np.mean(wrong))
+    right = [a == b for a, b in zip(model.predict(X).tolist(), labels, strict=True)]
+    assert model.score(X, y) == pytest.approx(np.mean(right))
     _check(averaged([model, model]).predict(X), labels, model.classes_)
     _check(model.at(3).predict(X), labels, model.classes_)
     results = Results.of(model, X, labels)
@@ -243,7 +246,7 @@ def test_an_order_is_told_by_labels_that_moved(labels, names, is_refused):
 )  # fmt: skip
 def test_what_is_no_label_is_refused(labels, texts):
     X = texts[0]
-    images = np.zeros((_N, 6, 6), np.uint8)
+    images = np.random.default_rng(0).integers(0, 256, (_N, 6, 6), np.uint8)
     for learner, examples in ((ShareBoost(2), X), (ImageClassifier(Pixels(), n_jobs=1), images)):
         with pytest.raises(InputError, match=r"^y: got"):
             learner.fit(examples, labels)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from visionshare.classifier.exit_rule import ExitRule, check_labels, check_rule, score_margins
+from visionshare.class_labels import label_array
+from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins, true_numbers
 from visionshare.errors import InputError
 from visionshare.resources import product
 from visionshare.scores import predict_labels
@@ -173,7 +174,7 @@ class EarlyExit:
         """Return the fraction of the images whose class is predicted."""
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(images, n_jobs)))
+        return float(accuracy_score(label_array(y), self.predict(images, n_jobs)))
 
     def stops(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the stage, from 0, at which each image stops: ``costs[stops]`` is what it cost."""
@@ -194,7 +195,7 @@ class EarlyExit:
         InputError
             If there is not a class for each image, or no image, or a label is no class.
         """
-        numbers = check_labels(labels, images, self.classes_)
+        numbers = true_numbers(labels, images, self.classes_)
         scores, stops = self.run(images, n_jobs)
         wrong = np.argmax(scores, axis=1) != numbers
         counts = np.bincount(stops, minlength=len(self.stages))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from visionshare.classifier.exit_plan import CandidateRound, ExitPlan
-from visionshare.classifier.exit_rule import ExitRule, check_labels, score_margins
+from visionshare.classifier.exit_rule import ExitRule, score_margins, true_numbers
 from visionshare.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def learn_exit_rule(
     True
     """
     check_exit_options(tolerance, stages)
-    check_labels(labels, images, classifier.classes_)
+    true_numbers(labels, images, classifier.classes_)
     _check_path(classifier)
     values = classifier.family.transform(classifier.rasters(images), None, n_jobs)
     return exit_rule_of_values(classifier, values, labels, tolerance=tolerance, stages=stages)
@@ -216,7 +216,7 @@ class ExitCandidates:
         self, classifier: CompactClassifier, values: np.ndarray, labels: np.ndarray
     ) -> None:
         self._classifier = classifier
-        numbers = check_labels(labels, values, classifier.classes_)
+        numbers = true_numbers(labels, values, classifier.classes_)
         self._n_images = len(numbers)
         path, last = classifier.path, len(classifier.path)
 

@@ -11,7 +11,7 @@ import numpy as np
 from visionshare.class_labels import numbers_of
 from visionshare.errors import InputError
 
-__all__ = ["ExitRule", "check_labels", "check_rule", "score_margins"]
+__all__ = ["ExitRule", "check_rule", "score_margins", "true_numbers"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def score_margins(scores: np.ndarray) -> np.ndarray:
     return np.asarray(best[:, 1] - best[:, 0])
 
 
-def check_labels(labels: np.ndarray, images: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def true_numbers(labels: np.ndarray, images: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return the number of each image's class.
 
     Raises

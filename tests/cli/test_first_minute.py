@@ -139,6 +139,14 @@ def test_what_follows_two_dashes_is_no_option(run_folder, capsys):
         ("store info photoz", "no folder of a store named 'photoz'. Did you mean 'photos'?"),
         ("store verify photos", "photos: a folder without manifest.json"),
         ("transfer photos leters --out x", "named 'leters'"),
+        # Values.
+        ("train digits --rounds many", "--rounds: got 'many'; accepted: a whole number."),
+        ("train digits --rounds=2.5", "--rounds: got '2.5'; accepted: a whole number."),
+        ("predict out/letters photos -j x", "--jobs: got 'x'; accepted: a whole number."),
+        ("transfer photos out/letters --tol x", "--tol: got 'x'; accepted: a number."),
+        ("evaluate out/letters digits --split tset", "--split: got 'tset'; accepted: 'test' or"),
+        ("export out/letters --out x --to onnx --quantize int9", "--quantize: got 'int9'"),
+        ("explain out/letters photos/cat/1.png --top 0", "--top"),
         ("list polls", "(did you mean 'pools'?)"),
     ],
 )

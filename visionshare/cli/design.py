@@ -78,7 +78,7 @@ def design(
 
     threads = resolve_jobs(jobs, "--jobs")
     if time is None and structures is None:
-        raise InputError("--time", "no bound", "a time such as 30m; or --structures, or both")
+        raise InputError("--time", None, "a time such as 30m; or --structures, or both")
     if structures is not None and structures < 1:
         raise InputError("--structures", structures, "a whole number of at least 1")
     seconds = None if time is None else seconds_of(time, "--time")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 _FORMS = ("c", "onnx")
+_QUANTIZED = ("auto", "none", "int16", "int8", "int4")
 # Images of the self-test of a package.
 _OF_SELFTEST = 4
 
@@ -220,6 +221,8 @@ def export(
 
 def _checked_quantize(quantize: str, calibrate: str | None, to: str, for_device: bool) -> str:
     """Return what --quantize asks for, where it goes with the other options."""
+    if quantize not in _QUANTIZED:
+        raise InputError("--quantize", quantize, choices(quantize, _QUANTIZED))
     if to == "onnx" and quantize == "int16":
         raise InputError("--quantize", quantize, "'none', 'int8' or 'int4' with --to onnx")
     if calibrate is None and (quantize == "int4" or (to, quantize) == ("onnx", "int8")):

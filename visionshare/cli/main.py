@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -107,17 +107,32 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         # What typer raises for wrong options.
         if hasattr(error, "format_message"):
-            return failed(_usage(error))
+            return failed(_usage(error, arguments))
         if switches.debug:
             raise
         return failed(f"{type(error).__name__}: {error} (--debug shows where)")
 
 
-def _usage(error: Any) -> str:
+def _usage(error: Any, arguments: list[str]) -> str:
     """Return what is wrong with the options, and where their help is."""
-    message = error.format_message()
+    message = str(error.format_message())
     context = getattr(error, "ctx", None)
+    names = getattr(getattr(error, "param", None), "opts", ())
+    given = _value_of(names, arguments)
+    if message.startswith("Invalid value") and given is not None:
+        kind = "a whole number" if "integer" in message else "a number"
+        if "integer" in message or "number" in message or "float" in message:
+            message = f"{names[0]}: got {given!r}; accepted: {kind}."
     return message if context is None else f"{message} Help: {context.command_path} -h"
+
+
+def _value_of(names: Sequence[str], arguments: list[str]) -> str | None:
+    """Return the text that follows an option; None where it is not there."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, equals, value = argument.partition("=")
+        if name in names:
+            return value if equals else following
+    return None
 
 
 def _cut_off() -> int:

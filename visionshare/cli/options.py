@@ -70,7 +70,10 @@ ImageSize = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int, typer.Option("--jobs", help="Number of workers (threads or processes); -1: one per core.")
+    int,
+    typer.Option(
+        "--jobs", "-j", help="Number of workers (threads or processes); -1: one per core."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 SkipPreprocessing = Annotated[

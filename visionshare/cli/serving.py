@@ -29,7 +29,9 @@ def serve(
         str, typer.Option(help="Address to listen on; 0.0.0.0 is every interface.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 is any free one.")] = 8000,
-    jobs: Annotated[int, typer.Option(help="Threads that classify; -1 for all cores.")] = -1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Threads that classify; -1 for all cores.")
+    ] = -1,
     max_queue: Annotated[
         int, typer.Option(help="Pictures that may wait for a thread; further ones get 503.")
     ] = 64,

@@ -117,7 +117,7 @@ def _usage(error: Any, arguments: list[str]) -> str:
     """Return what is wrong with the options, and where their help is."""
     message = str(error.format_message())
     context = getattr(error, "ctx", None)
-    names = getattr(getattr(error, "param", None), "opts", ())
+    names: Sequence[str] = getattr(getattr(error, "param", None), "opts", ())
     given = _value_of(names, arguments)
     if message.startswith("Invalid value") and given is not None:
         kind = "a whole number" if "integer" in message else "a number"

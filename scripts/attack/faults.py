@@ -7,6 +7,7 @@ from scripts.attack.mutations import Mutation
 __all__ = ["FAULTS"]
 
 _POWER = "attack --kinds power --parts save,export-onnx --n 60"
+_SERVICE = "tests/apps/service/"
 _STORE = "tests/store/test_store.py::"
 
 FAULTS = (
@@ -166,5 +167,61 @@ FAULTS = (
         "    if len(text) < 2 or not text.startswith(_FORMULA):\n",
         "    if True:\n",
         "tests/cli/test_names.py::test_cells_are_no_formulas",
+    ),
+    Mutation(
+        "no limit of pixels", "datasets/opening.py",
+        "        if width * height > self.max_pixels:\n",
+        "        if False:\n",
+        "attack --kinds images --n 300",
+    ),
+    # Requests.
+    Mutation(
+        "any token will do", "apps/service/access.py",
+        "        return same and scheme.lower()",
+        "        return scheme.lower()",
+        f"{_SERVICE}test_attacks.py::test_hosts_and_tokens",
+    ),
+    Mutation(
+        "any host will do", "apps/service/access.py",
+        "        return bool(name) and (name in self._hosts or _is_address(name, server))\n",
+        "        return bool(name)\n",
+        f"{_SERVICE}test_attacks.py::test_hosts_and_tokens",
+    ),
+    Mutation(
+        "two hosts will do", "apps/service/access.py",
+        "        if len(hosts) > 1:\n",
+        "        if False:\n",
+        f"{_SERVICE}test_service.py::"
+        "test_what_a_proxy_may_read_otherwise_is_refused_before_the_body",
+    ),
+    Mutation(
+        "health waits in the queue", "apps/service/application.py",
+        "        return _description(worker, app.version)\n",
+        "        with worker._place():\n            return _description(worker, app.version)\n",
+        f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
+    ),
+    Mutation(
+        "no end of the queue", "apps/service/worker.py",
+        "        if self.running >= self.limits.threads + self.limits.max_queue:\n",
+        "        if False:\n",
+        f"{_SERVICE}test_connections.py::test_health_is_answered_where_the_queue_is_full",
+    ),
+    Mutation(
+        "no deadline of a body", "apps/service/bodies.py",
+        "            await asyncio.wait({self._task}, timeout=timeout)\n",
+        "            await asyncio.wait({self._task}, timeout=10)\n",
+        f"{_SERVICE}test_connections.py::test_late_clients_are_left",
+    ),
+    Mutation(
+        "no limit of a body", "apps/service/bodies.py",
+        "            if self._counted + len(part) > max_bytes:\n",
+        "            if False:\n",
+        f"{_SERVICE}test_service.py::test_a_body_without_a_length_is_cut_off_while_it_comes",
+    ),
+    Mutation(
+        "no limit of chunks", "apps/service/bodies.py",
+        "            if n_parts > _FREE_PARTS + (self._counted + len(part)) // _PART:\n",
+        "            if False:\n",
+        f"{_SERVICE}test_service.py::test_a_body_in_tiny_parts_is_refused_in_time",
     ),
 )  # fmt: skip

@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 
 from scripts.attack.damage import Inputs, mutated
+from visionshare.datasets.decoding import MAX_PIXELS
+
+# A side of more pixels than are read, and of fewer than Pillow warns of.
+_HUGE = 8200
 
 
 @cache
@@ -58,10 +62,23 @@ def image_seeds() -> list[bytes]:
 def mutated_image(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     """Return a damaged picture; the checksums of a PNG may be valid again."""
     content = seeds[rng.integers(0, len(seeds))]
-    if rng.random() < 0.05:
+    kind = rng.random()
+    if kind < 0.05:
         return _bomb(rng)
+    if kind < 0.07:
+        return huge_picture(("png", "tiff")[rng.integers(0, 2)])
     damaged = mutated(content, rng)
     return _summed(damaged) if damaged[:4] == b"\x89PNG" and rng.random() < 0.7 else damaged
+
+
+@cache
+def huge_picture(kind: str) -> bytes:
+    """Return a valid file of few bytes with more pixels than the library reads."""
+    from PIL import Image
+
+    file, options = io.BytesIO(), {"compression": "tiff_adobe_deflate"} if kind == "tiff" else {}
+    Image.new("1", (_HUGE, _HUGE)).save(file, kind, **options)
+    return file.getvalue()
 
 
 def _bomb(rng: np.random.Generator) -> bytes:
@@ -109,6 +126,19 @@ def use_image(content: bytes, rng: np.random.Generator) -> None:
     made = read_image(io.BytesIO(content), (28, 28), mode, ways[rng.integers(0, len(ways))])
     if made.shape[:2] != (28, 28) or made.dtype != np.uint8:
         raise AssertionError(f"{made.dtype} of shape {made.shape}")
+    if (n_pixels := _n_pixels(content)) > MAX_PIXELS:
+        raise AssertionError(f"{n_pixels} pixels were read")
+
+
+def _n_pixels(content: bytes) -> int:
+    """Return how many pixels a picture has that was read; 0 where Pillow does not know it."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(content)) as opened:
+            return opened.width * opened.height
+    except Exception:
+        return 0
 
 
 IMAGES = Inputs(image_seeds, mutated_image, use_image)

@@ -16,7 +16,7 @@ import numpy as np
 
 from scripts.attack.classifiers import small_model
 from scripts.attack.commands import COMMANDS, contents, fresh
-from scripts.attack.forked import Attempt, forked
+from scripts.attack.forked import Attempt, forked, said
 from scripts.attack.results import Ending
 from scripts.attack.serving import Served
 from scripts.attack.shim import Outcome, Runner
@@ -79,7 +79,11 @@ class _Together:
                 return Ending("crashed", problem)
         if all(one.status for one in ended):
             return Ending("lost", f"all are refused: {ended[0].output.strip().splitlines()[-1]}")
-        left, expected = contents(target), self._expected[name]
+        expected = self._expected[name]
+        try:
+            left = contents(target)
+        except Exception as error:
+            return Ending("lost", f"breaks what looks at it: {said(error)}")
         if more := sorted(set(left) - set(expected)):
             return Ending("lost", f"files left over: {more[:3]}")
         differ = sorted(file for file in expected if left.get(file) != expected[file])

@@ -100,7 +100,15 @@ class _Attacked:
 
     def tried(self, mode: str, at: int) -> tuple[Ended, str]:
         """Attack the command once; return how it did, and what was wrong."""
+        try:
+            return self._tried(mode, at)
+        except Exception as error:
+            # What is left cannot even be looked at.
+            return "lost", f"breaks what looks at it: {said(error)}"
+
+    def _tried(self, mode: str, at: int) -> tuple[Ended, str]:
         target = self._fresh()
+        # 1) attack it
         memory = self._memory if mode in _POWER else None
         if memory is not None:
             remember(target, memory)
@@ -108,19 +116,17 @@ class _Attacked:
         ended = self._runner.run(argv, target, _DEADLY.get(mode, mode), at, memory=memory)
         if memory is not None:
             lose_power(target, memory, names_survive=_POWER[mode])
-        try:
-            problem = _died_badly(ended, mode)
-            if problem is None and ended.status == 0:
-                problem = _promised(self._expected, contents(target))
-            if problem is not None:
-                return problem
-            again = self._runner.run(self._command.again(target), target)
-            if again.status != 0:
-                return _not_resumed(again)
-            return _compared(self._expected, contents(target))
-        except Exception as error:
-            # What is left cannot even be looked at.
-            return "lost", f"breaks what looks at it: {said(error)}"
+        # 2) does it say what happened?
+        problem = _died_badly(ended, mode)
+        if problem is None and ended.status == 0:
+            problem = _promised(self._expected, contents(target))
+        if problem is not None:
+            return problem
+        # 3) give it again
+        again = self._runner.run(self._command.again(target), target)
+        if again.status != 0:
+            return _not_resumed(again)
+        return _compared(self._expected, contents(target))
 
 
 def _died_badly(ended: Outcome, mode: str) -> tuple[Ended, str] | None:

@@ -171,3 +171,18 @@ def test_limits_and_modes_are_checked(tmp_path):
         picture_header(tmp_path / "a.png", max_pixels=11)
     with pytest.raises(InputError, match="mode"):
         decode_image(tmp_path / "a.png", "grey")
+
+
+def test_a_file_is_not_asked_for_more_memory_than_it_has():
+    sizes = []
+
+    class Asked(io.BytesIO):
+        def read(self, size=-1):
+            sizes.append(size)
+            return super().read(size)
+
+    file = Asked()
+    Image.fromarray(np.arange(12, dtype=np.uint8).reshape(3, 4)).save(file, "png")
+    sizes.clear()
+    assert_array_equal(decode_image(file).ravel(), np.arange(12))
+    assert 0 < min(sizes) <= max(sizes) <= 1 << 20

@@ -25,6 +25,8 @@ MAX_PIXELS = 1 << 26
 # Decoders take time and memory for each row, however short it is.
 _MAX_SIDE = 1 << 17
 _MAX_FILE = 1 << 30
+# Bytes that are read at once.
+_PART = 1 << 20
 #: Formats whose integers of mode "I" have 16 bits.
 DEEP = ("PNG", "PPM")
 Source: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | OpenedPicture"
@@ -175,15 +177,26 @@ def _bytes_of(source: str | os.PathLike[str] | bytes | BinaryIO, name: str) -> b
         data = bytes(source)
     elif isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
-            data = file.read(_MAX_FILE + 1)
+            data = _read(file)
     else:
         # What cannot be wound back is read from where it is.
         with suppress(AttributeError, OSError):
             source.seek(0)
-        data = source.read(_MAX_FILE + 1)
+        data = _read(source)
     if len(data) > _MAX_FILE:
         raise DataError(f"{name}: larger than {_MAX_FILE} bytes")
     return data
+
+
+def _read(file: BinaryIO) -> bytes:
+    """Return what is left of a file, and not much more than is accepted.
+
+    It comes in parts: one read of so many bytes would ask for their memory before it has them.
+    """
+    data = bytearray()
+    while len(data) <= _MAX_FILE and (part := file.read(_PART)):
+        data += part
+    return bytes(data)
 
 
 def _why_not(found: Format | None, readable: tuple[Format, ...]) -> str:

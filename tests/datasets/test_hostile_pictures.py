@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 
 from visionshare.datasets import decode_image, picture_header
+from visionshare.datasets.containers.av1 import largest_frame
+from visionshare.datasets.containers.formats import readable_formats
 from visionshare.errors import DataError
 
 N_BYTES = 1 << 20
@@ -185,3 +187,19 @@ def test_a_file_that_cannot_be_wound_back_is_read():
 def test_an_unknown_format_names_those_that_are_accepted():
     with pytest.raises(DataError, match=r"unknown format; accepted: PNG, JPEG, BMP, GIF, TIFF"):
         decode_image(b"%PDF-1.4")
+
+
+def test_frames_of_avif_are_measured_themselves():
+    if "AVIF" not in [format_.name for format_ in readable_formats()]:
+        pytest.skip("this Pillow does not read AVIF")
+    for mode, options in (("RGB", {}), ("RGBA", {}), ("RGB", {"save_all": True})):
+        file = io.BytesIO()
+        others = [Image.new(mode, (30, 20), 9)] if options else []
+        Image.new(mode, (30, 20)).save(file, "avif", append_images=others, **options)
+        data = bytearray(file.getvalue())
+        told = data.index(b"ispe") + 8
+        # The file says that it is small; its pixels are not.
+        data[told : told + 8] = struct.pack(">II", 8, 8)
+        places = data.index(b"iloc") + 4
+        length = int.from_bytes(data[places - 8 : places - 4], "big") - 8
+        assert largest_frame(bytes(data), bytes(data[places : places + length])) == 600

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from visionshare.datasets.containers.av1 import largest_frame
 from visionshare.datasets.containers.container import Container
 
 __all__ = ["read_avif", "read_heif", "read_jpeg2000"]
@@ -22,6 +23,8 @@ _MOST_SEGMENTS, _MOST_TILES = 4096, 4096
 _MOST_PARTS = 1 << 19
 # Its coder decides for each bit: no other format takes as long for a byte.
 _MOST_STREAM = 6 << 20
+# Of a frame of AV1, whatever size the file around it tells.
+_MOST_PIXELS = 1 << 25
 
 
 def read_avif(data: bytes, all_pages: bool = False) -> Container:
@@ -36,13 +39,18 @@ def read_avif(data: bytes, all_pages: bool = False) -> Container:
     Raises
     ------
     ValueError
-        If it has very many boxes, items or frames.
+        If it has very many boxes, items or frames, or larger frames than it tells.
 
     Examples
     --------
     >>> read_avif(b"\\0\\0\\0\\x10ftypavif\\0\\0\\0\\0").format
     'AVIF'
     """
+    for kind, _, start, end in _boxes(data, 0, len(data)):
+        if kind == b"meta" and end - start <= _MOST_LISTS:
+            for inner, _, first, last in _boxes(data, start + 4, end):
+                if inner == b"iloc" and largest_frame(data, data[first:last]) > _MOST_PIXELS:
+                    raise ValueError(f"frames of more than {_MOST_PIXELS} pixels")
     return Container("AVIF", _without_exif(data))
 
 

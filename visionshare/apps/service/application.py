@@ -21,6 +21,7 @@ from visionshare.apps.service.openapi import COMMON, picture_body, refusals
 from visionshare.apps.service.protocol_v2 import v2_router
 from visionshare.apps.service.worker import Prediction, Worker
 from visionshare.class_labels import class_names
+from visionshare.classifier import CompactClassifier
 from visionshare.errors import InputError
 
 __all__ = ["application"]
@@ -101,10 +102,16 @@ def _add_routes(app: FastAPI, worker: Worker, metrics: Metrics) -> None:
             kind, content = await _content(request, body, worker)
             return await worker.explain(kind, content, name, top, request.headers)
 
-    @app.get("/health")
-    async def health() -> dict[str, Any]:
+    # Made once for each classifier: as many clients ask for it as like.
+    described: tuple[CompactClassifier | None, Response] = (None, Response())
+
+    @app.get("/health", response_model=dict[str, Any])
+    async def health() -> Response:
         """Describe the classifier that is served."""
-        return _description(worker, app.version)
+        nonlocal described
+        if described[0] is not worker.classifier:
+            described = worker.classifier, JSONResponse(_description(worker, app.version))
+        return described[1]
 
     @app.get("/metrics", response_class=PlainTextResponse)
     async def exposition(request: Request) -> Response:

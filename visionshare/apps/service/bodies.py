@@ -56,7 +56,7 @@ class BodyMemory:
     ----------
     size : int
         Most bytes, all together.
-    n_arriving : int, default 256
+    n_arriving : int, default 1024
         Most bodies that are arriving.
 
     Examples
@@ -65,7 +65,7 @@ class BodyMemory:
     0
     """
 
-    def __init__(self, size: int, n_arriving: int = 256) -> None:
+    def __init__(self, size: int, n_arriving: int = 1024) -> None:
         self.size, self.used = size, 0
         self._n_arriving = n_arriving
         # In the order in which they began.

@@ -8,7 +8,6 @@ import logging
 import re
 import time
 
-from starlette.datastructures import MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,16 +18,19 @@ __all__ = ["SecureHeaders", "page_policy"]
 _logger = logging.getLogger(__name__)
 
 _FAILED = '{"error":{"kind":"internal_error","message":"the service failed; its log says where"}}'
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
+_HEADERS = [
+    (name.lower().encode(), value.encode())
+    for name, value in {
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    }.items()
+]
 # Other paths are counted together: a client must not make any number of time series.
 _PATHS = {"/", "/predict", "/explain", "/health", "/metrics", "/openapi.json"}
 
@@ -79,9 +81,9 @@ class SecureHeaders:
             nonlocal status, started
             if message["type"] == "http.response.start":
                 status, started = message["status"], True
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
+                names = {name for name, _ in message["headers"]}
+                ours = [header for header in _HEADERS if header[0] not in names]
+                message = {**message, "headers": [*message["headers"], *ours]}
             elif is_head:
                 message = {**message, "body": b""}
             await send(message)

@@ -34,7 +34,7 @@ class Limits:
         Larger pictures are decoded at a reduced size.
     max_decode_memory : int, default 128 MiB
         Bytes for decoding one picture, computed from its header; larger ones are refused.
-    max_bodies : int, default 256
+    max_bodies : int, default 1024
         Bodies that may be arriving at once. Beyond it the one that began first is refused with
         status 503.
     max_connections : int, default 4096
@@ -66,7 +66,7 @@ class Limits:
     max_body_memory: int = 64 << 20
     max_decoded_pixels: int = 1 << 22
     max_decode_memory: int = 128 << 20
-    max_bodies: int = 256
+    max_bodies: int = 1024
     max_connections: int = 4096
     max_header_size: int = 16 << 10
     header_timeout: float = 10.0

@@ -21,7 +21,7 @@ __all__ = ["Timed", "cpu_seconds"]
 # What each encoded picture of a set that is read may take besides.
 _PER_PICTURE = 2e-4
 # A process that no signal interrupts is ended after twice as long, by the clock.
-_CLOCK = 20.0
+_CLOCK = 40.0
 
 
 @dataclass(frozen=True)

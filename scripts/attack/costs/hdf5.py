@@ -170,7 +170,7 @@ def _links(size: int, rng: np.random.Generator) -> bytes:
 
     def fill(file: Any) -> None:
         file["images"], file["labels"] = _PIXELS, np.arange(12)
-        for number in range(min(size // 300, 20_000)):
+        for number in range(min(size // 300, 5000)):
             file[f"{number:06}"] = file["labels"]
 
     return _file(fill)

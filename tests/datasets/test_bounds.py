@@ -60,6 +60,14 @@ def test_more_images_than_bytes_allow_are_refused(tmp_path, suffix):
         load_images(path)
 
 
+@pytest.mark.parametrize("kind", [np.int32, "S6", "U6"])
+def test_very_many_classes_are_refused(tmp_path, kind):
+    labels = np.arange(60_000).astype(kind)
+    np.savez(tmp_path / "a.npz", images=np.zeros((60_000, 1, 1), np.uint8), labels=labels)
+    with pytest.raises(DataError, match=r"60000 different labels; accepted: at most 50000 classes"):
+        load_images(tmp_path / "a.npz")
+
+
 def test_very_many_packed_parts_are_refused(tmp_path):
     head = bytes([0, 0, 8, 3]) + struct.pack(">III", 5000, 1, 1)
     path = tmp_path / "a-images-idx3-ubyte.gz"

@@ -50,6 +50,12 @@ def _npz_small(size: int, rng: np.random.Generator) -> bytes:
     return _npz(images=np.zeros((n, 8, 8), np.uint8), labels=np.zeros(n, np.uint8))
 
 
+def _npz_labels(size: int, rng: np.random.Generator) -> bytes:
+    """Labels all of which are different texts."""
+    n = size // 72
+    return _npz(images=np.zeros((n, 8, 8), np.uint8), labels=np.arange(n).astype("S8"))
+
+
 def _npz_bomb(size: int, rng: np.random.Generator) -> bytes:
     """A .npz of 256 MiB of zeros."""
     head = io.BytesIO()
@@ -109,6 +115,7 @@ NPZ = Costly(
         "images of a pixel": _npz_pixels,
         "small images": _npz_small,
         "floats": _npz_floats,
+        "different labels": _npz_labels,
         "256 MiB of zeros": _npz_bomb,
         "members": _npz_members,
         "arrays": _npz_arrays,

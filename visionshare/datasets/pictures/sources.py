@@ -31,6 +31,7 @@ from visionshare.names import nothing_named
 __all__ = ["KINDS", "find_pictures", "labeled_arrays"]
 
 KINDS = "a folder of class folders, .csv, .jsonl, .npz, .h5, .parquet, .tar or IDX"
+_MAX_CLASSES = 50_000
 # Names of arrays in a file: images and labels, alone or of a part.
 _IMAGES, _LABELS = ("images", "image", "x", "data"), ("labels", "label", "y", "targets")
 
@@ -213,20 +214,30 @@ def labeled_arrays(path: Path, images: np.ndarray, labels: np.ndarray) -> ImageS
     if images.dtype.kind not in "fiu":
         raise DataError(f"{path}: images of {images.dtype} are not numbers")
     try:
-        names, numbers = _classes_of(labels)
+        names, numbers = _classes_of(path, labels)
+    except DataError:
+        raise
     except (ValueError, TypeError, SystemError) as error:
         # Bytes that are no text, or numbers that are no characters.
         raise DataError(f"{path}: labels that are no text ({error})") from None
     return ImageSet(images, numbers, names, path.stem)
 
 
-def _classes_of(labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+def _classes_of(path: Path, labels: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
     """Return the names of the classes in order, and the number of each label."""
     if labels.dtype.kind not in "SUO":
         classes, index = np.unique(labels, return_inverse=True)
+        _check_classes(path, len(classes))
         return tuple(map(str, classes)), index.astype(np.int64)
     # An array of texts would be as wide as the longest of them, for each.
     texts = [v.decode() if isinstance(v, bytes) else str(v) for v in labels.tolist()]
-    names = in_order(texts)
+    different = set(texts)
+    _check_classes(path, len(different))
+    names = in_order(different)
     numbers = {name: number for number, name in enumerate(names)}
     return names, np.array([numbers[text] for text in texts], np.int64)
+
+
+def _check_classes(path: Path, n: int) -> None:
+    if n > _MAX_CLASSES:
+        raise DataError(f"{path}: {n} different labels; accepted: at most {_MAX_CLASSES} classes")

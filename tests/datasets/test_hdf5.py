@@ -93,6 +93,12 @@ def test_a_long_label_costs_its_own_length_alone(tmp_path):
     names = [*NAMES[:-1], "a" * 60_000]
     images = load_images(written(tmp_path / "a.h5", names))
     assert images.classes == ("a" * 60_000, "class-0", "class-1", "class-2")
+    content = bytearray((tmp_path / "a.h5").read_bytes())
+    start = content.index((60_000).to_bytes(4, "little"))
+    # Very many references to one long text.
+    content[start - 49 * 16 : start] = content[start : start + 16] * 49
+    (tmp_path / "a.h5").write_bytes(content)
+    assert load_images(tmp_path / "a.h5").classes == ("a" * 60_000,)
     with pytest.raises(DataError, match="a text of 70000 bytes"):
         load_images(written(tmp_path / "a.h5", [*NAMES[:-1], "a" * 70_000]))
 

@@ -218,9 +218,10 @@ class _Heaps:
         if heap not in self._heaps:
             self._heaps[heap] = dict(self._objects(heap))
         content = self._heaps[heap].get(number, b"")
-        if length > len(content):
+        # A part of a text would be a copy for each reference.
+        if length != len(content):
             raise DataError(f"{self._where}: a text that is not in the file")
-        return content if length == len(content) else content[:length]
+        return content
 
     def _objects(self, heap: int) -> Iterator[tuple[int, bytes]]:
         """Yield the number and the content of each object of a heap."""

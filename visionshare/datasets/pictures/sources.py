@@ -230,12 +230,13 @@ def _classes_of(path: Path, labels: np.ndarray) -> tuple[tuple[str, ...], np.nda
         _check_classes(path, len(classes))
         return tuple(map(str, classes)), index.astype(np.int64)
     # An array of texts would be as wide as the longest of them, for each.
-    texts = [v.decode() if isinstance(v, bytes) else str(v) for v in labels.tolist()]
-    different = set(texts)
-    _check_classes(path, len(different))
-    names = in_order(different)
+    values = labels.tolist()
+    # A label of many images is decoded once, and kept once.
+    texts = {v: v.decode() if isinstance(v, bytes) else str(v) for v in set(values)}
+    _check_classes(path, len(texts))
+    names = in_order(set(texts.values()))
     numbers = {name: number for number, name in enumerate(names)}
-    return names, np.array([numbers[text] for text in texts], np.int64)
+    return names, np.array([numbers[texts[value]] for value in values], np.int64)
 
 
 def _check_classes(path: Path, n: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from visionshare import load
-from visionshare.datasets import load_images
+from visionshare.datasets import decode_image, load_images, picture_header
 from visionshare.datasets.libsvm import read_libsvm
 from visionshare.datasets.pictures.reading import read_pictures
 from visionshare.datasets.pictures.sources import find_pictures
@@ -66,6 +66,17 @@ def test_very_many_classes_are_refused(tmp_path, kind):
     np.savez(tmp_path / "a.npz", images=np.zeros((60_000, 1, 1), np.uint8), labels=labels)
     with pytest.raises(DataError, match=r"60000 different labels; accepted: at most 50000 classes"):
         load_images(tmp_path / "a.npz")
+
+
+def test_a_gif_of_very_many_empty_comments_is_refused():
+    file = io.BytesIO()
+    Image.new("L", (4, 4)).save(file, "gif")
+    whole = file.getvalue()
+    start = whole.index(b"\x2c", 13)
+    content = whole[:start] + b"\x21\xfe\x00" * 100_000 + whole[start:]
+    for read in (decode_image, picture_header):
+        with pytest.raises(DataError, match="very many small blocks"):
+            read(io.BytesIO(content))
 
 
 def test_very_many_packed_parts_are_refused(tmp_path):

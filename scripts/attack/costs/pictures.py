@@ -98,8 +98,8 @@ def _frames(size: int, rng: np.random.Generator) -> bytes:
 
 
 def _tags(size: int, rng: np.random.Generator) -> bytes:
-    """A TIFF of 65 535 tags, each of which points to the whole file."""
-    n = min(65_535, size // 12)
+    """A TIFF of 65,000 tags, each of which points to the whole file."""
+    n = min(65_000, size // 12)
     entries = b"".join(
         struct.pack("<HHII", 256 + i, 7, size // 2, 8)
         if i > 50
@@ -191,14 +191,14 @@ _BUILDERS: Mapping[str, Builder] = {
 
 
 def _decode(content: bytes) -> int:
-    from visionshare.datasets.decoding import decode_image
+    from visionshare.datasets import decode_image
 
     decode_image(io.BytesIO(content))
     return 0
 
 
 def _read_header(content: bytes) -> int:
-    from visionshare.datasets.decoding import picture_header
+    from visionshare.datasets import picture_header
 
     picture_header(io.BytesIO(content))
     return 0

@@ -94,6 +94,6 @@ class _Blocks:
             size = data[position] if position < len(data) else 0
             position += size + 1
             if size == 0:
-                self.count(n)
+                self.count(n + 1)
                 return min(position, len(data))
         raise ValueError(f"very many small blocks from byte {start} on")

@@ -203,12 +203,11 @@ def test_train_on_pictures_searches_and_resumes_without_a_search(photos, tmp_pat
     assert "another budget" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["valid", "val", "validation"])
-def test_a_folder_for_validation_chooses_among_trials(name, tmp_path, monkeypatch, capsys):
+def test_a_folder_for_validation_chooses_among_trials(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     digits = load_dataset("digits", "train")
     # The classes of the validation pictures are swapped: trials that are compared on them err.
-    for part, label, swapped in (("train", 0, 0), ("train", 1, 1), (name, 0, 1), (name, 1, 0)):
+    for part, label, swapped in (("train", 0, 0), ("train", 1, 1), ("valid", 0, 1), ("valid", 1, 0)):
         folder = tmp_path / "photos" / part / str(swapped)
         folder.mkdir(parents=True)
         first, last = (0, 40) if part == "train" else (40, 60)

@@ -239,7 +239,7 @@ def test_the_command_says_what_was_found(found, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "--time: got 'no bound'"),
+        ([], "--time: got None"),
         (["--time", "soon"], "--time: got 'soon'; accepted: a time such as 90s"),
         (["--time", "0m"], "--time: got '0m'"),
         (["--structures", "0"], "--structures: got 0"),

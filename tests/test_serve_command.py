@@ -47,7 +47,7 @@ def test_a_port_that_is_taken_is_one_line(capsys):
 
 def test_a_missing_package_is_one_line(capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert main(["serve", "nothing"]) == 2
+    assert main(["serve", SAMPLE]) == 2
     assert "pip install 'visionshare[serve]'" in capsys.readouterr().err
 
 

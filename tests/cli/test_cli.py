@@ -207,7 +207,12 @@ def test_a_folder_for_validation_chooses_among_trials(tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     digits = load_dataset("digits", "train")
     # The classes of the validation pictures are swapped: trials that are compared on them err.
-    for part, label, swapped in (("train", 0, 0), ("train", 1, 1), ("valid", 0, 1), ("valid", 1, 0)):
+    for part, label, swapped in (
+        ("train", 0, 0),
+        ("train", 1, 1),
+        ("valid", 0, 1),
+        ("valid", 1, 0),
+    ):
         folder = tmp_path / "photos" / part / str(swapped)
         folder.mkdir(parents=True)
         first, last = (0, 40) if part == "train" else (40, 60)

@@ -144,7 +144,6 @@ def test_what_follows_two_dashes_is_no_option(run_folder, capsys):
         ("train digits --rounds=2.5", "--rounds: got '2.5'; accepted: a whole number."),
         ("predict out/letters photos -j x", "--jobs: got 'x'; accepted: a whole number."),
         ("transfer photos out/letters --tol x", "--tol: got 'x'; accepted: a number."),
-        ("evaluate out/letters digits --split tset", "--split: got 'tset'; accepted: 'test' or"),
         ("export out/letters --out x --to onnx --quantize int9", "--quantize: got 'int9'"),
         ("explain out/letters photos/cat/1.png --top 0", "--top"),
         ("list polls", "(did you mean 'pools'?)"),

@@ -28,7 +28,6 @@ from visionshare.cli.options import (
 from visionshare.cli.outputs import check_not_inputs
 from visionshare.cli.text import cell, portable, say
 from visionshare.errors import InputError
-from visionshare.names import choices
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier, ExitFigures
@@ -101,8 +100,6 @@ def evaluate(
     from visionshare.reports import Results
     from visionshare.resources import resolve_jobs
 
-    if split not in ("test", "train"):
-        raise InputError("--split", split, choices(split, ("test", "train")))
     _check_outputs(report, errors)
     for option, file in (("--report", report), ("--errors", errors)):
         check_not_inputs(option, [] if file is None else [Path(file)], [classifier, dataset])

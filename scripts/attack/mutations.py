@@ -231,7 +231,8 @@ def _run(check: str, checkout: Path) -> str:
         return ""
     if is_attack:
         return ended.stderr.splitlines()[0].replace(str(temporary), "")
-    return next(line for line in lines if line.startswith(("FAILED", "ERROR")))
+    failures = (line for line in lines if line.startswith(("FAILED ", "ERROR tests")))
+    return next(failures, "a test fails")
 
 
 def _ended(

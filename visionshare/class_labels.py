@@ -59,7 +59,9 @@ def label_array(labels: Any, argument: str = "y") -> np.ndarray:
     """
     if isinstance(labels, np.ndarray):
         if labels.dtype.kind not in "biufUOT":
-            raise InputError(argument, f"labels of the type {labels.dtype}", _TYPES)
+            # scikit-learn's checks of estimators look for these words.
+            complex_ = "; Complex data not supported" if labels.dtype.kind == "c" else ""
+            raise InputError(argument, f"labels of the type {labels.dtype}", _TYPES + complex_)
         if labels.dtype.kind not in "OT":
             return labels
     values = np.asarray(labels, dtype=object)

@@ -7,7 +7,35 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["flat_scores", "predict_labels", "sigmoid", "softmax", "two_sided"]
+from visionshare.errors import InputError
+
+__all__ = ["finite_scores", "flat_scores", "predict_labels", "sigmoid", "softmax", "two_sided"]
+
+
+def finite_scores(scores: np.ndarray, argument: str) -> np.ndarray:
+    """Return scores, if all are finite.
+
+    Parameters
+    ----------
+    scores : ndarray
+    argument : str
+        What an error calls that which was scored.
+
+    Raises
+    ------
+    InputError
+        If a score overflowed: the values that it is a sum of are too large.
+
+    Examples
+    --------
+    >>> finite_scores(np.array([1.0, np.inf]), "X")
+    Traceback (most recent call last):
+    visionshare.errors.InputError: X: got 'scores beyond ...'; accepted: ... too large ...
+    """
+    if not np.isfinite(scores).all():
+        accepted = "values as in training: these are too large, or their weights are"
+        raise InputError(argument, f"scores beyond {scores.dtype}", accepted)
+    return scores
 
 
 def two_sided(scores: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from visionshare import (
     Units,
 )
 from visionshare.classifier import ExitRule
+from visionshare.classifier.file_format import write_fields
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import Preprocessing
 from visionshare.errors import ClassifierFileError, DataError, InputError
@@ -377,3 +378,29 @@ def test_parameters_of_layered_features_by_hand(images):
         4 * 64, 36 * 9 * 3, 4 * 12 * 5, 7 * 20, 21,
     ]  # fmt: skip
     assert model.n_parameters == sum(by_hand)
+
+
+def test_weights_near_the_largest_float_are_refused(tmp_path):
+    family = Pixels().fit(np.zeros((1, 2, 2)))
+    weights, intercept = np.ones((2, 4), np.float32), np.zeros(2, np.float32)
+    usual = CompactClassifier(family, weights, intercept, np.arange(2))
+    for name, array in (("weights", weights), ("intercept", intercept)):
+        huge = array.copy()
+        huge.flat[0] = 3e38
+        with pytest.raises(InputError, match=r"^weights: got 'values up to 3e\+38'.*too large"):
+            replace(usual, **{name: huge})
+        values = {field.name: getattr(usual, field.name) for field in fields(usual)}
+        write_fields(tmp_path / "huge", values | {name: huge})
+        with pytest.raises(ClassifierFileError, match=r"weights: got .* too large"):
+            CompactClassifier.load(tmp_path / "huge")
+    with pytest.raises(InputError, match=r"^temperature: got .* too small"):
+        replace(usual, temperature=1e-300)
+
+
+def test_images_whose_scores_overflow_are_refused():
+    family = Pixels().fit(np.zeros((1, 1, 2)))
+    model = CompactClassifier(family, np.full((2, 2), 1e29), np.zeros(2), np.arange(2))
+    assert np.isfinite(model.predict_proba(np.full((1, 1, 2), 1e7))).all()
+    for huge in (1e14, 1e20, 1e200):
+        with pytest.raises(InputError, match=r"^images: got .* too large"):
+            model.predict_proba(np.full((1, 1, 2), huge))

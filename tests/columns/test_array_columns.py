@@ -113,9 +113,34 @@ def test_bad_arguments_are_named():
         columns.fit_scaling("cube")
 
 
-def test_values_whose_squares_are_infinite_make_a_column_flat():
+@pytest.mark.parametrize("factor", [2.0**700, 2.0**-700])
+@pytest.mark.parametrize("scaling", ["unit_variance", "unit_norm", "max_abs"])
+def test_values_whose_squares_float64_cannot_hold_are_scaled_as_others(scaling, factor):
     X = np.random.default_rng(0).normal(size=(20, 3))
-    X[:, 1] *= 1e200
-    columns = ArrayColumns(X, dtype="float64")
-    columns.fit_scaling("unit_variance")
-    assert np.flatnonzero(columns.flat()).tolist() == [1]
+    usual, extreme = ArrayColumns(X, dtype="float64"), ArrayColumns(X * factor, dtype="float64")
+    for columns in (usual, extreme):
+        columns.fit_scaling(scaling)
+    assert_allclose(extreme.take(), usual.take(), rtol=1e-9, atol=1e-12)
+    assert_allclose(extreme.variance, usual.variance, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "dtype", "value", "problem"),
+    [
+        ("unit_variance", "float64", 1e305, "large"), ("unit_norm", "float64", 1e-310, "small"),
+        ("max_abs", "float32", 1e36, "large"), ("unit_variance", "float32", 1e-40, "small"),
+        ("none", "float64", 1e40, "large"), ("unit_variance", "float32", np.inf, "large"),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_be_scaled_are_refused(scaling, dtype, value, problem):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    X[:, 1] = 0
+    X[4, 1] = value
+    with pytest.raises(InputError, match=rf"^X: got 'values up to .* in column 1'.*too {problem}"):
+        ArrayColumns(X, dtype=dtype).fit_scaling(scaling)
+
+
+def test_unscaled_columns_are_refused_where_all_are_too_small():
+    X = np.full((4, 2), 1e-200)
+    with pytest.raises(InputError, match=r"^X: got .* too small"):
+        ArrayColumns(X, dtype="float64").fit_scaling("none")

@@ -25,7 +25,8 @@ from visionshare.generators.base import FeatureFamily
 from visionshare.generators.costs import held_bytes
 from visionshare.generators.layers import LayerSummary
 from visionshare.progress import track
-from visionshare.scores import predict_labels, softmax
+from visionshare.ranges import LARGEST_WEIGHT, check_range, peak_of
+from visionshare.scores import finite_scores, predict_labels, softmax
 
 __all__ = ["CompactClassifier", "load"]
 
@@ -117,10 +118,12 @@ class CompactClassifier:
             raise InputError("intercept", self.intercept.shape, f"an array of shape {(k,)}")
         if k < 2:
             raise InputError("classes", self.classes.shape, "a vector of two classes or more")
-        if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
-            raise InputError("weights", "NaN or infinity", "finite numbers")
+        _check_weights("weights", self.weights, self.intercept)
+        for number, step in enumerate(self.path, 1):
+            _check_weights(f"path, round {number}", step.weights, step.intercept)
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise InputError("temperature", self.temperature, "a finite number above 0")
+        check_range("temperature", self.temperature, 1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
         if self.exit_rule is not None:
             check_rule(self.exit_rule, len(self.path))
         if self.picture_size is not None:
@@ -252,7 +255,7 @@ class CompactClassifier:
         ------
         InputError
             If the images are of another kind than those of training, or hold values that are not
-            finite.
+            finite, or so large that scores are not.
         DataError
             If a file cannot be read.
 
@@ -272,9 +275,9 @@ class CompactClassifier:
         )
 
     def _scores(self, images: np.ndarray, n_jobs: int) -> np.ndarray:
-        # Numbers of an untrusted file may overflow: scores are then inf or nan.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.family.weighted_sums(images, self.weights, n_jobs) + self.intercept
+            scores = self.family.weighted_sums(images, self.weights, n_jobs) + self.intercept
+        return finite_scores(scores, "images")
 
     def predict(self, images: Any, n_jobs: int = 1) -> np.ndarray:
         """Return the class of each image; see :meth:`decision_function` for what is accepted."""
@@ -291,9 +294,8 @@ class CompactClassifier:
         return float(accuracy_score(label_array(y), self.predict(images, n_jobs)))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
-        """Return the probabilities (n, k) of scores (n, k); NaN where scores overflowed."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return softmax(scores, self.temperature)
+        """Return the probabilities (n, k) of scores (n, k)."""
+        return softmax(scores, self.temperature)
 
     def at(self, t: int) -> CompactClassifier:
         """Return the classifier after the first ``t`` rounds of learning.
@@ -390,6 +392,14 @@ class CompactClassifier:
             return CompactClassifier(**values)
         except InputError as error:
             raise ClassifierFileError(f"{path}: an invalid classifier ({error})") from None
+
+
+def _check_weights(name: str, weights: np.ndarray, intercept: np.ndarray) -> None:
+    """Raise an InputError if a weight or an intercept is not finite, or too large for sums."""
+    for array in (weights, intercept):
+        if not np.isfinite(array).all():
+            raise InputError(name, "NaN or infinity", "finite numbers")
+        check_range(name, peak_of(array), 0.0, LARGEST_WEIGHT)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

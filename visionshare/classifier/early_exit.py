@@ -12,7 +12,7 @@ from visionshare.class_labels import label_array
 from visionshare.classifier.exit_rule import ExitRule, check_rule, score_margins, true_numbers
 from visionshare.errors import InputError
 from visionshare.resources import product
-from visionshare.scores import predict_labels
+from visionshare.scores import finite_scores, predict_labels
 
 if TYPE_CHECKING:
     from visionshare.classifier.compact import CompactClassifier
@@ -134,9 +134,9 @@ class EarlyExit:
         stops = np.empty(len(images), np.int64)
         for start in range(0, max(len(images), 1), _BATCH):
             part = slice(start, start + _BATCH)
-            # Numbers of an untrusted file may overflow, as in the classifier itself.
             with np.errstate(over="ignore", invalid="ignore"):
                 scores[part], stops[part] = self._batch(images[part], n_jobs)
+            finite_scores(scores[part], "images")
         return scores, stops
 
     def _batch(self, images: np.ndarray, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:

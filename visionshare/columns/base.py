@@ -419,15 +419,15 @@ class Columns(Totals, ABC):
         kind : {"none", "unit_variance", "unit_norm", "max_abs"}
             "unit_variance": mean 0 and variance 1; "unit_norm": Σ ω x² = 1, the offset 0;
             "max_abs": into [−1, 1], the offset 0.
-            A column that is constant, or not finite, gets scale 0: scaled, it is zero.
+            A column that is constant, or holds NaN, gets scale 0: scaled, it is zero.
         omega : ndarray of shape (m,), optional
             Weights of the examples, at least 0; equal when omitted.
 
         Raises
         ------
         InputError
-            If no scaling has that name, the weights are no weights, or a column of float16 has a
-            value that float16 cannot hold.
+            If no scaling has that name, the weights are no weights, a column of float16 has a
+            value that float16 cannot hold, or values are too large or too small to be scaled.
         """
         omega, total = example_weights(kind, omega, self.shape[0])
 

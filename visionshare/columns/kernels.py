@@ -95,8 +95,8 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
     """Return x_jᵀR (n, k), float64, for the columns at ``offsets``.
 
     Products are of the buffer's precision (float32 for float16) in blocks of 1024 examples,
-    sums of blocks are float64. With float16 each column of R is first multiplied by a power of two,
-    which changes no bit of a result.
+    sums of blocks are float64. With float16 and float32 each column of R is first multiplied by a
+    power of two, which changes no bit of a result and keeps residuals of any size.
 
     Examples
     --------
@@ -106,26 +106,30 @@ def correlate(buffer: np.ndarray, offsets: np.ndarray, R: np.ndarray) -> np.ndar
     """
     n_tiles = -(-len(offsets) // _COLUMNS)
     G = np.empty((len(offsets), R.shape[1]), np.float64)
-    if buffer.dtype != np.uint16:
-        full = np.float64 if buffer.dtype == np.float64 else np.float32
-        exact = np.ascontiguousarray(R, full)
-        run_kernel(_correlate_full, n_tiles, buffer, offsets, exact, G)
+    if buffer.dtype == np.float64:
+        run_kernel(
+            _correlate_full, n_tiles, buffer, offsets, np.ascontiguousarray(R, np.float64), G
+        )
         return G
-    exponents = _exponents(R)
+    half = buffer.dtype == np.uint16
+    exponents = _exponents(R, _RESIDUAL_EXPONENT if half else 0)
     raised = np.ascontiguousarray(np.ldexp(R, exponents), np.float32)
-    units = np.ldexp(1.0, 112 - exponents)
-    run_kernel(_correlate_half, n_tiles, buffer, offsets, raised, units, G)
-    return G
+    if half:
+        units = np.ldexp(1.0, 112 - exponents)
+        run_kernel(_correlate_half, n_tiles, buffer, offsets, raised, units, G)
+        return G
+    run_kernel(_correlate_full, n_tiles, buffer, offsets, raised, G)
+    return np.ldexp(G, -exponents)
 
 
-def _exponents(R: np.ndarray) -> np.ndarray:
-    """Return for each column of R the power of two that brings it just below 2^96, int32."""
+def _exponents(R: np.ndarray, below: int) -> np.ndarray:
+    """Return for each column of R the power of two that brings it just below 2^below, int32."""
     if not len(R):
         return np.zeros(R.shape[1], np.int32)
     peaks = np.abs(R).max(axis=0)
     usable = np.isfinite(peaks) & (peaks > 0)
     exponents = np.frexp(np.where(usable, peaks, 1.0))[1]
-    return np.where(usable, np.maximum(_RESIDUAL_EXPONENT - exponents, -800), 0).astype(np.int32)
+    return np.where(usable, np.clip(below - exponents, -800, 800), 0).astype(np.int32)
 
 
 @njit(cache=True, nogil=True)

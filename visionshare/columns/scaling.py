@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.ranges import check_range
 
 __all__ = [
     "SCALINGS", "Moments", "chosen_scaling", "column_moments", "example_weights", "flat_noise",
@@ -18,6 +19,13 @@ SCALINGS = ("none", "unit_variance", "unit_norm", "max_abs")
 _HALF_INFINITY = 65536.0
 # Variances of float64 columns that are rounding alone, as fractions of the mean square.
 _FAR_NOISE = 1e-22
+# Largest absolute values of a column between which it can be scaled: its scale and its products
+# with a residual of about 1 are then finite in the precision that it is kept in.
+_LIMITS = {"float16": (0.0, _HALF_INFINITY), "float32": (1e-30, 1e34), "float64": (1e-290, 1e300)}
+# Between these the squares of float64 are as exact as others.
+_PLAIN_SQUARES = (1e-140, 1e140)
+# Largest absolute values of columns that are not to be scaled.
+_UNSCALED_LIMITS = (1e-15, 1e30)
 
 
 def example_weights(kind: str, omega: np.ndarray | None, m: int) -> tuple[np.ndarray, float]:
@@ -64,8 +72,11 @@ class Moments(NamedTuple):
     ----------
     mean, square, peak, variance : ndarray of shape (d,), float64
         Σ ω x, Σ ω x², max |x| over ω > 0 and Σ ω (x − mean)² of each column.
+        All of the column divided by its unit.
     flat : ndarray of shape (d,), bool
-        Which columns are constant, or not finite.
+        Which columns are constant, or hold NaN.
+    unit : ndarray of shape (d,), float64
+        Powers of two: 1 but for columns whose squares float64 cannot hold.
     """
 
     mean: np.ndarray
@@ -73,6 +84,7 @@ class Moments(NamedTuple):
     peak: np.ndarray
     variance: np.ndarray
     flat: np.ndarray
+    unit: np.ndarray
 
 
 def column_moments(
@@ -98,7 +110,8 @@ def column_moments(
     Raises
     ------
     InputError
-        If a column of float16 has a value that float16 cannot hold.
+        If a column of float16 has a value that float16 cannot hold, or the values of a column are
+        too large or too small to be scaled.
 
     Examples
     --------
@@ -108,28 +121,48 @@ def column_moments(
     >>> moments.variance.tolist(), moments.flat.tolist()
     ([1.0, 0.0], [False, True])
     """
-    mean, square, peak = sums.T
+    # Those of extreme columns are written over.
+    mean, square, peak = sums.T.copy()
     if dtype == "float16" and (peak >= _HALF_INFINITY).any():
         first = int(np.argmax(peak >= _HALF_INFINITY))
         given = f"float16, but column {first} has a value beyond 65504, or one that is no number"
         raise InputError("dtype", given, "'float32', or columns of smaller values")
-    # Values whose squares are infinite make a column flat.
+    exact = dtype != "float64" or column is not None
+    _check_peaks(peak, *(_LIMITS[dtype] if exact else _PLAIN_SQUARES))
+    # 1) extreme columns of float64: divide them by a power of two
+    unit = np.ones(len(peak))
+    least, largest = _PLAIN_SQUARES
+    for j in np.flatnonzero((peak > 0) & ((peak < least) | (peak > largest))):
+        assert column is not None
+        unit[j] = np.ldexp(1.0, int(np.frexp(peak[j])[1]))
+        x = column(int(j)) / unit[j]
+        mean[j], square[j], peak[j] = omega @ x, omega @ x**2, peak[j] / unit[j]
+    # 2) which columns vary? Those that hold NaN count as constant
     with np.errstate(over="ignore", invalid="ignore"):
         variance = square - mean**2
     flat = (variance <= flat_noise(dtype) * square) | ~np.isfinite(square)
-    moments = Moments(mean, square, peak, variance, flat)
+    moments = Moments(mean, square, peak, variance, flat, unit)
+    # 3) columns that are far from zero
     if dtype == "float64" and column is not None:
         _resolve_far_from_zero(column, omega, moments)
     return moments
+
+
+def _check_peaks(peak: np.ndarray, least: float, largest: float) -> None:
+    """Raise an InputError if a column's values are too large or too small to be scaled."""
+    outside = (peak > 0) & ((peak < least) | (peak > largest))
+    if outside.any():
+        first = int(np.argmax(outside))
+        check_range("X", float(peak[first]), least, largest, f"in column {first}")
 
 
 def _resolve_far_from_zero(
     column: Callable[[int], np.ndarray], omega: np.ndarray, moments: Moments
 ) -> None:
     """Write the moments of columns over that are so far from zero that Σ ω x² − mean² is noise."""
-    mean, square, _, variance, flat = moments
+    mean, square, _, variance, flat, unit = moments
     for j in np.flatnonzero(flat & np.isfinite(square) & (square > 0)):
-        x = column(int(j))
+        x = column(int(j)) / unit[j]
         center = x[0] + float(omega @ (x - x[0]))
         around = float(omega @ (x - center) ** 2)
         flat[j] = around <= _FAR_NOISE * square[j]
@@ -147,16 +180,30 @@ def chosen_scaling(
     moments : Moments
     total : float
         The sum of the weights of the examples, before they were scaled to sum 1.
+
+    Raises
+    ------
+    InputError
+        If no scaling is asked for, and values are too large or too small for that.
     """
-    mean, square, peak, variance, flat = moments
+    mean, square, peak, variance, flat, unit = moments
     offset = np.zeros(len(mean))
     if kind == "unit_variance":
-        offset = mean
+        offset = mean * unit
         scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, variance)))
     elif kind == "max_abs":
         scale = np.where(flat, 0.0, 1 / np.where(peak > 0, peak, 1.0))
     elif kind == "unit_norm":
-        scale = np.where(flat, 0.0, 1 / np.sqrt(np.where(flat, 1.0, total * square)))
+        norm = np.sqrt(total) * np.sqrt(np.where(flat, 1.0, square))
+        scale = np.where(flat, 0.0, 1 / norm)
     else:
-        scale = np.where(flat, 0.0, 1.0)
-    return offset, scale, np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
+        _check_unscaled(peak * unit)
+        scale = np.where(flat, 0.0, unit)
+    return offset, scale / unit, np.where(flat, 0.0, np.where(flat, 0.0, variance) * scale**2)
+
+
+def _check_unscaled(peak: np.ndarray) -> None:
+    """Raise an InputError if a column is too large to remain unscaled, or all are too small."""
+    least, largest = _UNSCALED_LIMITS
+    _check_peaks(peak, 0.0, largest)
+    check_range("X", float(peak.max(initial=0.0)), least, largest)

@@ -12,6 +12,7 @@ from visionshare.columns.base import check_ids
 from visionshare.errors import InputError
 from visionshare.memory import memory_room
 from visionshare.names import choices
+from visionshare.ranges import check_range, peak_of
 from visionshare.resources import size_text
 
 __all__ = [
@@ -28,6 +29,11 @@ __all__ = [
     "check_whole",
     "checked_images",
 ]
+
+# Largest absolute values of images: sums of their squares are numbers of float32.
+_IMAGE_LIMITS = (1e-15, 1e15)
+# Of examples that are vectors, whose values are scaled one by one.
+_VECTOR_LIMITS = (1e-30, 1e30)
 
 #: Ids of features; None for all of them.
 Ids = np.ndarray | None
@@ -178,7 +184,8 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
     Raises
     ------
     InputError
-        If the array has another shape, its images are empty, or a value is no finite float32.
+        If the array has another shape, its images are empty, or values are not finite, too large
+        or too small for float32.
     """
     images = np.asarray(images)
     if images.ndim not in (2, 3, 4) or images.dtype.kind not in "fiub":
@@ -188,21 +195,20 @@ def check_images(images: np.ndarray, shape: tuple[int, ...] | None = None) -> np
         raise InputError("images", images.shape, "images of at least one pixel")
     if shape is not None and images.shape[1:] != tuple(shape):
         raise InputError("images", images.shape, f"images of shape {(len(images), *shape)}")
-    if images.dtype not in (np.uint8, np.float32):
-        # What is beyond float32 becomes infinite, and is refused.
-        with np.errstate(over="ignore"):
-            images = images.astype(np.float32)
-    if images.dtype == np.float32 and not _finite(images):
-        raise InputError("images", "NaN or infinity", "finite values")
+    if images.dtype != np.uint8:
+        _check_values(images)
+        images = images.astype(np.float32, copy=False)
     if images.ndim == 2:
         return images[:, None, :, None]
     return images[..., None] if images.ndim == 3 else images
 
 
-def _finite(images: np.ndarray) -> bool:
-    # Some images at a time: what says of each value whether it is finite takes memory too.
-    starts = range(0, len(images), 256)
-    return all(bool(np.isfinite(images[i : i + 256]).all()) for i in starts)
+def _check_values(images: np.ndarray) -> None:
+    """Raise an InputError if values are not finite, too large or too small for float32."""
+    peak = peak_of(images)
+    if not np.isfinite(peak):
+        raise InputError("images", "NaN or infinity", "finite values")
+    check_range("images", peak, *(_VECTOR_LIMITS if images.ndim == 2 else _IMAGE_LIMITS))
 
 
 def checked_images(images: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

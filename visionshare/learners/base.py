@@ -26,6 +26,7 @@ from visionshare.errors import InputError
 from visionshare.learners.calibration import fit_temperature
 from visionshare.learners.examples import Examples, classes_and_numbers, example_weights
 from visionshare.learners.labels import (
+    check_targets,
     entry_weights,
     finite_numbers,
     known_entries,
@@ -33,8 +34,16 @@ from visionshare.learners.labels import (
 )
 from visionshare.learners.parameters import checked_options
 from visionshare.learners.rates import rated
+from visionshare.ranges import LARGEST_WEIGHT, check_range, peak_of
 from visionshare.resources import resolve_jobs, thread_limit
-from visionshare.scores import flat_scores, predict_labels, sigmoid, softmax, two_sided
+from visionshare.scores import (
+    finite_scores,
+    flat_scores,
+    predict_labels,
+    sigmoid,
+    softmax,
+    two_sided,
+)
 from visionshare.search import (
     Exhaustive,
     PerCostSearch,
@@ -50,6 +59,8 @@ if TYPE_CHECKING:
 __all__ = ["Classifier", "Learner"]
 
 _FLOATS = (np.float64, np.float32)
+# Weights of a compact classifier, which has them in float32.
+_LEAST_COEF = 1e-30
 
 
 class Learner(BaseEstimator):
@@ -149,7 +160,9 @@ class Learner(BaseEstimator):
             y, m = np.asarray(y), X.shape[0]
             if y.shape[:1] != (m,) or (y.ndim > 1 and not targets):
                 raise InputError("y", y.shape, f"one target for each of {m} examples")
-            y = finite_numbers(y) if numeric else y
+            if numeric:
+                y = finite_numbers(y)
+                check_targets(y)
             self._check_partitions(X)
             self.n_features_in_ = X.shape[1]
             return self._given_columns(X), y
@@ -159,6 +172,8 @@ class Learner(BaseEstimator):
         table, y = validate_data(
             self, X, y, dtype=_FLOATS, multi_output=targets, y_numeric=numeric, accept_sparse=sparse
         )
+        if numeric:
+            check_targets(np.asarray(y, np.float64))
         if issparse(table):
             return SparseColumns(table, dtype=str(table.dtype)), y
         return self._table_columns(table), y
@@ -203,11 +218,13 @@ class Learner(BaseEstimator):
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         if isinstance(X, Columns):
             X = X.moved_to(self.moved_) if self.moved_ else X
-            return X.scores_of(self.support_, coef, intercept)
+            return finite_scores(X.scores_of(self.support_, coef, intercept), "X")
         sparse = "csc" if self.takes_sparse else False
         table = validate_data(self, X, dtype=_FLOATS, reset=False, accept_sparse=sparse)
         values = table[:, self.support_] if issparse(table) else self._table_features(table)
-        return np.asarray(values @ coef.T + intercept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray(values @ coef.T + intercept)
+        return finite_scores(scores, "X")
 
 
 class Classifier(ClassifierMixin, Learner):
@@ -313,7 +330,8 @@ class Classifier(ClassifierMixin, Learner):
         ------
         InputError
             If no feature was chosen, or a sequence gives a class the label of another class: it
-            stands in another order than ``classes_``.
+            stands in another order than ``classes_``; or weights are too large or too small for
+            float32.
         """
         from visionshare.classifier import CompactClassifier
         from visionshare.datasets.training_values import TrainingValues
@@ -324,9 +342,12 @@ class Classifier(ClassifierMixin, Learner):
         if len(self.support_) == 0:
             raise InputError("support_", "empty", "a learner that chose a feature")
         seen = getattr(family, "values_", None)
+        weights = two_sided(self.coef_.T).T
+        # What float32 cannot hold would be 0 in silence.
+        check_range("coef_", peak_of(weights), _LEAST_COEF, LARGEST_WEIGHT)
         return CompactClassifier(
             (family.moved_to(self.moved_) if self.moved_ else family).take(self.support_),
-            two_sided(self.coef_.T).T.astype(np.float32),
+            weights.astype(np.float32),
             two_sided(self.intercept_[None])[0].astype(np.float32),
             self.classes_ if classes is None else renamed(self.classes_, classes),
             temperature=self.temperature_,

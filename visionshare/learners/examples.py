@@ -14,6 +14,10 @@ from visionshare.class_labels import checked_classes, quoted
 from visionshare.columns import Columns
 from visionshare.errors import InputError
 from visionshare.learners.class_weights import check_class_weight, weights_of_classes
+from visionshare.ranges import check_range, peak_of
+
+# Largest weights of examples: their sums, and those times a residual, are exact numbers.
+_LEAST_WEIGHT, _LARGEST_WEIGHT = 1e-30, 1e30
 
 __all__ = ["Examples", "class_signs", "classes_and_numbers", "example_weights"]
 
@@ -89,11 +93,13 @@ def example_weights(
     Raises
     ------
     InputError
-        If all are zero, or weights of classes are no numbers above 0, or of none of the classes.
+        If all are zero, too large or too small, or weights of classes are no numbers above 0, or
+        of none of the classes.
     """
     omega: np.ndarray = _check_sample_weight(
         sample_weight, np.empty((len(y), 1)), dtype=np.float64, ensure_non_negative=True
     )
+    check_range("sample_weight", peak_of(omega), _LEAST_WEIGHT, _LARGEST_WEIGHT)
     if class_weight is not None:
         classes, number = np.unique(y, return_inverse=True)
         names = classes.tolist()
@@ -104,6 +110,7 @@ def example_weights(
             class_weight = present or class_weight
         check_class_weight(class_weight, names)
         omega = omega * weights_of_classes(class_weight, number, names)[number]
+        check_range("class_weight", peak_of(omega), _LEAST_WEIGHT, _LARGEST_WEIGHT)
     if not omega.sum() > 0:
         raise InputError("sample_weight", "all zero", "weights of which one is above 0")
     return omega

@@ -16,12 +16,16 @@ from visionshare.learners.examples import Examples
 from visionshare.learners.joint_rounds import shared_stumps
 from visionshare.learners.parameters import check_fraction, check_run, check_whole_numbers
 from visionshare.learners.path import Prefix, prefix_path, widest
+from visionshare.ranges import check_range
 from visionshare.resources import resolve_jobs
 
 if TYPE_CHECKING:
     from visionshare.classifier import CompactClassifier
 
 __all__ = ["JointBoost"]
+
+# Largest absolute values of an input that thresholds of float32 can tell apart.
+_LEAST_INPUT, _LARGEST_INPUT = 1e-30, 1e30
 
 
 @dataclass(eq=False, repr=False)
@@ -162,6 +166,7 @@ class JointBoost(Classifier):
         values = columns.table()
         assert values is not None
         table = np.ascontiguousarray(values.T[used])
+        _check_thresholds(table)
         family = Stumps(self.n_thresholds).fit(table)
         stumps = StumpColumns(family, table, resolve_jobs(self.n_jobs))
         kept = replace(examples, columns=stumps, y=examples.y[used], omega=examples.omega[used])
@@ -202,3 +207,9 @@ class JointBoost(Classifier):
         """
         family = getattr(self, "stumps_", None) if family is None else family
         return super().to_classifier(family, classes, metadata)
+
+
+def _check_thresholds(table: np.ndarray) -> None:
+    """Raise an InputError if inputs are too large or too small for thresholds of float32."""
+    for j, peak in enumerate(np.abs(table).max(axis=0, initial=0.0)):
+        check_range("X", float(peak), _LEAST_INPUT, _LARGEST_INPUT, f"in column {j}")

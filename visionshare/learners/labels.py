@@ -7,8 +7,20 @@ from typing import Any
 import numpy as np
 
 from visionshare.errors import InputError
+from visionshare.ranges import check_range, peak_of
 
-__all__ = ["entry_weights", "finite_numbers", "has_columns", "known_entries", "label_signs"]
+# Largest absolute values of the targets of a regression: penalties and tolerances, which do not
+# grow with them, still matter.
+_LEAST_TARGET, _LARGEST_TARGET = 1e-12, 1e12
+
+__all__ = [
+    "check_targets",
+    "entry_weights",
+    "finite_numbers",
+    "has_columns",
+    "known_entries",
+    "label_signs",
+]
 
 
 def has_columns(y: Any) -> bool:
@@ -74,6 +86,26 @@ def finite_numbers(y: Any) -> np.ndarray:
     if not finite.all():
         raise InputError("y", float(numbers[~finite][0]), "finite numbers")
     return numbers
+
+
+def check_targets(y: np.ndarray) -> None:
+    """Check the targets of a regression, each column alone: all 0, or of usual sizes.
+
+    Raises
+    ------
+    InputError
+        If they are too large or too small.
+
+    Examples
+    --------
+    >>> check_targets(np.array([0.0, 1e200]))
+    Traceback (most recent call last):
+    visionshare.errors.InputError: y: got 'values up to 1e+200'; accepted: ... too large; ...
+    """
+    columns = y.reshape(len(y), -1).T
+    for number, column in enumerate(columns):
+        where = f"in column {number}" if len(columns) > 1 else ""
+        check_range("y", peak_of(column), _LEAST_TARGET, _LARGEST_TARGET, where)
 
 
 def label_signs(Y: np.ndarray, weights: np.ndarray) -> np.ndarray:

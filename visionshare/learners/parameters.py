@@ -11,7 +11,11 @@ import numpy as np
 from visionshare.errors import InputError
 from visionshare.generators.checks import check_whole
 from visionshare.learners.class_weights import check_class_weight
+from visionshare.ranges import check_range
 from visionshare.resources import resolve_jobs
+
+# Of parameters: beyond these a number is as good as 0 or infinity, and nothing is learned.
+_NUMBER_LIMITS = (1e-30, 1e30)
 
 __all__ = [
     "check_flags",
@@ -42,6 +46,7 @@ def check_numbers(owner: Any, *names: str, positive: bool = False, optional: boo
         ):
             accepted = "a finite number above 0" if positive else "a finite number of at least 0"
             raise InputError(name, value, accepted + (", or None" if optional else ""))
+        check_range(name, float(value), *_NUMBER_LIMITS)
 
 
 def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = False) -> None:

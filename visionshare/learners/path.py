@@ -116,7 +116,9 @@ def _padded(block: list[Prefix]) -> np.ndarray:
 
 def _models(coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return weights (models, k, n) and intercepts (models, k) with a row a class, float32."""
-    return two_sided(coef).astype(np.float32), two_sided(intercept).astype(np.float32)
+    # A compact classifier refuses what is infinite then; a learner has its own weights.
+    with np.errstate(over="ignore"):
+        return two_sided(coef).astype(np.float32), two_sided(intercept).astype(np.float32)
 
 
 def _precise(values: np.ndarray) -> np.ndarray:
@@ -136,8 +138,10 @@ def _wrong_weights(
     y, omega : ndarray of shape (m,)
     """
     models, k, n = coef.shape
-    scores = (coef.reshape(models * k, n) @ values[:n]).reshape(models, k, len(y))
-    scores += intercept[:, :, None]
+    # Weights that are infinite in float32, as paths keep them, have no errors to speak of.
+    with np.errstate(invalid="ignore"):
+        scores = (coef.reshape(models * k, n) @ values[:n]).reshape(models, k, len(y))
+        scores += intercept[:, :, None]
     labels = scores[:, 0] > 0 if k == 1 else np.argmax(scores, axis=1)
     return np.asarray((labels != y) @ omega)
 

@@ -17,6 +17,9 @@ from visionshare.search.ridge_gain import RidgeGain, RidgeState
 
 __all__ = ["RidgeSettings", "kept_rounds", "ridge_rounds"]
 
+# Scales of columns whose unscaled squares are as exact as others.
+_SCALES_OF_LOOP = (1e-140, 1e140)
+
 
 @dataclass(frozen=True)
 class RidgeSettings:
@@ -218,11 +221,18 @@ def _round(
 
 def _table(pool: Pool, search: Search) -> np.ndarray | None:
     """Return all columns, one a row, if one compiled loop can look at them."""
-    if isinstance(search, Exhaustive):
-        return pool.columns.table()
-    if isinstance(search, RandomSubset) and pool.order is None:
-        return pool.columns.table() if isinstance(pool.columns, ArrayColumns) else None
-    return None
+    drawn = isinstance(search, RandomSubset) and pool.order is None
+    if not isinstance(search, Exhaustive) and not drawn:
+        return None
+    if drawn and not isinstance(pool.columns, ArrayColumns):
+        return None
+    table = pool.columns.table()
+    if table is None or table.dtype != np.float64:
+        return table
+    # That loop squares unscaled values.
+    scale = pool.columns.scale
+    least, largest = _SCALES_OF_LOOP
+    return None if ((scale > 0) & ((scale < least) | (scale > largest))).any() else table
 
 
 def _compiled_rounds(

@@ -1,0 +1,57 @@
+"""Sizes of numbers: what is too large or too small to compute with is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from visionshare.errors import InputError
+
+__all__ = ["LARGEST_WEIGHT", "check_range", "peak_of"]
+
+# Of a classifier's weights: scores of features up to 10^7 are then finite in float32.
+LARGEST_WEIGHT = 1e30
+
+
+def peak_of(values: np.ndarray) -> float:
+    """Return the largest absolute value, 0 for none.
+
+    Examples
+    --------
+    >>> peak_of(np.array([1.0, -3.0])), peak_of(np.empty(0))
+    (3.0, 0.0)
+    """
+    if values.size == 0:
+        return 0.0
+    return max(float(values.max()), -float(values.min()))
+
+
+def check_range(argument: str, peak: float, least: float, largest: float, where: str = "") -> None:
+    """Check the largest absolute value of some numbers: 0, or from ``least`` to ``largest``.
+
+    Parameters
+    ----------
+    argument : str
+        What an error calls the numbers.
+    peak : float
+    least, largest : float
+    where : str, optional
+        Where the value is, such as ``"in column 3"``.
+
+    Raises
+    ------
+    InputError
+        If they are too large or too small.
+
+    Examples
+    --------
+    >>> check_range("y", 3.0, 1e-30, 1e30)
+    >>> check_range("y", 1e200, 1e-30, 1e30)
+    Traceback (most recent call last):
+    visionshare.errors.InputError: y: got 'values up to 1e+200'; accepted: ... too large; ...
+    """
+    if peak == 0 or least <= peak <= largest:
+        return
+    given = " ".join(filter(None, [f"values up to {peak:.3g}", where]))
+    problem = "too small" if peak < least else "too large"
+    accepted = f"largest absolute values from {least:g} to {largest:g}: these are {problem}"
+    raise InputError(argument, given, f"{accepted}; multiply them by a constant")

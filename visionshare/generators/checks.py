@@ -32,8 +32,8 @@ __all__ = [
 
 # Largest absolute values of images: sums of their squares are numbers of float32.
 _IMAGE_LIMITS = (1e-15, 1e15)
-# Of examples that are vectors, whose values are scaled one by one.
-_VECTOR_LIMITS = (1e-30, 1e30)
+# Of examples that are vectors, whose values are compared or scaled one by one: all of float32.
+_VECTOR_LIMITS = (1.4e-45, 3.4028235e38)
 
 #: Ids of features; None for all of them.
 Ids = np.ndarray | None

@@ -180,7 +180,7 @@ def test_the_catalog_is_valid():
         assert info.license
         assert info.citation
         assert all(len(file.sha256) == 64 for file in info.files)
-    with pytest.raises(DataError, match="known:"):
+    with pytest.raises(DataError, match="no data set named 'nothing'"):
         dataset_info("nothing")
 
 
@@ -194,7 +194,7 @@ def test_a_catalog_of_ones_own(tmp_path):
     (tmp_path / "mine.toml").write_text(required)
     with pytest.raises(DataError, match="invalid catalog entry"):
         dataset_info("mine", tmp_path)
-    with pytest.raises(DataError, match="known: mine"):
+    with pytest.raises(DataError, match="Known: mine"):
         dataset_info("mnist", tmp_path)
     with pytest.raises(DataError, match="no such folder"):
         list_datasets(tmp_path / "none")

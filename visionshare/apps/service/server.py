@@ -34,6 +34,8 @@ _logger = logging.getLogger(__name__)
 Address = tuple[str, int]
 # Connections that wait to be accepted.
 _BACKLOG = 2048
+# Seconds after those for requests in progress, at which the process ends at the latest.
+_LAST = 5.0
 # Of the process, besides connections.
 _OTHER_FILES = 128
 # New objects after which Python looks for unreachable cycles: a millisecond or less, in which
@@ -206,6 +208,10 @@ async def _until_signal(
 
     def tell(number: int, _: FrameType | None) -> None:
         signals.append(number)
+        # Whatever it waits for then, such as a picture that is being decoded.
+        last = threading.Timer(limits.end_timeout + _LAST, os._exit, (1,))
+        last.daemon = True
+        last.start()
         loop.call_soon_threadsafe(told.set)
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from visionshare import PatchTemplates, ShareBoost
+from visionshare import CompactClassifier, PatchTemplates, Pixels, ShareBoost
 from visionshare.classifier.file_format import FORMAT_VERSION
 from visionshare.columns import ArrayColumns
 from visionshare.datasets import load_dataset
@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 def main() -> None:
     """Write a sample of each format, and beside them what they must answer."""
     _write_classifier()
+    _write_labels()
     _write_store()
     _write_checkpoint()
 
@@ -63,6 +64,14 @@ def _write_classifier() -> None:
         "macs": classifier.macs,
     }
     (HERE / f"{name}.json").write_text(json.dumps(answers) + "\n")
+
+
+def _write_labels() -> None:
+    """Write a classifier whose labels are of another type than JSON has."""
+    family = Pixels().fit(np.zeros((1, 2, 2))).take([0, 3])
+    weights = np.eye(2, dtype=np.float32)
+    classifier = CompactClassifier(family, weights, np.zeros(2), np.array([250, 7], np.uint8))
+    classifier.save(HERE / f"labels-v{FORMAT_VERSION}.safetensors")
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ def test_a_sample_answers_as_it_did(path):
     assert model.macs == answers["macs"]
 
 
+def test_labels_have_the_type_that_they_were_saved_in():
+    model = visionshare.load(HERE / "labels-v2.safetensors")
+    predicted = model.predict(np.array([[[9, 0], [0, 0]], [[0, 0], [0, 9]]], np.uint8))
+    assert (predicted.dtype, predicted.tolist()) == (np.uint8, [250, 7])
+
+
 @pytest.mark.parametrize("path", FAMILIES_V1, ids=lambda p: p.stem)
 def test_a_classifier_of_every_family_answers_as_it_did(path):
     model = visionshare.load(path)

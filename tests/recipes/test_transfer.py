@@ -145,7 +145,7 @@ def test_one_class_is_learned_against_the_rest(sources, digits, tmp_path):
 @pytest.mark.parametrize(
     ("task", "error", "message"),
     [
-        (Task(positive="x"), DataError, "no class 'x'; it has 0, 1"),
+        (Task(positive="x"), DataError, "no class 'x'; it has '0', '1'"),
         (Task(positives=0), InputError, "^positives: got 0"),
         (Task(negatives=3), InputError, "^negatives: got 3"),
         (Task(positive="8", negatives=99999), InputError, "^negatives: got 99999"),
@@ -218,8 +218,8 @@ def test_wrong_recipes_name_the_key(change, message):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ('sources.classes=["1", "x"]', DataError, "digits: classes x"),
-        ('data.classes=["8", "y"]', DataError, "digits: classes y"),
+        ('sources.classes=["1", "x"]', DataError, "digits: classes 'x'"),
+        ('data.classes=["8", "y"]', DataError, "digits: classes 'y'"),
         (
             'sources.files=["nowhere"]',
             DataError,

@@ -213,7 +213,7 @@ def test_a_teacher_of_images_that_change_is_asked_each_epoch(greedy, digits, tmp
 def test_a_teacher_of_other_classes_is_refused(greedy, digits):
     images, y = digits[0][:600], digits[1][:600]
     teacher = Oracle(images[y != "n0"], y[y != "n0"])
-    with pytest.raises(InputError, match=r"^teacher.*classes n9, n8"):
+    with pytest.raises(InputError, match=r"^teacher.*classes 'n9', 'n8'"):
         fine_tune(greedy, images, y, teacher=teacher)
 
 
